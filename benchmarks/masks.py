@@ -4,8 +4,8 @@ Run: python benchmarks/masks.py [--tokens N] [--vocabulary N] [--fuzz N]
 
 The vocabulary is made up: all bytes, words of many lengths with and without a blank before them. Times are of the
 thread's processor, in microseconds, for one mask and one token taken. xgrammar alone and xgrammar behind MaskEngine
-follow the same texts in turn. Without xgrammar only the automata are
-measured. With --fuzz, random grammars are compared: what either engine allows, against the other.
+follow the same texts in turn, five times, and of each token the least time counts. Without xgrammar only the automata
+are measured. With --fuzz, random grammars are compared: what either engine allows, against the other.
 """
 
 from __future__ import annotations
@@ -70,6 +70,11 @@ def percentiles(times: list[int]) -> tuple[float, float]:
     return ordered[len(ordered) // 2] / 1_000, ordered[int(len(ordered) * 0.99)] / 1_000
 
 
+def least(passes: list[list[int]]) -> list[int]:
+    """For each token the least of its times: the same work is done in each pass, and what others do is left out."""
+    return [min(times) for times in zip(*passes, strict=True)]
+
+
 def random_texts(matcher: Matcher, tokens: int, seed: int) -> list[list[int]]:
     """Texts that a matcher allows, token by token at random: so many tokens together."""
     rng = random.Random(seed)
@@ -115,12 +120,13 @@ def beside_xgrammar(words: TokenVocabulary, tokens: int, table: Table) -> None:
         matcher = engine.compile(what)
         raw = xgrammar.GrammarMatcher(engine._compiled[what][0])
         texts = random_texts(matcher, tokens, 0)
-        alone: list[int] = []
-        ours: list[int] = []
+        alone, ours = [], []
         for _ in range(5):
-            alone += replay(texts, raw.reset, lambda: raw.fill_next_token_bitmask(bits), raw.accept_token)  # noqa: B023
-            ours += replay(texts, matcher.reset, matcher.mask, matcher.accept)
-        (half, most), (our_half, our_most) = percentiles(alone), percentiles(ours)
+            alone.append(
+                replay(texts, raw.reset, lambda: raw.fill_next_token_bitmask(bits), raw.accept_token)  # noqa: B023
+            )
+            ours.append(replay(texts, matcher.reset, matcher.mask, matcher.accept))
+        (half, most), (our_half, our_most) = percentiles(least(alone)), percentiles(least(ours))
         more = f"{our_most - most:+.1f}"
         table.add_row(name, f"{half:.1f}", f"{most:.1f}", f"{our_half:.1f}", f"{our_most:.1f}", more)
 
@@ -137,8 +143,8 @@ def automata(words: TokenVocabulary, tokens: int, table: Table) -> None:
     for name, cfg in cases.items():
         texts = random_texts(AutomatonMasks(words).compile(PlanTexts(cfg)), tokens, 1)
         matcher = AutomatonMasks(words).compile(PlanTexts(cfg))
-        passes = [replay(texts, matcher.reset, matcher.mask, matcher.accept) for _ in range(2)]
-        table.add_row(name, *(f"{value:.1f}" for times in passes for value in percentiles(times)))
+        first, *known = [replay(texts, matcher.reset, matcher.mask, matcher.accept) for _ in range(4)]
+        table.add_row(name, *(f"{value:.1f}" for times in (first, least(known)) for value in percentiles(times)))
 
 
 def doubled(words: TokenVocabulary, token: int) -> bool:
@@ -194,7 +200,7 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, default=128_000, help="how many tokens there are")
     parser.add_argument("--fuzz", type=int, default=0, help="how many random grammars are compared")
     settings = parser.parse_args()
-    console = Console()
+    console = Console(width=120)
     words = vocabulary(settings.vocabulary, random.Random(0))
     table = Table("content", "xgrammar p50", "p99", "MaskEngine p50", "p99", "more at p99", title="µs a token")
     try:

@@ -18,6 +18,8 @@ from docs.draw_pictures import house
 #: Imports of our own that stand inside functions, each for a reason. Everything in ``cli`` may wait: its commands start
 #: fast. What is loaded by name (providers, toolkits) is no import statement, and is told where it is done.
 DEFERRED = {
+    ("formal_llm.agents.guard.mcp.serving", "formal_llm.agents.guard.mcp.proxy"): "mcp",
+    ("formal_llm.agents.guard.mcp.serving", "formal_llm.agents.guard.mcp.upstreams"): "mcp",
     ("formal_llm.automata.lookahead.linear_program", "formal_llm.automata.lookahead.simplex"): "numpy",
     ("formal_llm.llms.hosted.anthropic", "formal_llm.llms.hosted.transport"): "httpx2",
     ("formal_llm.llms.hosted.openai_client", "formal_llm.llms.hosted.transport"): "httpx2",

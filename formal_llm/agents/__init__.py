@@ -3,9 +3,9 @@
 from formal_llm.agents.agent import Agent
 from formal_llm.agents.conversation import Conversation
 from formal_llm.agents.events import Event
-from formal_llm.agents.many import AgentOutcome
 from formal_llm.agents.markers import Markers, Splitter
 from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.outcomes import AgentOutcome
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.agents.voting import SelfConsistency, Vote

@@ -13,8 +13,7 @@ Whatever the model writes, the transcript is a word of the behaviour, and keeps 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,27 +25,24 @@ from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.happenings import HappeningCallback
-from formal_llm.agents.many import AgentOutcome, AgentRun, AgentRuns, outcome_of, record, run_of
+from formal_llm.agents.many import RunsMany
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.published.rewoo import LLM_WORKER
 from formal_llm.agents.roles import Roles, World
-from formal_llm.agents.running import Run, RunSettings
+from formal_llm.agents.run_settings import RunSettings
+from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import check_texts, signature
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
-from formal_llm.errors import AutomatonError, Cancelled, ToolkitError, TranscriptError, WritesNoText
+from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM
 from formal_llm.llms.llm import LLM, LLMLike, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import Prices
-from formal_llm.planning.drivers.driving import achosen
-from formal_llm.planning.drivers.results import Results
-from formal_llm.planning.drivers.streams import run as run_many
-from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
 from formal_llm.tools.tool import Tool
@@ -60,7 +56,7 @@ WriterOf: TypeAlias = Callable[[LLM, Behaviour, str], Writer]
 TIMES = 12
 
 
-class Agent:
+class Agent(RunsMany):
     """An agent.
 
     Args:
@@ -89,12 +85,11 @@ class Agent:
     Attributes:
         rules: the rules, with the tools.
         told: what the model is told before a run.
-        variant: what else its runs depend on, for results files; what a corpus holds and functions do is not seen.
 
     Raises:
         ResourceNotFound: no such behaviour; a state of the environment that nothing writes.
         NotationError: the behaviour, an example or a rule cannot be read.
-        ToolkitError: it calls tools and has none, or one that takes or gives what is no text.
+        ToolkitError: it calls tools and has none, or one whose arguments cannot be written.
         AutomatonError: a tool has the name of a state, a limit names neither; nothing is asked at the beginning.
         NotAllowed: nothing keeps the rules.
         TranscriptError: an example is no run of the behaviour.
@@ -151,7 +146,8 @@ class Agent:
         told = [*map(signature, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
         self.told = instructions(self.behaviour, told, self.examples)
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
-        self.variant = f"temperature {temperature}, {bounds}, {by}"
+        versions = [(tool.name, tool.version) for tool in toolkit]
+        self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}"
         self.prices = prices
         self.budget = budget or Budget()
         self.budget.check(prices)
@@ -166,6 +162,13 @@ class Agent:
         """The rules with the tools, before any event."""
         return self.rules.monitor()
 
+    @property
+    def variant(self) -> object:
+        """What its runs depend on besides the question and the model: its file, its rules, its tools and their data."""
+        states = [(name, state.text, sorted(state.flags)) for name, state in self.behaviour.states.items()]
+        shown = [one.to_jsonl() for one in self.examples]
+        return [states, self.monitor.fingerprint, self.told, shown, self._ways]
+
     def run(self, question: str) -> Transcript:
         """One run, to its end.
 
@@ -177,68 +180,8 @@ class Agent:
         return self.start(question).go()
 
     async def arun(self, question: str) -> Transcript:
-        """As :meth:`run`, letting others go on in the meantime. Tools are called on the event loop."""
-        one = AgentRun(self, 0, question)
-        try:
-            while one.question is not None:
-                one.give(await achosen(self.llm, one.question))
-        finally:
-            while one.question is not None:
-                one.give(Cancelled())
-        assert one.outcome is not None
-        return one.outcome.unwrap()
-
-    def run_all(
-        self,
-        questions: Iterable[str],
-        *,
-        concurrency: int | None = None,
-        budget: Budget | None = None,
-        results: str | Path | None = None,
-        on_outcome: Callable[[AgentOutcome], None] | None = None,
-    ) -> list[AgentOutcome]:
-        """A run for each question; many advance together, and what goes wrong in one is its own.
-
-        Args:
-            questions: the questions.
-            concurrency: how many runs are under way at most, as of :meth:`Planner.plan_all`.
-            budget: what all runs together may use; what is not finished by then ends with ``AgentStopped``, its
-                ``shared`` True.
-            results: a file to which each outcome is written when it comes. A run that was stopped, by whatever means,
-                goes on with the questions that are not done in it.
-            on_outcome: called with each outcome as it comes.
-
-        Returns:
-            One outcome for each question, in their order, those from the file among them.
-
-        Raises:
-            ResultsError: the file is in use, belongs to another agent or other questions, or is damaged.
-        """
-        asked = list(questions)
-        if results is None:
-            return self._run_all(asked, concurrency, budget, (), on_outcome)
-        with Results(results, run_of(self), record) as file:
-            file.check_tasks([Task(question) for question in asked])
-
-            def note(outcome: AgentOutcome) -> None:
-                file.add(outcome)
-                if on_outcome is not None:
-                    on_outcome(outcome)
-
-            done = {index: outcome_of(line) for index, line in file.done.items()}
-            new = self._run_all(asked, concurrency, budget, done, note)
-        return sorted([*done.values(), *new], key=lambda outcome: outcome.index)
-
-    def _run_all(
-        self,
-        questions: Sequence[str],
-        concurrency: int | None,
-        budget: Budget | None,
-        skip: Container[int],
-        on_outcome: Callable[[AgentOutcome], None] | None,
-    ) -> list[AgentOutcome]:
-        with closing(AgentRuns(self, questions, budget, skip, on_outcome)) as runs:
-            return run_many(runs, concurrency)
+        """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
+        return await self.start(question).ago()
 
     def start(self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()) -> Run:
         """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
@@ -253,10 +196,9 @@ class Agent:
         if before:
             told += "\n".join(["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""])
 
-        def writer(llm: LLM) -> Writer:
-            return self._writer_of(llm, self.behaviour, told)
-
-        return Run(self._settings, writer, llm or self.llm, self._make_tools(), question, self.on_event, name)
+        llm = llm or self.llm
+        writer = self._writer_of(llm, self.behaviour, told)
+        return Run(self._settings, writer, llm, self._make_tools(), question, self.on_event, name)
 
 
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
@@ -277,7 +219,7 @@ def writer_for(
             llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
         )
     if not isinstance(llm, TextLLM):
-        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+        raise WritesNoText(llm, "write as an agent")
     return ChoosingWriter(
         llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
     )
@@ -314,7 +256,7 @@ def writing(llm: LLM) -> LLM:
     if isinstance(llm, RandomLLM):
         return RandomTextLLM(llm.choose(Question("", "ab" * 500)).number, _WORDS)
     if not isinstance(llm, TextLLM | ContinuingLLM):
-        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+        raise WritesNoText(llm, "write as an agent")
     return llm
 
 

@@ -1,98 +1,52 @@
 """Many runs of an agent, driven as many plans are: awaited, from threads, asked together, or one after the other.
 
-A run is written as code that asks its model and waits. Here each has a thread of its own that stands still while its
-question is out, so that who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out and
-gives answers in. One thread runs at a time: the rules are shared, and tools are called between two answers.
+Who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out of each and gives answers in.
+One run advances at a time: the rules are shared, and tools are called between two answers.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import asdict, dataclass
-from queue import SimpleQueue
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Never, Protocol
 
-from formal_llm.agents.acting import ActingRules
+from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish, given
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.published.summaries import ScoringLLM
-from formal_llm.agents.running import Run
+from formal_llm.agents.kept_calls import KeptCalls
+from formal_llm.agents.outcomes import AgentOutcome, outcome_of, record
 from formal_llm.agents.transcript import Transcript
-from formal_llm.automata import Behaviour
 from formal_llm.automata.models.automaton import fingerprint
-from formal_llm.errors import AgentStopped, Cancelled, InvalidAnswer, NotAllowed, WritingError
-from formal_llm.llms.generation import ContinuingLLM, TextLLM, Texts
+from formal_llm.errors import AgentStopped, Cancelled, InvalidAnswer
+from formal_llm.llms.generation import Stream, in_one_piece
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices, TokenUsage
-from formal_llm.planning.json_data import JSON
-from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.drivers.results import Results
+from formal_llm.planning.drivers.streams import run as run_many
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget, Meter
 
 
-class Runnable(Protocol):
-    """An agent, as many runs see it."""
-
-    llm: LLM
-    prices: Prices | None
-    behaviour: Behaviour
-    rules: ActingRules
-    examples: tuple[Transcript, ...]
-    told: str
-    variant: str
-
-    def start(self, question: str, *, llm: LLM | None = None, name: str = "") -> Run:
-        """A run before its beginning."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AgentOutcome:
-    """What became of a question among many.
-
-    Attributes:
-        index: its place among the questions, from 0.
-        task: the question.
-        transcript: the run, or as far as it came.
-        error: why it is not whole; None where it is.
-        calls: the calls of tools.
-    """
-
-    index: int
-    task: Task
-    transcript: Transcript
-    error: Exception | None = None
-    calls: tuple[ToolCall, ...] = ()
+class OneRun(Protocol):
+    """A run of an agent, as those who drive it see it."""
 
     @property
-    def usage(self) -> Usage:
-        """What it took."""
-        return self.transcript.usage
+    def transcript(self) -> Transcript:
+        """What was written so far."""
+        ...
 
-    def unwrap(self) -> Transcript:
-        """The whole transcript; raises the error if there is none."""
-        if self.error is not None:
-            raise self.error
-        return self.transcript
+    @property
+    def calls(self) -> Sequence[ToolCall]:
+        """The calls of tools so far."""
+        ...
 
-
-class _Handed:
-    """An LLM whose answers somebody else gets: it has what the real one has."""
-
-    takes_text = True
-
-    def __init__(self, llm: LLM, choose: Callable[[Question], Answer]) -> None:
-        self.choose = choose
-        self.name = getattr(llm, "name", type(llm).__name__)
-        texts = Texts(choose)
-        if isinstance(llm, TextLLM):
-            self.generate = texts.generate
-        if isinstance(llm, ContinuingLLM):
-            self.continue_text = texts.continue_text
-        if isinstance(llm, ScoringLLM):
-            self.log_probabilities = llm.log_probabilities
+    def steps(self) -> Steps[Never]:
+        """The run, of nobody: what is asked for comes out, answers go in."""
+        ...
 
 
 class AgentRun:
@@ -101,54 +55,75 @@ class AgentRun:
     Attributes:
         question: what is to be answered now; None at the end.
         outcome: what became of it; None before the end.
+        run: the run.
         walk: None: nothing can be pondered meanwhile.
     """
 
     walk = None
 
-    def __init__(self, agent: Runnable, index: int, question: str, shared: SharedRuns | None = None) -> None:
+    def __init__(
+        self,
+        agent: RunsMany,
+        index: int,
+        question: str,
+        shared: SharedRuns | None = None,
+        kept: KeptCalls | None = None,
+    ) -> None:
         self.question: Question | None = None
         self.outcome: AgentOutcome | None = None
-        self._index, self._asked, self._shared = index, question, shared
-        self._out: SimpleQueue[Question | None] = SimpleQueue()
-        self._in: SimpleQueue[Answer | Exception] = SimpleQueue()
-        self._error: Exception | None = None
-        self._run: Run = agent.start(question, llm=_Handed(agent.llm, self._choose), name=str(index))
-        threading.Thread(target=self._work, name=f"formal-llm-run-{index}", daemon=True).start()
-        self._wait()
+        self._index, self._asked, self._shared, self._kept = index, question, shared, kept
+        self.run = agent.start(question, name=str(index))
+        self._steps = self.run.steps()
+        self._coming: Stream | None = None  # a text that was to come piece by piece comes here in one
+        self._telling = False
+        self._advance(None)
 
-    def give(self, given: Answer | Exception) -> None:
+    def give(self, came: Answer | Exception) -> None:
         """Take an answer to the question; or what was raised instead of one."""
-        if self._shared is not None and isinstance(given, (Answer, InvalidAnswer)):
-            self._shared.pay(given.usage or TokenUsage())
-        self._in.put(given)
-        self._wait()
+        if self._shared is not None and isinstance(came, (Answer, InvalidAnswer)):
+            self._shared.pay(came.usage or TokenUsage())
+        if self._kept is not None and self.question is not None and isinstance(came, Answer):
+            self._kept.keep(self._index, self.question, came)
+        self._advance(self._taken(came))
 
-    def _wait(self) -> None:
-        self.question = self._out.get()
-        if self.question is None:
-            run = self._run
-            self.outcome = AgentOutcome(self._index, Task(self._asked), run.transcript, self._error, tuple(run.calls))
+    def _taken(self, came: Answer | Exception) -> object:
+        """What the run is given for an answer: where it wants it piece by piece, the first piece."""
+        if not self._telling or not isinstance(came, Answer):
+            return came
+        self._coming = in_one_piece(came)
+        return next(self._coming)
 
-    # -- in the thread of the run -------------------------------------------------------------------------------
-
-    def _work(self) -> None:
+    def _advance(self, came: object) -> None:
+        self.question = error = None
         try:
-            self._run.go()
-        except Exception as error:
-            self._error = error
-        except BaseException as error:  # a tool may raise anything; whoever waits must not wait for ever
-            self._error = RuntimeError(f"the run was ended by {type(error).__name__}: {error}")
-        self._out.put(None)
-
-    def _choose(self, question: Question) -> Answer:
-        if self._shared is not None:
-            self._shared.take(self._run.transcript, question)
-        self._out.put(question)
-        given = self._in.get()
-        if isinstance(given, Exception):
-            raise given
-        return given
+            while self.question is None:
+                step, came = given(self._steps, came), None
+                try:
+                    match step:
+                        case Question() | Telling():
+                            self._telling = isinstance(step, Telling)
+                            asked = step.asked if isinstance(step, Telling) else step
+                            known = None if self._kept is None else self._kept.known(self._index, asked)
+                            if known is not None:
+                                came = self._taken(known)
+                                continue
+                            if self._shared is not None:
+                                self._shared.take(self.run.transcript, asked)
+                            self.question = asked
+                        case Wish():
+                            assert self._coming is not None
+                            came = next(self._coming) if step is Wish.MORE else None
+                        case Do(work):
+                            came = work()
+                except Exception as raised:
+                    came = raised
+        except StopIteration:
+            pass
+        except Exception as raised:
+            error = raised
+        if self.question is None:
+            run = self.run
+            self.outcome = AgentOutcome(self._index, Task(self._asked), run.transcript, error, tuple(run.calls))
 
 
 class SharedRuns:
@@ -181,15 +156,17 @@ class AgentRuns:
         questions: the questions.
         budget: what all runs together may use.
         skip: places among the questions that are left out.
+        kept: answers that came before, and those that come now.
         on_outcome: called with each outcome as it comes.
     """
 
     def __init__(
         self,
-        agent: Runnable,
+        agent: RunsMany,
         questions: Iterable[str],
         budget: Budget | None = None,
         skip: Container[int] = (),
+        kept: KeptCalls | None = None,
         on_outcome: Callable[[AgentOutcome], None] | None = None,
     ) -> None:
         self.llm = agent.llm
@@ -199,7 +176,7 @@ class AgentRuns:
             budget.check(agent.prices)
         shared = None if budget is None else SharedRuns(budget, Meter(agent.prices))
         self._begun = (
-            self._opened(AgentRun(agent, index, question, shared))
+            self._opened(AgentRun(agent, index, question, shared, kept))
             for index, question in enumerate(questions)
             if index not in skip
         )
@@ -228,43 +205,81 @@ class AgentRuns:
             self._open.discard(run)
 
 
-# -- lines of a results file -------------------------------------------------------------------------------------------
+class RunsMany(ABC):
+    """An agent that runs: one question after the other, or many together.
+
+    Attributes:
+        llm: who is asked; answers all that its runs ask.
+        prices: what tokens cost; None where nobody said it.
+    """
+
+    llm: LLM
+    prices: Prices | None = None
+
+    @abstractmethod
+    def start(self, question: str, *, name: str = "") -> OneRun:
+        """A run before its beginning."""
+
+    @property
+    @abstractmethod
+    def variant(self) -> object:
+        """What its runs depend on besides the question and the model, as JSON data."""
+
+    def run_all(
+        self,
+        questions: Iterable[str],
+        *,
+        concurrency: int | None = None,
+        budget: Budget | None = None,
+        results: str | Path | None = None,
+        on_outcome: Callable[[AgentOutcome], None] | None = None,
+    ) -> list[AgentOutcome]:
+        """A run for each question; many advance together, and what goes wrong in one is its own.
+
+        Args:
+            questions: the questions.
+            concurrency: how many runs are under way at most, as of :meth:`Planner.plan_all`.
+            budget: what all runs together may use; what is not finished by then ends with ``AgentStopped``, its
+                ``shared`` True.
+            results: a file to which each outcome is written when it comes. A run that was stopped, by whatever means,
+                goes on with the questions that are not done in it. What models answered to those is kept beside it,
+                and is not asked again; tools are called again.
+            on_outcome: called with each outcome as it comes.
+
+        Returns:
+            One outcome for each question, in their order, those from the file among them.
+
+        Raises:
+            ResultsError: the file is in use, belongs to another agent or other questions, or is damaged.
+        """
+        asked = list(questions)
+        if results is None:
+            return self._run_all(AgentRuns(self, asked, budget, on_outcome=on_outcome), concurrency)
+        run = run_of(self)
+        with Results(results, run, record) as file:
+            file.check_tasks([Task(question) for question in asked])
+
+            def note(outcome: AgentOutcome) -> None:
+                file.add(outcome)
+                if on_outcome is not None:
+                    on_outcome(outcome)
+
+            done = {index: outcome_of(line) for index, line in file.done.items()}
+            with KeptCalls(f"{results}.calls", run["run"], done) as kept:
+                new = self._run_all(AgentRuns(self, asked, budget, done, kept, note), concurrency)
+                if len(file.done) == len(asked):
+                    kept.remove()
+        return sorted([*done.values(), *new], key=lambda outcome: outcome.index)
+
+    @staticmethod
+    def _run_all(runs: AgentRuns, concurrency: int | None) -> list[AgentOutcome]:
+        with closing(runs):
+            return run_many(runs, concurrency)
 
 
-def run_of(agent: Runnable) -> dict[str, str]:
+def run_of(agent: RunsMany) -> dict[str, str]:
     """What the runs of an agent depend on besides the question: which LLM writes, and a hash of all of it."""
     llm = agent.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
-    monitor = agent.rules.monitor()
-    shown = [one.to_jsonl() for one in agent.examples]
-    states = [(name, state.text, sorted(state.flags)) for name, state in agent.behaviour.states.items()]
-    said = json.dumps([identity, states, monitor.fingerprint, agent.told, shown, agent.variant], default=str)
-    return {"llm": str(identity["llm"]), "run": fingerprint([hashlib.sha256(said.encode()).hexdigest()])[:16]}
-
-
-def record(outcome: AgentOutcome) -> dict[str, JSON] | None:
-    """The line of an outcome, as JSON data; None for a failure that may pass before anything was asked.
-
-    What may succeed at another time (the provider could not be reached, the money was used up) is ``stopped``.
-    """
-    error = outcome.error
-    data: dict[str, Any] = {"index": outcome.index, "task": outcome.task.description}
-    if error is None:
-        data["status"] = "planned"
-    else:
-        lasting = isinstance(error, (WritingError, NotAllowed, InvalidAnswer, AgentStopped)) and not getattr(
-            error, "shared", False
-        )
-        if not lasting and not outcome.usage.requests and not outcome.usage.questions:
-            return None
-        data |= {"status": "failed" if lasting else "stopped", "error": type(error).__name__, "message": str(error)}
-    calls = [call.data() for call in outcome.calls]
-    return {**data, "transcript": outcome.transcript.to_jsonl(), "calls": calls, "usage": asdict(outcome.usage)}
-
-
-def outcome_of(line: dict[str, Any]) -> AgentOutcome:
-    """The outcome that a line tells; of a failure the error is one that says what was said then."""
-    transcript = Transcript.from_jsonl(line["transcript"])
-    error = None if line["status"] == "planned" else WritingError(line.get("message", line["status"]))
-    calls = tuple(ToolCall(**call) for call in line.get("calls", ()))
-    return AgentOutcome(line["index"], Task(line["task"]), transcript, error, calls)
+    said = json.dumps([identity, agent.variant], default=str)
+    return {"llm": str(identity.get("llm", "")), "run": fingerprint([hashlib.sha256(said.encode()).hexdigest()])[:16]}

@@ -52,7 +52,7 @@ _BY = {"user": "asked", "model": "the model", "environment": "the environment", 
 
 def run_page(
     transcript: Transcript,
-    behaviour: Behaviour,
+    behaviour: Behaviour | None,
     calls: Sequence[ToolCall] = (),
     *,
     error: BaseException | None = None,
@@ -62,12 +62,12 @@ def run_page(
 
     Args:
         transcript: the run.
-        behaviour: whose run it is.
+        behaviour: whose run it is; None where its states are shown by their names.
         calls: the calls of its tools.
         error: why it is not whole.
         about: what else is to be told in a table: who wrote, with which tools.
     """
-    title = transcript.segments[0].text if transcript.segments else behaviour.name
+    title = transcript.segments[0].text if transcript.segments else transcript.agent
     parts = [f"<h1>{_shown(title[:200])}</h1>"]
     if transcript.answer and error is None:
         parts.append(f"<p><strong>{_shown(transcript.answer)}</strong></p>")
@@ -79,9 +79,14 @@ def run_page(
         parts += [_call(one) if isinstance(one, ToolCall) else _correction(one) for one in left]
     if error is not None:
         parts.append(f'<p class="error">{_shown(str(error))}</p>')
-    rows = {"Agent": transcript.agent, **(about or {}), **_took(transcript.usage), "Corrections": _counts(transcript)}
+    rows = {
+        "Agent": transcript.agent,
+        **(about or {}),
+        **_took(transcript.usage),
+        "Corrections": f"{len(transcript.corrections):,}",
+    }
     told = "".join(f"<tr><th>{_shown(name)}</th><td>{_shown(text)}</td></tr>" for name, text in rows.items())
-    parts.append(f"<h2>About this run</h2><table>{told}</table>")
+    parts.append(f"<h2>About this run</h2><table>{told}</table>{_by_state(transcript)}")
     return _PAGE.format(title=_shown(title[:80]), body="\n".join(parts))
 
 
@@ -97,11 +102,11 @@ def _by_position(found: Iterable[ToolCall | Correction]) -> dict[int, tuple[Tool
 
 def _segment(
     segment: Segment,
-    behaviour: Behaviour,
+    behaviour: Behaviour | None,
     calls: Iterable[ToolCall | Correction],
     corrections: Iterable[ToolCall | Correction],
 ) -> str:
-    state = behaviour.states.get(segment.state)
+    state = behaviour.states.get(segment.state) if behaviour is not None else None
     heading = (state.text if state is not None else "") or segment.state
     inside = "".join(_call(one) for one in calls if isinstance(one, ToolCall))
     inside += f"<pre>{_shown(segment.text)}</pre>" if segment.text else ""
@@ -135,10 +140,13 @@ def _took(usage: Usage) -> dict[str, str]:
     return took if usage.cost is None else {**took, "Cost": f"{usage.cost:g}"}
 
 
-def _counts(transcript: Transcript) -> str:
-    """How many corrections there were, by state."""
-    states = [
-        transcript.segments[one.position].state if one.position < len(transcript) else "the end"
-        for one in transcript.corrections
-    ]
-    return ", ".join(f"{states.count(state)} at {state}" for state in dict.fromkeys(states)) or "none"
+def _by_state(transcript: Transcript) -> str:
+    """What each state took, as a table."""
+    head = "".join(f"<th>{name}</th>" for name in ("State", "Times", "Corrections", "Requests", "Read", "Written"))
+    rows = [
+        (name or "between states", one.times, one.corrections, one.usage.requests, one.usage.input_tokens,
+         one.usage.output_tokens)
+        for name, one in transcript.by_state.items()
+    ]  # fmt: skip
+    cells = ["".join(f"<td>{_shown(one if isinstance(one, str) else f'{one:,}')}</td>" for one in row) for row in rows]
+    return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"

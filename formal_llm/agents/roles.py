@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from formal_llm.agents.decoding.steps import Asks
 from formal_llm.automata import Behaviour
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import ResourceNotFound
 
-#: What the environment writes in a state; called with the :class:`~formal_llm.agents.running.Run` so far.
-World = Callable[..., str]
+#: What the environment writes in a state; called with the :class:`~formal_llm.agents.running.Run` so far. One that asks
+#: the model, or calls tools, is a generator: ``text = yield from run.write(...)``.
+World = Callable[..., str | Asks[str]]
 
 
 @dataclass(frozen=True, slots=True)

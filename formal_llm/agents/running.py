@@ -5,71 +5,32 @@ A :class:`Run` is what the functions that write for the environment are given (:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Never
 
 from formal_llm.agents import happenings
-from formal_llm.agents.acting import NO_TOOL, ActingRules, StatesMonitor
-from formal_llm.agents.afforded import Afforded
+from formal_llm.agents.acting import NO_TOOL, StatesMonitor
+from formal_llm.agents.actions import Action, actions_of
 from formal_llm.agents.decoding.contents import Content, OneOf
+from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, given, relayed
 from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
 from formal_llm.agents.events import Event
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.roles import Roles
+from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tool_calls import ERROR, called
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
 from formal_llm.llms.generation import Messages, Writing
-from formal_llm.llms.llm import LLM, answered, ask
-from formal_llm.llms.question import Question
-from formal_llm.llms.usage import Prices, TokenUsage
+from formal_llm.llms.llm import LLM, asking
+from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.planning.walks.budget import Budget
-from formal_llm.tools.calling import Caller, CallLimits
+from formal_llm.tools.calling import Caller
 from formal_llm.tools.toolkit import Toolkit
 
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """How an agent runs: what all its runs share.
-
-    Attributes:
-        rules: the rules with the tools.
-        roles: what its states are for.
-        contents: what texts of states may be.
-        budget: what a run may use.
-        prices: what tokens cost.
-        calls: what calls of tools may take.
-        helpers: tools of the agent itself, which ask the model; they are called by the environment that knows them.
-        max_tokens: the most tokens of a text that the environment asks the model for.
-    """
-
-    rules: ActingRules
-    roles: Roles
-    contents: Mapping[str, ContentOf] = field(default_factory=dict)
-    budget: Budget = field(default_factory=Budget)
-    prices: Prices | None = None
-    calls: CallLimits = field(default_factory=lambda: CallLimits(timeout=60.0))
-    helpers: tuple[str, ...] = ()
-    max_tokens: int = 512
-
-
-class Action(NamedTuple):
-    """What a run asks of a tool.
-
-    Attributes:
-        tool: the name in the action.
-        input: the text behind it.
-        label: its label, where it has one.
-        refused: why the tool cannot be called; empty where it can.
-    """
-
-    tool: str = ""
-    input: str = ""
-    label: str = ""
-    refused: str = ""
+#: How many tools are called at once.
+_AT_ONCE = 8
 
 
 class Run:
@@ -77,7 +38,7 @@ class Run:
 
     Args:
         settings: how the agent runs.
-        writer: makes what writes, of an LLM.
+        writer: what writes.
         llm: who writes.
         toolkit: its tools.
         question: what it is asked.
@@ -92,7 +53,7 @@ class Run:
     def __init__(
         self,
         settings: RunSettings,
-        writer: Callable[[LLM], Writer],
+        writer: Writer,
         llm: LLM,
         toolkit: Toolkit,
         question: str,
@@ -100,8 +61,8 @@ class Run:
         name: str = "",
     ) -> None:
         self.settings = settings
-        self.llm: LLM = Afforded(llm, self._afford) if settings.budget.metered else llm
-        self._writer = writer(self.llm)
+        self.llm = llm
+        self._writer = writer
         self.toolkit = toolkit
         self.question = question
         self.name = name
@@ -110,6 +71,7 @@ class Run:
         self.caller = Caller(settings.calls)
         self._tell = tell
         self._slips = 0
+        self._writing = ""  # the state of the world that is being written
         self._refused: dict[int, str] = {}
         self._monitor = settings.rules.monitor()
 
@@ -135,17 +97,37 @@ class Run:
             NotAllowed: what was written leaves no way to an end.
             LLMError: the model could not be asked.
         """
+        for _ in driven(self.steps(), self.llm):
+            pass
+        return self.transcript
+
+    async def ago(self) -> Transcript:
+        """As :meth:`go`, letting others go on in the meantime; tools are called in threads."""
+        async for _ in adriven(self.steps(), self.llm):
+            pass
+        return self.transcript
+
+    def steps(self) -> Steps[Never]:
+        """As :meth:`go`, of nobody: what is asked for comes out, answers go in.
+
+        What happens is told to those who watch. Each run has its steps once.
+        """
         error: BaseException | None = None
         try:
             self._ask_first()
-            while self._step():
-                pass
+            going = True
+            while going:
+                going = yield from relayed(self._step(), self._affords)
         except BaseException as caught:
             error = caught
             raise
         finally:
             self.tell(happenings.Ended(self.transcript, error, self.name))
-        return self.transcript
+
+    def _affords(self, step: Step) -> bool:
+        if isinstance(step, Question | Telling):
+            self._afford()
+        return True
 
     def tell(self, happening: Happening) -> None:
         """Tell those who watch."""
@@ -161,23 +143,23 @@ class Run:
         self.tell(happenings.Wrote(first, self.question, self.name))
         self._add(Segment(first, self.question, "user"))
 
-    def _step(self) -> bool:
+    def _step(self) -> Asks[bool]:
         """Have the model write until the world is due; False at the end."""
         states = self.settings.rules.behaviour.states
         outside = {name for name, state in states.items() if state.from_environment}
         allowed = tuple(self._monitor.allowed())
-        due = allowed if set(allowed) <= outside else self._written(outside)
+        due = allowed if set(allowed) <= outside else (yield from self._written(outside))
         if due is None:
             return True
         if due:
-            self._ask_world(due[0])
+            yield from self._ask_world(due[0])
             return True
         refused = self._monitor.why()
         if refused is not None:
             raise NotAllowed(refused)
         return False
 
-    def _written(self, outside: set[str]) -> tuple[str, ...] | None:
+    def _written(self, outside: set[str]) -> Asks[tuple[str, ...] | None]:
         """Take down what a writer tells.
 
         Returns:
@@ -186,7 +168,14 @@ class Run:
         rules = self.settings.rules
         state, pieces = "", False
         monitor = self._monitor if rules.action is None else StatesMonitor(rules, [self._monitor])
-        for told in self._writer.write(self.transcript, monitor, until=outside, contents=self._contents()):
+        steps = self._writer.steps(self.transcript, monitor, until=outside, contents=self._contents())
+        came: object = None
+        while True:
+            try:
+                told = given(steps, came)
+            except StopIteration:
+                return ()
+            came = None
             match told:
                 case Began():
                     state, pieces = told.state, False
@@ -201,14 +190,19 @@ class Run:
                     if told.state == self.settings.roles.action:
                         self._name_tool(told.text.strip())
                         if rules.action is not None:
+                            steps.close()
                             return None
                 case Correction():
                     self._correct(told)
                 case Spent():
-                    self._spend(told.usage)
+                    self._spend(told)
                 case Due():
                     return told.states
-        return ()
+                case _:
+                    try:
+                        came = yield told
+                    except Exception as error:
+                        came = error
 
     def _contents(self) -> dict[str, ContentOf]:
         roles = self.settings.roles
@@ -273,57 +267,53 @@ class Run:
 
     # -- the world ----------------------------------------------------------------------------------------------
 
-    def _ask_world(self, state: str) -> None:
+    def _ask_world(self, state: str) -> Asks[None]:
         self.tell(happenings.Began(state, "environment", self.name))
-        text = self.settings.roles.worlds[state](self)
+        self._writing = state
+        said = self.settings.roles.worlds[state](self)
+        text = said if isinstance(said, str) else (yield from said)
+        self._writing = ""
         self.tell(happenings.Wrote(state, text, self.name))
         self._add(Segment(state, text, "environment"))
 
     def actions(self) -> list[Action]:
         """What is asked of tools since the environment wrote last, each with all that is known of it."""
-        roles, found = self.settings.roles, list[Action]()
-        begin = max((at for at, one in enumerate(self.segments, 1) if one.state in roles.worlds), default=0)
-        open_ = Action()
-        for at, segment in enumerate(self.segments[begin:], begin):
-            if segment.state == roles.label:
-                open_ = open_._replace(label=segment.text.strip())
-            elif segment.state == roles.action:
-                open_ = open_._replace(tool=segment.text.strip(), refused=self._refused.get(at, ""))
-            elif segment.state == roles.input:
-                without = f"no action stands before this input; name one of {', '.join(self.settings.rules.tools)}"
-                found.append(
-                    open_._replace(input=segment.text.strip(), refused=open_.refused if open_.tool else without)
-                )
-                open_ = Action()
-        return found
+        return actions_of(self.segments, self.settings.roles, self._refused, self.settings.rules.tools)
 
-    def write(self, messages: Messages, *, temperature: float = 0.0) -> str:
-        """A text of the model that belongs to no state: an evaluation, a summary."""
+    def carried_out(self, actions: Sequence[Action]) -> Asks[list[ToolCall]]:
+        """What comes of some actions, in their order; none of them is taken down.
+
+        Tools that depend on their input alone are called at once, the others one after the other.
+        """
+
+        def work() -> list[ToolCall]:
+            alone = [one for one in actions if not one.refused and self.toolkit[one.tool].deterministic]
+            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="formal-llm-action") as pool:
+                together = dict(zip(map(id, alone), pool.map(self.outcome, alone), strict=True))
+            return [together.get(id(one)) or self.outcome(one) for one in actions]
+
+        return (yield Do(work))  # type: ignore[no-any-return]  # what the work returns
+
+    def write(self, messages: Messages, *, temperature: float = 0.0) -> Asks[str]:
+        """A text of the model that belongs to no state: an evaluation, a summary; ``yield from`` it."""
         asked = Writing(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
-        answer = answered(self.llm, asked)
-        self._spend(self.usage_of(answer.usage))
+        answer: Answer = yield asked
+        self._spend(Spent.of(self._writing, answer.usage))
         return answer.text.strip()
 
-    def choose(self, question: Question) -> int:
-        """The number of an option that the model chooses."""
-        answer = ask(self.llm, question)
-        self._spend(self.usage_of(answer.usage, questions=1))
+    def choose(self, question: Question) -> Asks[int]:
+        """The number of an option that the model chooses; ``yield from`` it."""
+        answer = yield from asking(question)
+        self._spend(Spent.of(self._writing, answer.usage, questions=1))
         return answer.number
 
     # -- accounts -----------------------------------------------------------------------------------------------
 
-    def usage_of(self, tokens: TokenUsage, questions: int = 0) -> Usage:
-        """Tokens as usage."""
-        return Usage(
-            questions, requests=tokens.requests, input_tokens=tokens.input_tokens, output_tokens=tokens.output_tokens,
-            cached_tokens=tokens.cached_tokens, cache_write_tokens=tokens.cache_write_tokens,
-        )  # fmt: skip
-
-    def _spend(self, usage: Usage) -> None:
-        prices = self.settings.prices
+    def _spend(self, spent: Spent) -> None:
+        prices, usage = self.settings.prices, spent.usage
         if prices is not None and usage.cost is None:
             usage += Usage(cost=prices.cost(usage.token_usage))
-        self.transcript = self.transcript.plus(usage=usage)
+        self.transcript = self.transcript.plus(usage=usage, state=spent.state)
 
     def _afford(self) -> None:
         """Raise if nothing is left for another request."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from formal_llm.errors import InputError, ToolError, ToolkitError, did_you_mean
+from formal_llm.agents.arguments import WRITTEN, parameters, value_of
+from formal_llm.errors import ToolError, ToolkitError, did_you_mean
+from formal_llm.llms.schemas import problem_in
 from formal_llm.tools.calling import Caller
 from formal_llm.tools.kinds import TEXT, Value
 from formal_llm.tools.tool import Tool
@@ -25,13 +27,13 @@ def check_texts(toolkit: Toolkit) -> None:
     """Raise for tools that an agent cannot call by writing.
 
     Raises:
-        ToolkitError: a tool takes or gives what is no text.
+        ToolkitError: a tool takes or gives what can neither be written nor read.
     """
     problems = [
-        f"{tool} takes or gives what is no text, and an agent writes and reads texts; leave it out with "
-        f"toolkit.without({tool.name!r})"
+        f"{tool} takes or gives what is neither a text nor a number nor true or false, and an agent writes and reads; "
+        f"leave it out with toolkit.without({tool.name!r})"
         for tool in toolkit
-        if any(kind != TEXT for kind in (*tool.inputs, tool.output))
+        if any(kind.of not in WRITTEN for kind in (*tool.inputs, tool.output))
     ]
     if problems:
         raise ToolkitError(problems)
@@ -39,70 +41,81 @@ def check_texts(toolkit: Toolkit) -> None:
 
 def signature(tool: Tool) -> str:
     """A tool as an agent reads it: ``search(query): The first five sentences ...``."""
-    names = tool.parameters or tuple(f"text{number}" for number in range(1, len(tool.inputs) + 1))
-    many = f" Write its {len(names)} arguments as JSON: {_form(names)}" if len(names) > 1 else ""
-    return f"{tool.name}({', '.join(names)}): {tool.description}{many}"
+    names = parameters(tool)
+    count = "its argument" if len(names) == 1 else f"its {len(names)} arguments"
+    how = "" if not names or tool.inputs == (TEXT,) else f" Write {count} as JSON: {_form(tool)}"
+    return f"{tool.name}({', '.join(names)}): {tool.description}{how}"
 
 
 def called(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
     """What a tool returns for a text, and whether it did; else the error, as a text for the agent."""
     try:
-        values = [Value(TEXT, TEXT.accept(argument)) for argument in arguments_of(tool, text)]
-        result, _ = caller.call(tool, values)
+        result, _ = caller.call(tool, arguments_of(tool, text))
     except BadArguments as error:
         return f"{ERROR}{error}", False
-    except InputError as error:
-        return f"{ERROR}{tool.name} cannot take this: {error}", False
     except ToolError as error:
         return f"{ERROR}{tool.name} {error.problem}", False
-    shown = str(result.get())
+    given = result.get()
+    shown = given if isinstance(given, str) else json.dumps(given)
     return (shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} ... ({len(shown):,} characters)"), True
 
 
-def arguments_of(tool: Tool, text: str) -> list[str]:
+def arguments_of(tool: Tool, text: str) -> list[Value]:
     """The arguments that a text gives to a tool.
 
-    Of a tool with one argument the text is that argument. Of one with several it is a JSON object with their names, or
-    a JSON list of them.
+    Of a tool with one argument that is a text, the text is that argument. Else it is a JSON object with the names of
+    the arguments, or a JSON list of them, or the one that there is; each by the schema of its kind.
 
     Raises:
-        BadArguments: it is neither.
+        BadArguments: it is none of these; the text of the exception says what is wanted.
     """
-    text = text.strip()
-    names = tool.parameters or tuple(f"text{number}" for number in range(1, len(tool.inputs) + 1))
+    text, names = text.strip(), parameters(tool)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and set(data) == set(names):
-        return [_plain(data[name], tool) for name in names]
+        return _values(tool, [data[name] for name in names])
     if not names:
         if text:
             raise BadArguments(f"{tool.name} takes no argument; leave its input empty")
         return []
-    if len(names) == 1:
+    if len(names) == 1 and (tool.inputs == (TEXT,) or not isinstance(data, dict | list | None)):
         if not text:
             raise BadArguments(f"{tool.name} needs {names[0]}, and its input is empty")
-        return [text]
+        return _values(tool, [text if tool.inputs == (TEXT,) else data])
     if isinstance(data, list) and len(data) == len(names):
-        return [_plain(value, tool) for value in data]
+        return _values(tool, data)
     if isinstance(data, dict):
         unknown = next((name for name in data if name not in names), None)
         near = did_you_mean(unknown, names) if unknown is not None else None
         missing = [name for name in names if name not in data]
         what = f"no argument {unknown!r}" + (f" (did you mean {near}?)" if near else "") if unknown is not None else ""
         what = what or f"no value for {', '.join(missing)}"
-        raise BadArguments(f"{tool.name} was given {what}; write {_form(names)}")
-    raise BadArguments(f"{tool.name} takes {len(names)} arguments; write them as JSON: {_form(names)}")
+        raise BadArguments(f"{tool.name} was given {what}; write {_form(tool)}")
+    count = "one argument; write it" if len(names) == 1 else f"{len(names)} arguments; write them"
+    raise BadArguments(f"{tool.name} takes {count} as JSON: {_form(tool)}")
 
 
-def _form(names: Sequence[str]) -> str:
-    return "{" + ", ".join(f'"{name}": ...' for name in names) + "}"
+def _values(tool: Tool, given: Sequence[object]) -> list[Value]:
+    made = []
+    for name, kind, one in zip(parameters(tool), tool.inputs, given, strict=True):
+        # A number is a text, too, where a text is wanted: what a model writes is 4 as often as "4".
+        one = json.dumps(one) if kind == TEXT and isinstance(one, int | float) else one
+        problem = problem_in(one, {"type": WRITTEN[kind.of]})
+        if problem is not None:
+            raise BadArguments(f"{tool.name} was given a {name} that cannot be used: {problem}; write {_form(tool)}")
+        try:
+            made.append(value_of(kind, one))
+        except ValueError as error:
+            raise BadArguments(f"{tool.name} cannot take this {name}: {error}") from None
+    return made
 
 
-def _plain(value: object, tool: Tool) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict | list) or value is None:
-        raise BadArguments(f"the arguments of {tool.name} are texts or numbers, not {json.dumps(value)[:60]}")
-    return json.dumps(value)
+#: What an agent is shown in the place of an argument.
+_SHOWN = {"string": '"..."', "integer": "1", "number": "1.5", "boolean": "true"}
+
+
+def _form(tool: Tool) -> str:
+    shown = (f'"{name}": {_SHOWN[WRITTEN[kind.of]]}' for name, kind in zip(parameters(tool), tool.inputs, strict=True))
+    return "{" + ", ".join(shown) + "}"

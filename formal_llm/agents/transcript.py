@@ -12,15 +12,17 @@ Both are read back to the same segments. In the text form, markers inside the te
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple, get_args
 
 from formal_llm.agents.events import Event
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problems
 from formal_llm.automata import Behaviour, Word
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import TranscriptError
 from formal_llm.planning.checking.verify import Verification
 from formal_llm.planning.json_data import JSON
@@ -81,6 +83,20 @@ class Correction:
         return f"segment {self.position + 1}: {what} was not allowed{legal}{instead}"
 
 
+class StateUsage(NamedTuple):
+    """What a state took.
+
+    Attributes:
+        times: how often it stands in the transcript.
+        corrections: how often what was written in its place was corrected.
+        usage: what was asked for to write it.
+    """
+
+    times: int
+    corrections: int
+    usage: Usage
+
+
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """What an agent wrote and was told.
@@ -89,17 +105,18 @@ class Transcript:
         agent: the name of its behaviour.
         segments: its states in order, each with its text.
         corrections: what was corrected, in order.
-        usage: what it took.
+        took: for each state what was asked for to write it; under an empty name, what was asked for between states.
     """
 
     agent: str
     segments: tuple[Segment, ...] = ()
     corrections: tuple[Correction, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    took: Mapping[str, Usage] = FrozenDict()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(self.segments))
         object.__setattr__(self, "corrections", tuple(self.corrections))
+        object.__setattr__(self, "took", FrozenDict(self.took))
 
     def __len__(self) -> int:
         """The number of segments."""
@@ -126,19 +143,34 @@ class Transcript:
         """The text of the last segment, without blanks around it; empty where there is none."""
         return self.segments[-1].text.strip() if self.segments else ""
 
+    @property
+    def usage(self) -> Usage:
+        """What it took, all in all."""
+        return sum(self.took.values(), Usage())
+
+    @property
+    def by_state(self) -> Mapping[str, StateUsage]:
+        """What each state took, in the order in which they came; last what belongs to none, under an empty name."""
+        times = Counter(self.word)
+        at = [self.word[one.position] if one.position < len(self) else "" for one in self.corrections]
+        corrected = Counter(at)
+        names = dict.fromkeys((*self.word, *(name for name in self.took if name)))
+        names |= dict.fromkeys([""] if "" in self.took or "" in corrected else [])
+        return {name: StateUsage(times[name], corrected[name], self.took.get(name, Usage())) for name in names}
+
     def text_of(self, state: str) -> str | None:
         """The text of the last segment in a state; None where there is none."""
         return next((one.text for one in reversed(self.segments) if one.state == state), None)
 
     def plus(
-        self, *segments: Segment, corrections: Iterable[Correction] = (), usage: Usage | None = None
+        self, *segments: Segment, corrections: Iterable[Correction] = (), usage: Usage | None = None, state: str = ""
     ) -> Transcript:
-        """This transcript and what comes after it."""
+        """This transcript and what comes after it; ``usage`` is what was taken to write ``state``."""
         return replace(
             self,
             segments=(*self.segments, *segments),
             corrections=(*self.corrections, *corrections),
-            usage=self.usage if usage is None else self.usage + usage,
+            took=self.took if usage is None else {**self.took, state: self.took.get(state, Usage()) + usage},
         )
 
     def verify(self, rules: Monitor | Behaviour, *, repair: bool = False) -> Verification:
@@ -153,8 +185,7 @@ class Transcript:
         rows: list[Mapping[str, JSON]] = [{"format": _FORMAT, "agent": self.agent}]
         rows += [asdict(segment) for segment in self.segments]
         rows += [{"correction": asdict(correction)} for correction in self.corrections]
-        if self.usage != Usage():
-            rows.append({"usage": asdict(self.usage)})
+        rows += [{"usage": asdict(usage), **({"state": state} if state else {})} for state, usage in self.took.items()]
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
     @classmethod
@@ -167,7 +198,7 @@ class Transcript:
         agent: str | None = None
         segments: list[Segment] = []
         corrections: list[Correction] = []
-        usage = Usage()
+        took: dict[str, Usage] = {}
         # Only "\n" parts lines: a text may hold other signs that str.splitlines takes for one.
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
@@ -178,14 +209,15 @@ class Transcript:
                     elif "correction" in row:
                         corrections.append(Correction(**row["correction"]))
                     elif "usage" in row:
-                        usage += Usage(**row["usage"])
+                        state = row.get("state", "")
+                        took[state] = took.get(state, Usage()) + Usage(**row["usage"])
                     else:
                         segments.append(Segment(**row))
                 except TypeError as error:
                     raise TranscriptError(f"line {number} of the transcript is damaged: {error}") from error
         if agent is None:
             raise TranscriptError("the transcript is empty; its first line says whose it is")
-        return cls(agent, tuple(segments), tuple(corrections), usage)
+        return cls(agent, tuple(segments), tuple(corrections), took)
 
     # -- as text ------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.published.rewoo import solve
 from formal_llm.agents.published.summaries import Summarise
 from formal_llm.agents.roles import World
@@ -14,12 +15,13 @@ from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import ERROR
 
 
-def observe(run: Run) -> str:
+def observe(run: Run) -> Asks[str]:
     """An observation: what the tool of the last action returns for the last input."""
     asked = run.actions()
     if not asked:
         return f"{ERROR}no action with an input stands before this observation"
-    return run.note(run.outcome(asked[-1])).output
+    (call,) = yield from run.carried_out(asked[-1:])
+    return run.note(call).output
 
 
 EVALUATION = """A proposed answer to a question is to be judged, by what was observed alone.
@@ -32,11 +34,11 @@ Is the proposed answer right, and does it follow from what was observed? Write o
 Wrong or Unsure."""
 
 
-def evaluate(run: Run) -> str:
+def evaluate(run: Run) -> Asks[str]:
     """An evaluation by the model itself, of what it wrote and observed. It is shown no right answer."""
     behaviour = run.settings.rules.behaviour
     trace = "\n".join(f"{behaviour.states[one.state].text} {one.text}" for one in run.segments if one.source != "user")
-    return run.write(EVALUATION.format(question=run.question, trace=trace)) or "Unsure."
+    return (yield from run.write(EVALUATION.format(question=run.question, trace=trace))) or "Unsure."
 
 
 #: What writes the states of the environment, by their markers.

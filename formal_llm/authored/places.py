@@ -39,7 +39,7 @@ def names(kind: str) -> list[str]:
             for path in root.iterdir()
             # The folder of the behaviours lies among the grammars, and is none.
             if not path.name.startswith((".", "_"))
-            and path.name != "agents"
+            and path.name not in ("agents", "guard")
             # Beside the recipes lie a page about them and a script.
             and (kind != "training" or path.suffix == ".toml")
             # Beside the task packs lie the questions that agents answer; they have no rules.

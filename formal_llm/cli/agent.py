@@ -5,28 +5,46 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import typer
 
 from formal_llm import authored
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, out, print_text
+from formal_llm.cli.agent_modular import ModularOptions, lines, run_modular
+from formal_llm.cli.console import (
+    EXIT_CODES_HELP,
+    STANDARD,
+    check_writable,
+    command,
+    counted,
+    err,
+    out,
+    print_text,
+    write_to,
+)
 from formal_llm.cli.options import ConstraintOption, LimitOption, LLMOption, RequireOption
 from formal_llm.cli.sources import read_limits
+from formal_llm.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from formal_llm.agents.agent import Tools
     from formal_llm.agents.happenings import Happening
+    from formal_llm.agents.transcript import Transcript
+
+#: The agent of modules; it has no file.
+MODULAR = "modular"
 
 HELP = f"""Ask an agent a question and see what it does: its states as they are written, its tools, what was corrected.
 
-The agent is a shipped one (react, rewoo, reflexion, pass, chain-of-thought, direct, chat-bot ...) or an .agent file of
-your own. Whatever the model writes, the run follows the order that the file says. The tools are calculate, and search
-and lookup over the shipped corpus or the one of --corpus.
+The agent is a shipped one (react, rewoo, reflexion, pass, chain-of-thought, direct, chat-bot, modular ...) or an .agent
+file of your own. Whatever the model writes, the run follows the order that the file says. The tools are calculate, and
+search and lookup over the shipped corpus or the one of --corpus.
 
 Examples:
 
@@ -36,12 +54,17 @@ Examples:
 
   formal-llm agent my.agent "..." --tools my_tools:toolkit --constraint "(eventually search)"
 
+  formal-llm agent modular "How long is half of the Rhine?" --llm openai:gpt-6-luna --require search=1 --chat
+
+The modular agent plans with --llm and writes the arguments of its tools with --tool-llm; its tools may have any
+signature. With --chat it goes on with what you type, line by line.
+
 {EXIT_CODES_HELP}
 """
 
 
 def _agents(begun: str) -> list[str]:
-    return [name for name in authored.names("agents") if name.startswith(begun)]
+    return [name for name in [*authored.names("agents"), MODULAR] if name.startswith(begun)]
 
 
 AgentArgument = Annotated[
@@ -76,9 +99,30 @@ def agent(
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the transcript as JSON lines.")] = None,
     record: Annotated[Path | None, typer.Option(metavar="FILE", help="Record all answers of the LLM.")] = None,
     cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep answers, and ask nothing twice.")] = None,
+    tool_llm: Annotated[str | None, typer.Option(metavar="LLM", help="Who calls tools for the modular agent.")] = None,
+    decisions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what the modular agent planned, to train on.")
+    ] = None,
+    chat: Annotated[bool, typer.Option("--chat", help="Go on with the lines that are typed.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer alone.")] = False,
 ) -> None:
     """Run an agent."""
+    if not question.strip():
+        raise InputError("there is no question; write what the agent is asked")
+    check_writable(page, save, decisions, record, cache)
+    limits = read_limits(limit, require)
+    questions = chain([question], lines() if chat else ())
+    if spec == MODULAR:
+        if times is not None:
+            limits = replace(limits, default=times)
+        given = None if tools is None else tools_of(tools, corpus)
+        run_modular(questions, ModularOptions(
+            llm, tool_llm, given, corpus, constraint or (), limits, max_questions, max_tokens,
+            page, save, decisions, record, cache, quiet,
+        ))  # fmt: skip
+        return
+    if tool_llm is not None or decisions is not None:
+        raise InputError("--tool-llm and --decisions are for the modular agent: formal-llm agent modular")
     from formal_llm.agents.agent import TIMES, Agent, writing
     from formal_llm.agents.page import run_page
     from formal_llm.llms import CachedLLM, RecordingLLM, resolve
@@ -90,30 +134,33 @@ def agent(
             who = stack.enter_context(CachedLLM(who, cache))
         if record is not None:
             who = stack.enter_context(RecordingLLM(who, record))
-        shown = None if quiet else Shown(err() if save == Path("-") else out())
+        shown = None if quiet else Shown(err() if save == STANDARD else out())
         made = Agent(
-            spec, who, tools_of(tools, corpus), rules=constraint or (), limits=read_limits(limit, require),
+            spec, who, tools_of(tools, corpus), rules=constraint or (), limits=limits,
             times=times or TIMES, budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True,
             on_event=shown,
         )  # fmt: skip
-        run = made.start(question)
-        error: BaseException | None = None
-        try:
-            run.go()
-        except Exception as caught:
-            error = caught
-            raise
-        finally:
-            if save is not None:
-                save.write_text(run.transcript.to_jsonl(), encoding="utf-8")
-            if page is not None:
-                told = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
-                html = run_page(run.transcript, made.behaviour, run.calls, error=error, about=told)
-                page.write_text(html, encoding="utf-8")
-        if quiet:
-            print_text(run.transcript.answer)
-        elif shown is not None:
-            shown.end(run.transcript.usage.questions, run.transcript.usage.requests, len(run.transcript.corrections))
+        before: list[Transcript] = []
+        for text in questions:
+            run = made.start(text, before=before[-20:])
+            error: BaseException | None = None
+            try:
+                before.append(run.go())
+            except Exception as caught:
+                error = caught
+                raise
+            finally:
+                if save is not None:
+                    write_to(save, run.transcript.to_jsonl())
+                if page is not None:
+                    told = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
+                    html = run_page(run.transcript, made.behaviour, run.calls, error=error, about=told)
+                    write_to(page, html)
+            if quiet:
+                print_text(run.transcript.answer)
+            elif shown is not None:
+                took = run.transcript.usage
+                shown.end(took.questions, took.requests, len(run.transcript.corrections))
 
 
 def tools_of(name: str | None, corpus: Path | None) -> Tools:

@@ -6,8 +6,9 @@ import json
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,11 +17,15 @@ from formal_llm.cli.bench import answers_file
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, progress_bars
 from formal_llm.cli.run import make_folder
 
+if TYPE_CHECKING:
+    from formal_llm.agents.agent import Tools
+
 HELP = f"""Ask agents questions, and tell how often they are right and what it took.
 
 Without --data, the 40 questions that are shipped are asked, over the shipped corpus. Files: HotpotQA, GSM8K, TriviaQA
-and FEVER as they are published. Besides the agents there are cot-sc (chain of thought five times, the answer that comes
-most often) and cot-sc-react (the same, and react where no answer comes twice).
+and FEVER as they are published. Where the questions come with paragraphs (HotpotQA) and no --corpus is given, the
+paragraphs of the whole file are what is searched. Besides the agents there are cot-sc (chain of thought five times, the
+answer that comes most often) and cot-sc-react (the same, and react where no answer comes twice).
 
 Each run is on record in the folder of --out. A benchmark that was stopped goes on with the same command.
 
@@ -62,15 +67,28 @@ def bench_agents(
 ) -> None:
     """Run a benchmark of agents and print its table."""
     from formal_llm.agents.agent import writing
+    from formal_llm.agents.tools.toolkit import agent_toolkit
     from formal_llm.llms import RecordingLLM, resolve
-    from formal_llm.packs.questions import benchmark, published_tables, read_questions, shipped_questions
+    from formal_llm.packs.questions import (
+        ContextArticles,
+        benchmark,
+        published_tables,
+        read_questions,
+        shipped_questions,
+    )
 
-    questions = shipped_questions()[:most] if data is None else read_questions(data, form.value, most)
+    # Paragraphs are searched in all of the file, so that more questions may be added to a benchmark.
+    whole = form is FormName.hotpotqa and tools is None and corpus is None
+    every = shipped_questions() if data is None else read_questions(data, form.value, None if whole else most)
+    questions = every[:most]
     names = list(dict.fromkeys(name.strip() for name in agents.split(",") if name.strip()))
     who = {name: writing(resolve(name)) for name in dict.fromkeys(llm)}
-    known = tools_of(tools, corpus)
     tables = published_tables()
     make_folder(to)
+    if whole and any(question.context for question in every):
+        known: Tools = partial(agent_toolkit, ContextArticles(every).corpus(to))
+    else:
+        known = tools_of(tools, corpus)
     rows = []
     with ExitStack() as opened, progress_bars() as bars:
         for called, one in who.items():

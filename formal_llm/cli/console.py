@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, TextIO, TypeVar
 
@@ -21,6 +22,7 @@ from formal_llm.errors import (
     BudgetExceeded,
     FormalLLMError,
     InfiniteLanguage,
+    InputError,
     LLMError,
     NoValidPlan,
     Undecided,
@@ -39,6 +41,9 @@ EXIT_CODES = {
     130: "interrupted",
 }
 EXIT_CODES_HELP = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + "."
+
+#: As a file: standard input or output.
+STANDARD = Path("-")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -135,6 +140,29 @@ def write_visibly(stream: TextIO, text: str) -> None:
     """Write a text at once, what a terminal would obey made visible."""
     stream.write(visible(text))
     stream.flush()
+
+
+def check_writable(*files: Path | None) -> None:
+    """Tell before anything is asked that a file cannot be written where it is wanted.
+
+    Raises:
+        InputError: its folder is not there, or may not be written, or a folder stands there.
+    """
+    for file in files:
+        if file is None or file == STANDARD:
+            continue
+        if not file.parent.is_dir():
+            raise InputError(f"{file}: there is no folder {file.parent}")
+        if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise InputError(f"{file}: it cannot be written; name another file")
+
+
+def write_to(file: Path, text: str) -> None:
+    """Write a result into a file, or print it where the file is ``-``."""
+    if file == STANDARD:
+        print_text(text)
+    else:
+        file.write_text(text, encoding="utf-8")
 
 
 def guard_errors() -> None:

@@ -12,15 +12,18 @@ from formal_llm.cli import (
     agent,
     bench,
     bench_agents,
+    bench_travel,
     check,
     corpus,
     count,
     data,
     diff,
+    guard,
     inspect,
     lsp,
     plan,
     run,
+    travel,
     try_,
     verify,
     watch,
@@ -41,6 +44,19 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Context) -> list[str]:
         """The names of the commands, in the order of the help."""
         return [*super().list_commands(ctx), *({"train"} - self.commands.keys())]
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """The command that the arguments begin with, and those left for it.
+
+        A name of two words goes first (``plan travel``), also where options with their values stand between them.
+        """
+        second = 1
+        while second < len(args) and args[second].startswith("--"):
+            second += 1 if "=" in args[second] else 2
+        both = " ".join([*args[:1], *args[second : second + 1]])
+        if both in self.commands:
+            args = [both, *args[1:second], *args[second + 1 :]]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """The command of that name; None where there is none."""
@@ -90,6 +106,8 @@ def _before(
 
 
 app.command(help=plan.HELP)(plan.plan)
+app.command("plan travel", help=travel.PLAN_HELP, hidden=True)(travel.plan_travel)  # named in the help of "plan"
+app.command("verify travel", help=travel.VERIFY_HELP, hidden=True)(travel.verify_travel)
 app.command(help=run.HELP)(run.run)
 app.command(help=verify.HELP)(verify.verify)
 app.command("try", help=try_.HELP)(try_.try_)
@@ -105,8 +123,10 @@ app.command(help=count.SAMPLE_HELP)(count.sample)
 app.command(help=data.DATA_HELP)(data.data)
 app.add_typer(bench.app, name="bench")
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
+bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
 app.command(help=agent.HELP)(agent.agent)
 app.add_typer(corpus.app, name="corpus")
+app.add_typer(guard.app, name="guard")
 
 
 def main() -> None:

@@ -85,6 +85,8 @@ Examples:
 
   formal-llm plan openagi 117 --certificate proof && python proof/check.py proof/rules.json proof/certificate.json
 
+  formal-llm plan travel --help
+
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
 
 {EXIT_CODES_HELP}
@@ -118,6 +120,9 @@ def plan(
     conversation: Annotated[
         bool, typer.Option("--conversation", help="Ask in one conversation, not each question alone.")
     ] = False,
+    page: Annotated[
+        int | None, typer.Option("--page-size", min=2, help="Ask larger questions page by page, so many options each.")
+    ] = None,
     max_questions: Annotated[
         int, typer.Option(min=0, help="Stop after so many questions for one plan; 0 for no bound.")
     ] = QUESTIONS,
@@ -191,6 +196,7 @@ def plan(
             length_penalty=length_penalty,
             seed=seed,
             wording=words,
+            pages=page,
             budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
             prices=read_prices(prices),
             tries=tries,

@@ -31,6 +31,8 @@ Examples:
 
   formal-llm verify risk model_answer.txt --strict --json
 
+  formal-llm verify travel --help
+
   echo "captioning colorization input_image" | formal-llm verify openagi - --limit colorization=0 --json
 
 Exit codes: 0 the plan is valid; 1 it is not; 2 wrong arguments, or a plan or grammar that cannot be read.

@@ -15,6 +15,7 @@
     │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can go on
     │   ├── WalkError                    a walk was asked for what it cannot do now
     │   ├── ResultsError                 a results file is in use, damaged, or another run's
+    │   ├── QueryError (ValueError)      wishes in words that tell too little or contradict each other: what, way out
     │   ├── NoPlanWorked                 plans were made and run, and each met a tool that failed: which tools
     │   ├── TooManyPlans                 a task has more plans than shall be listed
     │   └── SnapshotError (ValueError)   a snapshot is damaged or belongs to another automaton
@@ -27,8 +28,10 @@
     ├── AgentError                       base of what can go wrong with agents
     │   ├── AgentStopped                 a run used up its budget; carries its transcript so far
     │   ├── NotAllowed                   an event after which the rules cannot be kept: why, and what is allowed
-    │   ├── OutOfBudget                  a run used up its requests, tokens or steps; with its journal it goes on
+    │   ├── EarlyAnswer                  a guarded agent answered too early more often than it is sent back
     │   ├── TranscriptError (ValueError) a transcript that cannot be read, or that its agent could not have written
+    │   ├── AuditError (ValueError)      the log of a guard cannot be used: damaged, no plain file, too large
+    │   ├── TraceError (ValueError)      a trace of an agent cannot be read: file, line, what was expected
     │   └── WritingError                 a model did not get to an end within the bounds of its writer
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
     ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
@@ -49,7 +52,16 @@
 An exception carries its facts as attributes; its text is for a person.
 """
 
-from formal_llm.errors.agents import AgentError, AgentStopped, NotAllowed, OutOfBudget, TranscriptError, WritingError
+from formal_llm.errors.agents import (
+    AgentError,
+    AgentStopped,
+    AuditError,
+    EarlyAnswer,
+    NotAllowed,
+    TraceError,
+    TranscriptError,
+    WritingError,
+)
 from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
@@ -79,6 +91,7 @@ from formal_llm.errors.planning import (
     NoPlanWorked,
     NoValidPlan,
     PlanningError,
+    QueryError,
     ResultsError,
     SnapshotError,
     TooManyPlans,
@@ -87,11 +100,12 @@ from formal_llm.errors.planning import (
 from formal_llm.errors.training import RewardError, TrainingError
 
 __all__ = [
-    "AgentError", "AgentStopped", "AnswerFileError", "AutomatonError", "BudgetExceeded", "CalculationError",
-    "Cancelled", "CheckpointError", "ExecutionError", "FormalLLMError", "GrammarError", "GrammarWarning",
-    "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError", "MissingDependency", "MissingKey", "ModelError",
-    "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded", "NotationError", "OutOfBudget", "PlanningError",
-    "ProviderError", "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError",
-    "ToolkitError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
-    "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",
+    "AgentError", "AgentStopped", "AnswerFileError", "AuditError", "AutomatonError", "BudgetExceeded",
+    "CalculationError", "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError",
+    "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError",
+    "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotRecorded",
+    "NotationError", "PlanningError", "ProviderError", "QueryError", "ResourceNotFound", "ResultsError",
+    "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError", "TraceError", "TrainingError",
+    "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse", "WalkError", "WritesNoText",
+    "WritingError", "did_you_mean", "unknown",
 ]  # fmt: skip

@@ -43,36 +43,39 @@ class NotAllowed(AgentError):
         super().__init__(refusal.reason)
 
 
-class TranscriptError(AgentError, ValueError):
-    """A transcript that cannot be read, or that its agent could not have written."""
-
-
-class UnfinishedRun(Protocol):
-    """A run of an agent that has not come to its end."""
+class EarlyStop(Protocol):
+    """Why a run may not end yet: a ``formal_llm.agents.guard.Decision``."""
 
     @property
-    def word(self) -> tuple[str, ...]:
-        """What it did, by the names of the rules."""
+    def rule(self) -> str:
+        """The rule that is not kept yet."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What the model was told."""
         ...
 
 
-class OutOfBudget(AgentError):
-    """A run used up its budget. With its journal it goes on where it stands, under a larger budget.
+class EarlyAnswer(AgentError):
+    """A guarded agent answered too early once more than it may.
 
     Attributes:
-        kind: ``"requests"``, ``"tokens"`` or ``"steps"``.
-        budget: the number that was allowed.
-        run: what was done so far.
+        decision: why it may not end yet.
+        times: how many of its answers were sent back.
     """
 
-    def __init__(self, kind: str, budget: int, run: UnfinishedRun) -> None:
-        self.kind = kind
-        self.budget = budget
-        self.run: Any = run
+    def __init__(self, decision: EarlyStop, times: int) -> None:
+        self.decision = decision
+        self.times = times
         super().__init__(
-            f"the budget of {budget:,} {kind} is used up after {len(run.word)} steps; begun again with the same "
-            f"journal and a larger RunBudget({kind}=...), the run goes on where it stands"
+            f"the agent answered too early {times + 1} times and was sent back {times} times (most_early={times}): "
+            f"{decision.message}"
         )
+
+
+class TranscriptError(AgentError, ValueError):
+    """A transcript that cannot be read, or that its agent could not have written."""
 
 
 class WritingError(AgentError):
@@ -104,20 +107,34 @@ class AgentStopped(AgentError):
     """A run of an agent used up its budget.
 
     Attributes:
-        kind: ``"questions"``, ``"requests"``, ``"tokens"`` or ``"cost"``.
+        kind: ``"questions"``, ``"requests"``, ``"tokens"``, ``"cost"`` or ``"steps"``.
         budget: how much was allowed.
         transcript: the run as far as it came.
         shared: whether it is the budget of many runs together.
+        run: of a modular agent, all that is known of the run; else None.
     """
 
-    def __init__(self, kind: str, budget: float, transcript: AgentTranscript, *, shared: bool = False) -> None:
+    def __init__(
+        self, kind: str, budget: float, transcript: AgentTranscript, *, shared: bool = False, run: object = None
+    ) -> None:
         self.kind = kind
         self.budget = budget
         self.transcript: Any = transcript
         self.shared = shared
-        amount = f"a cost of {budget:g}" if kind == "cost" else f"{budget} {kind}"
+        self.run: Any = run
+        amount = f"a cost of {budget:g}" if kind == "cost" else f"{budget:,} {kind}"
         whose = "shared " if shared else ""
+        what, more = ("steps", "RunBudget") if run is not None else ("segments", "Budget")
         super().__init__(
-            f"the {whose}budget of {amount} is used up after {len(transcript)} segments (error.transcript); raise it "
-            f"(budget=Budget({kind}=...))"
+            f"the {whose}budget of {amount} is used up after {len(transcript)} {what} (error.transcript); raise it "
+            f"(budget={more}({kind}=...))"
+            + (", and with its journal the run goes on where it stands" if run is not None else "")
         )
+
+
+class AuditError(AgentError, ValueError):
+    """The log of a guard cannot be used: the file, and what to do."""
+
+
+class TraceError(AgentError, ValueError):
+    """A trace of an agent cannot be read: the file, the line or place in it, and what was expected."""

@@ -99,15 +99,21 @@ class ModelError(LLMError):
 class WritesNoText(LLMError, TypeError):
     """Free text was wanted of a model that only chooses.
 
-    Attributes:
+    Args:
         llm: the model.
+        wanted: what it was to do: ``"draft a plan"``.
+        instead: what else one could do.
+
+    Attributes:
+        llm: what the model is called.
     """
 
-    def __init__(self, llm: str, wanted: str = "draft a plan", instead: str = "let it choose: search='greedy'") -> None:
-        self.llm = llm
+    def __init__(self, llm: object, wanted: str, instead: str = "") -> None:
+        self.llm = str(getattr(llm, "name", "") or type(llm).__name__)
+        hint = f"; or {instead}" if instead else ""
         super().__init__(
-            f"{llm} writes no free text, so it cannot {wanted}. Take a model that has generate(messages), as those "
-            f"of openai:, anthropic:, ollama:, llamacpp:, vllm: and local: have{f'; or {instead}' if instead else ''}"
+            f"{self.llm} writes no free text, so it cannot {wanted}. Take a model that has generate(messages), as "
+            f"those of openai:, anthropic:, ollama:, llamacpp:, vllm:, transformers: and smollm2 have{hint}"
         )
 
 

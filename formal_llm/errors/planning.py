@@ -147,3 +147,18 @@ class TooManyPlans(PlanningError):
 
 class SnapshotError(PlanningError, ValueError):
     """A snapshot that is damaged or was taken from a walk over another automaton."""
+
+
+class QueryError(PlanningError, ValueError):
+    """Wishes in words that tell too little, contradict each other, or name what is not there.
+
+    Attributes:
+        text: what was written.
+        problems: what is wrong, each with the field that it concerns, and a way out or None.
+    """
+
+    def __init__(self, text: str, problems: Sequence[tuple[str, str, str | None]]) -> None:
+        self.text = text
+        self.problems = tuple(problems)
+        told = "\n".join(f"  {problem}" + (f"; {way_out}" if way_out else "") for _, problem, way_out in problems)
+        super().__init__(f"this query cannot be used:\n{told}")

@@ -11,9 +11,9 @@ can do it; hosted chat models refuse it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.question import Answer, Message, Question
@@ -86,7 +86,7 @@ class ContinuingLLM(Protocol):
 
 
 #: A text as it comes: its pieces, and last of all the whole, with what it cost.
-Stream: TypeAlias = Iterator[str | Generated]
+Stream: TypeAlias = Generator[str | Generated]
 
 
 @runtime_checkable
@@ -108,6 +108,27 @@ class StreamingContinuingLLM(Protocol):
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
         """As :meth:`ContinuingLLM.continue_text`, piece by piece; whoever has enough closes it."""
+        ...
+
+
+@runtime_checkable
+class ScoringLLM(Protocol):
+    """Anything that tells how probable texts are."""
+
+    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> Sequence[tuple[float, int]] | None:
+        """How probable each of some texts is as the answer to a chat.
+
+        Args:
+            messages: the chat; a text alone is what the user says.
+            texts: the texts, none of them empty.
+
+        Returns:
+            For each text the natural logarithm of its probability, without what ends it, and its number of tokens. None
+            where the server behind the model cannot tell.
+
+        Raises:
+            LLMError: it could not be asked.
+        """
         ...
 
 
@@ -217,134 +238,73 @@ class Writing(Question):
         """The same request."""
         return self
 
+    def way(self, llm: object) -> tuple[str, tuple[object, ...], dict[str, object]] | None:
+        """By which method a model writes this, and with what it is called; None where it writes nothing of this kind.
+
+        Its twin that is awaited has an ``a`` before its name.
+        """
+        how: dict[str, object] = {"max_tokens": self.max_tokens, "temperature": self.temperature}
+        if self.continues:
+            prompt = self.messages[-1].content
+            return ("continue_text", (prompt,), {**how, "stop": self.stop}) if isinstance(llm, ContinuingLLM) else None
+        if self.schema is not None and isinstance(llm, ObjectLLM):
+            return "generate_object", (self.messages, self.schema), how
+        return ("generate", (self.messages,), {**how, "stop": self.stop}) if isinstance(llm, TextLLM) else None
+
     def written_by(self, llm: object) -> Answer | None:
         """What a model writes; None where it writes nothing of this kind."""
-        if self.continues:
-            if not isinstance(llm, ContinuingLLM):
-                return None
-            prompt = self.messages[-1].content
-            made = llm.continue_text(prompt, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
-        elif self.schema is not None and isinstance(llm, ObjectLLM):
-            most, warm = self.max_tokens, self.temperature
-            one = llm.generate_object(self.messages, self.schema, max_tokens=most, temperature=warm)
-            return Answer((), text=one.text, usage=one.usage)
-        elif isinstance(llm, TextLLM):
-            made = llm.generate(self.messages, max_tokens=self.max_tokens, stop=self.stop, temperature=self.temperature)
-        else:
+        if (way := self.way(llm)) is None:
             return None
-        return Answer((), text=made.text, usage=made.usage, ended=made.ended)
+        name, given, how = way
+        return _as_answer(getattr(llm, name)(*given, **how))
 
-    def told_by(self, llm: object, *, streaming: bool = False) -> Stream:
-        """What a model writes: piece by piece where that is wanted and it can, else in one piece; then the whole.
+    async def awritten_by(self, llm: object) -> Answer | None:
+        """As :meth:`written_by`: awaited where the model can be, else in a thread."""
+        if (way := self.way(llm)) is None:
+            return None
+        name, given, how = way
+        awaited = getattr(llm, f"a{name}", None)
+        if awaited is not None:
+            return _as_answer(await awaited(*given, **how))
+        import asyncio  # half of what importing this library would take, and most never need it
+
+        return _as_answer(await asyncio.to_thread(getattr(llm, name), *given, **how))
+
+    def told_by(self, llm: object) -> Stream:
+        """What a model writes: piece by piece where it can, else in one piece; then the whole.
 
         Raises:
             WritesNoText: it writes nothing of this kind.
         """
-        how: dict[str, Any] = {
-            "max_tokens": self.max_tokens, "stop": self.stop, "temperature": self.temperature
-        }  # fmt: skip
-        if streaming and self.continues and isinstance(llm, StreamingContinuingLLM):
-            yield from llm.stream_continuation(self.messages[-1].content, **how)
-            return
-        if streaming and not self.continues and isinstance(llm, StreamingLLM):
-            yield from llm.stream(self.messages, **how)
+        way = self.way(llm)
+        stream = getattr(llm, STREAMS.get(way[0], ""), None) if way is not None else None
+        if way is not None and stream is not None:
+            yield from stream(*way[1], **way[2])
             return
         answer = self.written_by(llm)
         if answer is None:
-            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
-        if answer.text:
-            yield answer.text
-        yield Generated(answer.text, answer.usage, answer.ended)
+            raise WritesNoText(llm, "write this")
+        yield from in_one_piece(answer)
 
     def __repr__(self) -> str:
         return f"<Writing: {self.prompt[:60]!r}>"
 
 
-class Texts:
-    """Writes by answering :class:`Writing` requests, for an LLM that takes them.
+#: Which method writes piece by piece what another one writes as a whole.
+STREAMS = {"generate": "stream", "continue_text": "stream_continuation"}
 
-    Args:
-        choose: answers them.
-    """
 
-    def __init__(self, choose: Callable[[Question], Answer]) -> None:
-        self._choose = choose
+def _as_answer(made: Generated | GeneratedObject) -> Answer:
+    return Answer((), text=made.text, usage=made.usage, ended=getattr(made, "ended", None))
 
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """What comes next in a chat, see :meth:`TextLLM.generate`."""
-        made = self._choose(Writing(messages, max_tokens=max_tokens, stop=stop, temperature=temperature))
-        return Generated(made.text, made.usage, made.ended)
 
-    def continue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """What comes after a text, see :meth:`ContinuingLLM.continue_text`."""
-        asked = Writing(prompt, max_tokens=max_tokens, stop=stop, temperature=temperature, continues=True)
-        made = self._choose(asked)
-        return Generated(made.text, made.usage, made.ended)
-
-    def generate_object(
-        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
-    ) -> GeneratedObject:
-        """The object that comes next in a chat, see :meth:`ObjectLLM.generate_object`."""
-        asked = Writing(messages, max_tokens=max_tokens, temperature=temperature, schema=schema)
-        made = self._choose(asked)
-        return GeneratedObject.read(made.text, schema, made.usage, asked.prompt)
+def in_one_piece(answer: Answer) -> Stream:
+    """A text that came as a whole, as a stream."""
+    if answer.text:
+        yield answer.text
+    yield Generated(answer.text, answer.usage, answer.ended)
 
 
 def chat(messages: Messages) -> tuple[Message, ...]:
     """The messages of a chat; a text alone is what the user says."""
     return (Message("user", messages),) if isinstance(messages, str) else tuple(messages)
-
-
-def cut(text: str, stop: Iterable[str]) -> str:
-    """A text up to the first of its stops: for servers that know no stops, or write them out."""
-    found = first_stop(text, stop)
-    return text if found is None else text[: found[0]]
-
-
-def first_stop(text: str, stop: Iterable[str]) -> tuple[int, str] | None:
-    """Where the first stop begins in a text, and which it is."""
-    places = [(place, one) for one in stop if one and (place := text.find(one)) >= 0]
-    return min(places, key=lambda found: found[0], default=None)
-
-
-def streamed(
-    pieces: Iterable[str], stop: Sequence[str] = (), end: str | None = None
-) -> Generator[str, None, tuple[str, str | None]]:
-    """A text that comes in pieces, up to the first of its stops: what may be the beginning of one is held back.
-
-    Args:
-        pieces: the text, wherever it is cut.
-        stop: the stops.
-        end: what ended it where no stop did.
-
-    Yields:
-        What is certain.
-
-    Returns:
-        The whole, and what ended it.
-    """
-    stops = [one for one in stop if one]
-    begun = {one[:size] for one in stops for size in range(1, len(one))}
-    longest = max(map(len, stops), default=0)
-    whole, held = "", ""
-    for piece in pieces:
-        text = held + piece
-        first = max(0, len(text) - longest + 1)
-        waits = next((at for at in range(first, len(text)) if text[at:] in begun), len(text))
-        found = first_stop(text, stops)
-        if found is not None and found[0] <= waits:
-            if text[: found[0]]:
-                yield text[: found[0]]
-            return whole + text[: found[0]], found[1]
-        if text[:waits]:
-            yield text[:waits]
-        whole, held = whole + text[:waits], text[waits:]
-    found = first_stop(held, stops)
-    rest = held if found is None else held[: found[0]]
-    if rest:
-        yield rest
-    return whole + rest, end if found is None else found[1]

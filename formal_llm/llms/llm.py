@@ -14,8 +14,9 @@ from typing import Protocol, Self, TypeAlias, runtime_checkable
 
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
-from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Texts, Writing
+from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.llms.texts import AsyncTexts, Texts
 from formal_llm.llms.usage import TokenUsage
 
 
@@ -138,28 +139,35 @@ def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
         InvalidAnswer: after the last try, with the transcript of all.
         LLMError: the LLM could not be asked; its ``usage`` is that of the tries before.
     """
+    asking_ = asking(question, tries)
+    try:
+        asked = next(asking_)
+        while True:
+            try:
+                answer = llm.choose(asked)
+            except LLMError as error:
+                asked = asking_.throw(error)
+            else:
+                asked = asking_.send(answer)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+
+
+def asking(question: Question, tries: int = 3) -> Asking:
+    """As :func:`ask`, of nobody: questions go out, answers come in."""
     vain = TokenUsage()
 
     def note(usage: TokenUsage) -> None:
         nonlocal vain
         vain = usage
 
-    asking = attempts(question, tries, note)
     try:
-        asked = next(asking)
-        while True:
-            try:
-                answer = llm.choose(asked)
-            except LLMError as error:
-                asked = asking.throw(error)
-            else:
-                asked = asking.send(answer)
-    except LLMError as error:
-        if not isinstance(error, InvalidAnswer):  # which has that of all tries already
-            error.usage = vain + (error.usage or TokenUsage())
+        return (yield from attempts(question, tries, note))
+    except InvalidAnswer:  # has the usage of all tries already
         raise
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+    except LLMError as error:
+        error.usage = vain + (error.usage or TokenUsage())
+        raise
 
 
 def answered(llm: LLM, question: Question) -> Answer:
@@ -171,19 +179,24 @@ def answered(llm: LLM, question: Question) -> Answer:
     """
     if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
         return llm.choose(question)
-    answer = question.written_by(llm)
+    return _writes(llm, question.written_by(llm))
+
+
+def _writes(llm: LLM, answer: Answer | None) -> Answer:
     if answer is None:
-        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
+        raise WritesNoText(llm, "write this")
     return answer
 
 
-async def aanswered(llm: AsyncLLM, question: Question) -> Answer:
-    """As :func:`answered`, letting others go on in the meantime."""
-    if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
+async def aanswered(llm: LLM, question: Question) -> Answer:
+    """As :func:`answered`, letting others go on in the meantime: awaited where the LLM can be, else in a thread."""
+    if isinstance(question, Writing) and not getattr(llm, "takes_text", False):
+        return _writes(llm, await question.awritten_by(llm))
+    if isinstance(llm, AsyncLLM):
         return await llm.achoose(question)
     import asyncio  # half of what importing this library would take, and most never need it
 
-    return await asyncio.to_thread(answered, llm, question)
+    return await asyncio.to_thread(llm.choose, question)
 
 
 def all_answered(llm: BatchLLM, questions: Sequence[Question]) -> list[Answer | LLMError]:
@@ -207,7 +220,7 @@ class WrapperLLM(ABC):
 
     It has ``choose``; ``achoose`` and ``aclose`` if and only if the other one is an ``AsyncLLM``; ``choose_many`` if
     and only if it is a ``BatchLLM``; and ``generate``, ``continue_text`` and ``generate_object`` if and only if it is a
-    ``TextLLM``, a ``ContinuingLLM``, an ``ObjectLLM``.
+    ``TextLLM``, a ``ContinuingLLM``, an ``ObjectLLM``, with their awaited twins where it has ``achoose``.
 
     Attributes:
         llm: the other one.
@@ -221,19 +234,23 @@ class WrapperLLM(ABC):
         self.llm = resolve(llm)
         self.name: str = llm if isinstance(llm, str) else getattr(self.llm, "name", "") or type(self.llm).__name__
         # Who drives a walk looks for these names, so they are there only where the other one has them too.
-        if isinstance(self.llm, AsyncLLM):
-            self._awaited = self.llm
-            self.achoose = self._achoose
-            self.aclose = self.llm.aclose
+        texts = Texts(self.choose)
+        given: dict[str, object] = {}
         if isinstance(self.llm, BatchLLM):
             self._batched = self.llm
-            self.choose_many = self._choose_many
+            given["choose_many"] = self._choose_many
         if isinstance(self.llm, TextLLM):
-            self.generate = Texts(self.choose).generate
+            given["generate"] = texts.generate
         if isinstance(self.llm, ContinuingLLM):
-            self.continue_text = Texts(self.choose).continue_text
+            given["continue_text"] = texts.continue_text
         if isinstance(self.llm, ObjectLLM):
-            self.generate_object = Texts(self.choose).generate_object
+            given["generate_object"] = texts.generate_object
+        if isinstance(self.llm, AsyncLLM):
+            self._awaited = self.llm
+            written = AsyncTexts(self._achoose)
+            given |= {f"a{name}": getattr(written, f"a{name}") for name in given if name != "choose_many"}
+            given |= {"achoose": self._achoose, "aclose": self.llm.aclose}
+        self.__dict__.update(given)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"

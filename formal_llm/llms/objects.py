@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TypeAlias
 
 from formal_llm.errors import InvalidAnswer, LLMError, NotRecorded, UnreadableResponse, WritesNoText
-from formal_llm.llms.generation import GeneratedObject, Messages, ObjectLLM, TextLLM, Texts, chat
-from formal_llm.llms.question import Message
+from formal_llm.llms.generation import GeneratedObject, Messages, ObjectLLM, TextLLM, Writing, chat
+from formal_llm.llms.question import Answer, Message
 from formal_llm.llms.schemas import Schema, check_schema, portable
+from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
 #: Whoever can be asked for an object.
@@ -64,6 +65,50 @@ def generate_object(
         ProviderError: no answer came; its ``usage`` is that of the tries before.
         ValueError: the schema is none that is known.
     """
+    steps = object_steps(
+        messages, schema, held=isinstance(llm, ObjectLLM), max_tokens=max_tokens, temperature=temperature,
+        tries=tries, check=check, before_again=before_again,
+    )  # fmt: skip
+    try:
+        asked = next(steps)
+        while True:
+            try:
+                answer = written(llm, asked)
+            except Exception as error:
+                asked = steps.throw(error)
+            else:
+                asked = steps.send(answer)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+
+
+def written(llm: object, asked: Writing) -> Answer:
+    """What a model writes.
+
+    Raises:
+        WritesNoText: the model does not write.
+    """
+    answer = asked.written_by(llm)
+    if answer is None:
+        raise WritesNoText(llm, "write an object")
+    return answer
+
+
+def object_steps(
+    messages: Messages,
+    schema: Schema,
+    *,
+    held: bool,
+    max_tokens: int = 2048,
+    temperature: float = 0.0,
+    tries: int = 2,
+    check: Check | None = None,
+    before_again: Callable[[InvalidAnswer], None] | None = None,
+) -> Generator[Writing, Answer, GeneratedObject]:
+    """As :func:`generate_object`, of nobody: requests come out, answers go in, and errors are thrown in.
+
+    Where whoever answers is ``held`` to the schema it goes with the request; else it is shown. All else is as there.
+    """
     check_schema(schema)
     talk = chat(messages)
     asked, usage = talk, TokenUsage()
@@ -71,7 +116,11 @@ def generate_object(
     while True:
         tries -= 1
         try:
-            made = _once(llm, asked, schema, max_tokens, temperature)
+            told = asked if held else with_schema(asked, schema)
+            how = schema if held else None
+            answer = yield Writing(told, max_tokens=max_tokens, temperature=temperature, schema=how)
+            # Whoever it is, it is not taken at its word.
+            made = GeneratedObject.read(answer.text, schema, answer.usage, told[-1].content)
             problem = check(made.value) if check is not None else None
             if problem is None:
                 return GeneratedObject(made.value, made.text, usage + made.usage)
@@ -93,20 +142,6 @@ def generate_object(
 
 def _repair(problem: str) -> Message:
     return Message("user", REPAIR.format(problem=problem[:_SHOWN]))
-
-
-def _once(
-    llm: Writer, messages: tuple[Message, ...], schema: Schema, max_tokens: int, temperature: float
-) -> GeneratedObject:
-    if isinstance(llm, ObjectLLM):
-        made = llm.generate_object(messages, schema, max_tokens=max_tokens, temperature=temperature)
-        # Whoever it is, it is not taken at its word.
-        return GeneratedObject.read(made.text, schema, made.usage, messages[-1].content)
-    if not isinstance(llm, TextLLM):
-        raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)), "write an object", "")
-    told = with_schema(messages, schema)
-    text = llm.generate(told, max_tokens=max_tokens, temperature=temperature)
-    return GeneratedObject.read(text.text, schema, text.usage, told[-1].content)
 
 
 def with_schema(messages: tuple[Message, ...], schema: Schema) -> tuple[Message, ...]:

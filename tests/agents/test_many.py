@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from formal_llm.agents import Agent
-from formal_llm.agents.many import AgentRun, AgentRuns, outcome_of, record
-from formal_llm.agents.tools import agent_toolkit
+from formal_llm.agents.many import AgentRun, AgentRuns
+from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
+from formal_llm.agents.tools.articles import JsonArticles
+from formal_llm.authored import find
 from formal_llm.errors import AgentStopped, Cancelled, LLMError, ResultsError
 from formal_llm.llms.doubles import AsyncFunctionLLM
 from formal_llm.llms.generation import Writing
@@ -129,15 +132,6 @@ def test_an_error_that_is_given_in_place_of_an_answer_ends_the_run() -> None:
     assert whole.outcome is not None and whole.outcome.unwrap().answer == "yes"
 
 
-def test_lines_of_a_results_file_are_read_back(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    agent = Agent("react", RandomTextLLM(5), agent_toolkit)
-    for outcome in agent.run_all(QUESTIONS[:3]):
-        line = record(outcome)
-        assert line is not None
-        back = outcome_of(json.loads(json.dumps(line)))
-        assert (back.transcript, back.calls, back.index) == (outcome.transcript, outcome.calls, outcome.index)
-
-
 def test_a_results_file_belongs_to_one_agent_and_its_questions(tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = tmp_path / "r.jsonl"
     asked: list[str] = []
@@ -157,6 +151,27 @@ def test_a_results_file_belongs_to_one_agent_and_its_questions(tmp_path) -> None
         Agent("chain-of-thought", FunctionTextLLM(text)).run_all(QUESTIONS, results=file)
     with pytest.raises(ResultsError, match="belongs to another run"):
         Agent("direct", FunctionTextLLM(text), examples=()).run_all(QUESTIONS, results=file)
+
+
+def test_another_corpus_or_another_tool_is_another_run(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    file = tmp_path / "r.jsonl"
+    corpora = []
+    for name, text in (("one", "The Rhine is a river."), ("two", "The Rhine is a long river.")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"title": "Rhine", "text": text}) + "\n")
+        build_corpus(JsonArticles(tmp_path / f"{name}.jsonl"), tmp_path / f"{name}.sqlite")
+        corpora.append(Corpus(tmp_path / f"{name}.sqlite"))
+
+    def agent(place: int, spec: str | Path = "react") -> Agent:
+        return Agent(spec, RandomTextLLM(1), lambda: agent_toolkit(corpora[place]))
+
+    agent(0).run_all(QUESTIONS[:2], results=file)
+    agent(0).run_all(QUESTIONS[:2], results=file)
+    with pytest.raises(ResultsError, match="belongs to another run"):
+        agent(1).run_all(QUESTIONS[:2], results=file)
+    shipped = find("agents", "react", (".agent",)).read_text()
+    (tmp_path / "react.agent").write_text(shipped.replace("[Thought]", "[Idea]"))
+    with pytest.raises(ResultsError, match="belongs to another run"):
+        agent(0, tmp_path / "react.agent").run_all(QUESTIONS[:2], results=file)
 
 
 KILLED = """
@@ -182,3 +197,60 @@ def test_a_run_that_was_killed_goes_on(tmp_path) -> None:  # type: ignore[no-unt
     assert codes == [-signal.SIGKILL, 0]
     assert count.stat().st_size == 9  # eight questions, and the one that was under way once more
     assert len(file.read_text().splitlines()) == 8
+
+
+KILLED_WITHIN = """
+import os, signal, sys
+from formal_llm.agents import Agent
+from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
+from formal_llm.agents.tools.articles import JsonArticles
+from formal_llm.authored import find
+from formal_llm.llms.text_doubles import FunctionTextLLM
+
+count = open(sys.argv[2], "a")
+
+def asked(what):
+    count.write("x")
+    count.flush()
+    if os.path.getsize(sys.argv[2]) == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return what
+
+def choose(question):
+    texts = [option.text for option in question.options]
+    return asked(texts.index("search") + 1 if "search" in texts else 1)
+
+def text(request):
+    return asked("Danube" if "Input" in request.prompt[-30:] else "so")
+
+llm = FunctionTextLLM(text, choose)
+kind, agents = sys.argv[4], {}
+agent = Agent("react", llm, agent_toolkit, times=2)
+if kind == "votes":
+    from formal_llm.agents.voting import SelfConsistency
+    found = SelfConsistency(agent, 2).run_all(["a?", "b?"], results=__import__("pathlib").Path(sys.argv[1]))
+    assert [one.error for one in found] == [None] * 2
+else:
+    found = agent.run_all(["a?", "b?", "c?"], results=sys.argv[1])
+    assert [one.error for one in found] == [None] * 3
+"""
+
+
+@pytest.mark.parametrize("kind", ["runs", "votes"])
+def test_what_was_answered_before_the_kill_is_not_asked_again(tmp_path: Path, kind: str) -> None:
+    def asked(name: str, *kills: int) -> int:
+        count = tmp_path / f"{name}.count"
+        codes = []
+        for at in (*kills, 10_000):
+            command = [sys.executable, "-c", KILLED_WITHIN, tmp_path / name, count, str(at), kind]
+            codes.append(subprocess.run(command, check=False, timeout=60).returncode)
+        assert codes == [-signal.SIGKILL] * len(kills) + [0]
+        return count.stat().st_size
+
+    whole = asked("whole")
+    assert whole > 20
+    # Only what was under way at each kill is asked once more.
+    assert asked("killed", 8, 15) == whole + 2
+    assert not list(tmp_path.glob("*.calls"))
+    lines = [path.read_text().splitlines() for path in sorted(tmp_path.glob("*")) if path.suffix != ".count"]
+    assert len({len(one) for one in lines}) == 1

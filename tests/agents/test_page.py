@@ -69,13 +69,14 @@ def test_everything_stands_on_it() -> None:
         "react", (Segment("Ques", "How long?", "user"), Segment("Tht", "I <b>look</b>"),
          Segment("Obs", "2,850 km", "environment")),
         (Correction(1, "[Answer]", ("[Action]",), "[Action]", "it comes later"),),
-        Usage(questions=2, requests=3, input_tokens=1200, output_tokens=5, cost=0.5),
+        {"Tht": Usage(questions=2, requests=3, input_tokens=1200, output_tokens=5, cost=0.5)},
     )  # fmt: skip
     page = run_page(made, REACT, [ToolCall(2, "search", "Danube", "2,850 km", True, "#E1")], about={"LLM": "mine"})
     for part in (
         "<h1>How long?</h1>", '<section class="model"><h2>[Thought] <small>the model</small></h2>', "I &lt;b&gt;look",
         "#E1 = search(Danube)", "Corrected: segment 2: &#x27;[Answer]&#x27; was not allowed", "it comes later",
-        "1,200 read, 5 written", "<td>0.5</td>", "1 at Tht", "<td>mine</td>", "prefers-color-scheme: dark",
+        "1,200 read, 5 written", "<td>0.5</td>", "<td>Tht</td><td>1</td><td>1</td><td>3</td><td>1,200</td><td>5</td>",
+        "<td>mine</td>", "prefers-color-scheme: dark",
         "default-src 'none'",
     ):  # fmt: skip
         assert part in page, part

@@ -15,7 +15,7 @@ from formal_llm.llms.usage import Prices
 class Wrong:
     """A writer that does not ask the monitor."""
 
-    def write(self, *_, **__):  # type: ignore[no-untyped-def]
+    def steps(self, *_, **__):  # type: ignore[no-untyped-def]
         yield Segment("Ans", "42")
 
 
@@ -33,7 +33,7 @@ def test_a_writer_that_stops_too_early_is_an_error() -> None:
 
 
 class iter_nothing:  # noqa: N801
-    def write(self, *_, **__):  # type: ignore[no-untyped-def]
+    def steps(self, *_, **__):  # type: ignore[no-untyped-def]
         yield from ()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from formal_llm import Behaviour, Usage
 from formal_llm.agents import Monitor
 from formal_llm.agents.markers import Markers
-from formal_llm.agents.transcript import Correction, Segment, Transcript
+from formal_llm.agents.transcript import Correction, Segment, StateUsage, Transcript
 from formal_llm.errors import TranscriptError
 from tests.strategies import examples
 
@@ -30,7 +30,10 @@ transcripts = st.builds(
     some_text,
     st.lists(segments, max_size=5),
     st.lists(corrections, max_size=2),
-    st.builds(Usage, requests=st.integers(0, 5), cost=st.none() | st.floats(0, 9)),
+    st.dictionaries(
+        st.sampled_from(["", "Tht", "Obs"]),
+        st.builds(Usage, requests=st.integers(0, 5), cost=st.none() | st.floats(0, 9)),
+    ),
 )
 
 
@@ -69,6 +72,12 @@ def test_values() -> None:
     transcript = Transcript("react", (Segment("Ques", "q", "user"),))
     more = transcript.plus(Segment("Tht", "hm"), usage=Usage(requests=1), corrections=[Correction(1, "[Answer]")])
     assert (len(transcript), len(more), more.usage.requests) == (1, 2, 1)
+    last = more.plus(usage=Usage(requests=2), state="Tht").plus(usage=Usage(requests=3), state="Tht")
+    assert last.usage == Usage(requests=6)
+    assert last.by_state == {
+        "Ques": StateUsage(1, 0, Usage()), "Tht": StateUsage(1, 1, Usage(requests=5)),
+        "": StateUsage(0, 0, Usage(requests=1)),
+    }  # fmt: skip
     assert (more.answer, more.text_of("Ques"), more.text_of("Ans")) == ("hm", "q", None)
     assert str(more) == "Ques: q\nTht: hm"
     assert Transcript("react").answer == ""

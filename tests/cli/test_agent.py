@@ -42,6 +42,22 @@ def test_the_answer_alone() -> None:
     assert code == 0 and printed.strip() == Transcript.from_jsonl(Path("run.jsonl").read_text()).answer
 
 
+def test_the_transcript_alone_on_standard_output() -> None:
+    code, printed, said = agent("direct", "q", "--llm", "test:random=3", "--save", "-")
+    assert code == 0 and Transcript.from_jsonl(printed).text_of("Ques") == "q" and "1 request" in said
+    assert not Path("-").exists()
+
+
+def test_what_cannot_be_done_is_told_before_anything_is_asked() -> None:
+    for arguments, words in (
+        (("",), "no question"),
+        (("q", "--page", "gone/run.html"), "there is no folder gone"),
+        (("q", "--save", "."), "cannot be written"),
+    ):
+        code, printed, said = agent("react", *arguments, "--llm", "test:random")
+        assert code == 2 and words in said and not printed
+
+
 def test_tools_of_ones_own_and_rules() -> None:
     Path("own_tools.py").write_text(
         "from formal_llm.tools import Toolkit, tool\n\n@tool\ndef ring(bell: str) -> str:\n    '''Ring.'''\n"

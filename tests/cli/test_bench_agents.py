@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from formal_llm.agents.tools import Corpus
 from tests.cli.inside import runner
 
 bench = runner("bench")
@@ -54,3 +55,24 @@ def test_what_goes_wrong(tmp_path: Path) -> None:
     ):
         code, _, said = bench("agents", *options, *out)
         assert code in (2, 3) and expected in " ".join(said.split())
+
+
+def test_hotpotqa_is_searched_in_its_own_paragraphs(tmp_path: Path) -> None:
+    def question(number: int) -> dict[str, object]:
+        context = [[f"Zubrowka {number}", ["It is a land.", f" It has {number} rivers."]], ["Vienna", ["A city."]]]
+        return {"_id": str(number), "question": f"Zubrowka {number}?", "answer": "yes", "context": context}
+
+    data, out = tmp_path / "hotpot.json", tmp_path / "out"
+    data.write_text(json.dumps([question(number) for number in range(3)]))
+    options = ("agents", "--data", str(data), "--form", "hotpotqa", "--llm", "test:random", "--agents", "react")
+    assert bench(*options, "--out", str(out), "--most", "2")[0] == 0
+    (corpus,) = out.glob("corpus-*.sqlite")
+    session = Corpus(corpus).session()
+    assert len(Corpus(corpus)) == 4 and "It has 2 rivers." in session.search("Zubrowka 2")
+    # More questions may be added; other paragraphs are another benchmark.
+    assert bench(*options, "--out", str(out))[0] == 0
+    data.write_text(json.dumps([question(number) for number in range(4)]))
+    code, _, said = bench(*options, "--out", str(out))
+    assert code == 2 and "belongs to another run" in " ".join(said.split())
+    code, _, said = bench(*options, "--out", str(tmp_path / "other"), "--corpus", str(corpus))
+    assert code == 0 and not list((tmp_path / "other").glob("corpus-*"))

@@ -10,7 +10,17 @@ import pytest
 import typer
 
 from formal_llm import CFG, Budget, Planner, WeightedLLM
-from formal_llm.cli.console import command, counted, exit_code, print_text, progress_bars, said_of, without_loading_bars
+from formal_llm.cli.console import (
+    check_writable,
+    command,
+    counted,
+    exit_code,
+    print_text,
+    progress_bars,
+    said_of,
+    without_loading_bars,
+    write_to,
+)
 from formal_llm.errors import (
     BudgetExceeded,
     FormalLLMError,
@@ -93,6 +103,16 @@ def test_texts_end_with_one_line_end(capsys: pytest.CaptureFixture[str]) -> None
     for text in ("a", "a\n", ""):
         print_text(text)
     assert capsys.readouterr().out == "a\na\n\n"
+
+
+def test_files_are_looked_at_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check_writable(None, Path("-"), tmp_path / "new.html")
+    for file in (tmp_path / "gone" / "x.html", tmp_path):
+        with pytest.raises(InputError, match=str(file)):
+            check_writable(file)
+    write_to(tmp_path / "new.html", "a")
+    write_to(Path("-"), "b")
+    assert (tmp_path / "new.html").read_text() == "a" and capsys.readouterr().out == "b\n"
 
 
 def test_counted() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from formal_llm import constraint
 from formal_llm.agents import Monitor
-from formal_llm.errors import AgentError, NotAllowed, TranscriptError, WritingError
+from formal_llm.agents.guard import Decision
+from formal_llm.errors import AgentError, EarlyAnswer, NotAllowed, TranscriptError, WritingError
 
 
 def test_what_was_refused_travels_with_the_error() -> None:
@@ -30,3 +31,14 @@ def test_what_was_written_travels_with_the_error() -> None:
     assert (str(error), error.state, error.wrote, error.legal) == (
         "the text of Act is wrong", "Act", "Google", ("Search",),
     )  # fmt: skip
+
+
+def test_an_early_answer_says_why_and_how_often_it_was_sent_back() -> None:
+    decision = Decision("block", "paid", "The run cannot end yet: paid.", ("approve",), ("approve", "pay"))
+    error = EarlyAnswer(decision, 2)
+    assert isinstance(error, AgentError)
+    assert (error.decision, error.times) == (decision, 2)
+    assert str(error) == (
+        "the agent answered too early 3 times and was sent back 2 times (most_early=2): The run cannot end yet: paid. "
+        "Allowed now: approve. The shortest way on: approve, then pay."
+    )

@@ -6,7 +6,7 @@ import math
 import pickle
 
 from formal_llm import CFG, Budget, Planner
-from formal_llm.errors import BudgetExceeded, NoPlanWorked, NoValidPlan, ToolError, TooManyPlans
+from formal_llm.errors import BudgetExceeded, NoPlanWorked, NoValidPlan, QueryError, ToolError, TooManyPlans
 
 PLAN = Planner(CFG.from_string("S -> wash S | dry"), "test:script=1,2").plan("x")
 
@@ -46,3 +46,12 @@ def test_they_travel() -> None:
     error = NoValidPlan("these limits clash", limits=["%limit 0 a"], constraints=["c"], remedy=["c"])
     other = pickle.loads(pickle.dumps(error))
     assert (str(other), other.__dict__) == ("no valid plan: these limits clash", error.__dict__)
+
+
+def test_a_query_lists_all_that_is_wrong_with_it() -> None:
+    error = QueryError(
+        "a trip", [("org", "no city 'Orial' is known", "did you mean Oriel?"), ("days", "no days", None)]
+    )
+    assert str(error) == ("this query cannot be used:\n  no city 'Orial' is known; did you mean Oriel?\n  no days")
+    copied = pickle.loads(pickle.dumps(error))
+    assert (copied.text, copied.problems) == (error.text, error.problems)

@@ -1,4 +1,4 @@
-"""Chats and stops."""
+"""Chats, and requests for text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import pickle
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from formal_llm import Answer, Question
 from formal_llm.errors import InvalidAnswer, WritesNoText
-from formal_llm.llms.generation import Generated, Messages, Texts, Writing, chat, cut, first_stop, streamed
+from formal_llm.llms.generation import Generated, Messages, Writing, chat
 from formal_llm.llms.question import Message
 from formal_llm.llms.usage import TokenUsage
 
@@ -19,14 +17,6 @@ from formal_llm.llms.usage import TokenUsage
 def test_a_text_is_what_the_user_says() -> None:
     assert chat("a") == (Message("user", "a"),)
     assert chat([Message("system", "b")]) == (Message("system", "b"),)
-
-
-@given(st.text("ab;"), st.lists(st.text("ab;", max_size=2)))
-def test_cut(text: str, stop: list[str]) -> None:
-    short = cut(text, stop)
-    assert text.startswith(short)
-    assert all(one not in short for one in stop if one)
-    assert short == text or any(text[len(short) :].startswith(one) for one in stop if one)
 
 
 class Echo:
@@ -63,21 +53,6 @@ def test_requests_for_text_are_values() -> None:
     assert asked.again("x") is asked
 
 
-@given(st.text("ab;"), st.lists(st.text("ab;", max_size=3), max_size=3), st.integers(1, 4))
-def test_a_text_in_pieces_ends_where_the_whole_does(text: str, stop: list[str], size: int) -> None:
-    coming = streamed((text[at : at + size] for at in range(0, len(text), size)), stop, "")
-    pieces = []
-    try:
-        while True:
-            pieces.append(next(coming))
-    except StopIteration as end:
-        whole, ended = end.value
-    assert "".join(pieces) == whole == cut(text, stop)
-    found = first_stop(text, stop)
-    assert (ended == "") == (found is None)
-    assert not ended or text[len(whole) :].startswith(ended)
-
-
 class Continues(Echo):
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -93,18 +68,6 @@ def test_a_text_to_go_on_with_is_another_request() -> None:
     assert asked.written_by(Continues()) == Answer((), text="u and on", usage=TokenUsage(1), ended="")
     assert asked.written_by(Echo()) is None
     assert Writing("u").written_by(object()) is None
-    assert list(asked.told_by(Continues(), streaming=True)) == ["u and on", Generated("u and on", TokenUsage(1), "")]
+    assert list(asked.told_by(Continues())) == ["u and on", Generated("u and on", TokenUsage(1), "")]
     with pytest.raises(WritesNoText):
         list(asked.told_by(Echo()))
-
-
-def test_texts_are_answers_to_requests() -> None:
-    asked: list[Question] = []
-
-    def choose(question: Question) -> Answer:
-        asked.append(question)
-        return Answer((), text="a", ended="x")
-
-    texts = Texts(choose)
-    assert texts.generate("u", stop=["x"]) == texts.continue_text("u", stop=["x"]) == Generated("a", ended="x")
-    assert asked == [Writing("u", stop=["x"]), Writing("u", stop=["x"], continues=True)]

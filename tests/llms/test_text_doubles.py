@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from formal_llm.errors import LLMError
@@ -14,7 +16,8 @@ from formal_llm.llms.generation import (
     TextLLM,
     Writing,
 )
-from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM, ScriptedTextLLM
+from formal_llm.llms.schemas import closed, problem_in
+from formal_llm.llms.text_doubles import FunctionTextLLM, RandomObjectLLM, RandomTextLLM, ScriptedTextLLM
 
 
 def test_a_function_of_the_request() -> None:
@@ -52,3 +55,15 @@ def test_a_request_is_answered_through_wrappers(tmp_path) -> None:
     with RecordingLLM(ScriptedTextLLM(["a", "b"]), tmp_path / "file.jsonl") as llm:
         assert llm.choose(Writing("x", continues=True)).ended == ""
         assert llm.continue_text("y") == Generated("b", TokenUsage(1, 0, 1), "")
+
+
+def test_random_objects_keep_their_schemas() -> None:
+    schema: Any = closed({
+        "name": {"type": "string", "minLength": 3, "maxLength": 8}, "tool": {"enum": ["a", "b"]},
+        "count": {"anyOf": [{"type": "integer", "minimum": 2, "maximum": 3}, {"$ref": "#/$defs/inner"}]},
+        "list": {"type": "array", "items": {"type": "boolean"}, "minItems": 1}, "share": {"type": "number"},
+    })  # fmt: skip
+    schema["$defs"] = {"inner": closed({"none": {"type": "null"}})}
+    made = [RandomObjectLLM(seed).generate_object("?", schema) for seed in range(50)]
+    assert all(problem_in(one.value, schema) is None for one in made) and len({one.text for one in made}) > 40
+    assert made[3] == RandomObjectLLM(3).generate_object("?", schema)

@@ -9,14 +9,20 @@ and sums included, what is written can always be completed. Grammars for token m
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from formal_llm.agents.decoding.masks import Mask, packed
 from formal_llm.agents.decoding.plan_texts import PlanTexts, TextState
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.errors import ModelError, Undecided
 
-#: How many masks are kept, those used last: 16 kB each with 128,000 tokens.
-_MASKS = 2_000
+#: How many masks are kept, those used last: a few hundred bytes each, since few tokens may come in a plan.
+_MASKS = 50_000
+#: A mask without the words in which no token is: where the others are, and what they are.
+_Words: TypeAlias = tuple[npt.NDArray[np.intp], Mask]
 
 
 class AutomatonMasks:
@@ -29,7 +35,7 @@ class AutomatonMasks:
     def __init__(self, vocabulary: TokenVocabulary) -> None:
         self.vocabulary = vocabulary
         self._stops = packed(vocabulary.stops, vocabulary.size)
-        self._masks: dict[PlanTexts, OrderedDict[TextState, Mask]] = {}
+        self._masks: dict[PlanTexts, OrderedDict[TextState, _Words]] = {}
 
     def compile(self, what: PlanTexts) -> AutomatonMatcher:
         """A matcher at the beginning of a plan's text.
@@ -46,13 +52,16 @@ class AutomatonMasks:
             self._masks[what] = OrderedDict()
         return AutomatonMatcher(self, what, (what.start,))
 
-    def mask(self, texts: PlanTexts, state: TextState) -> Mask:
-        """The mask at a place of a text."""
+    def words(self, texts: PlanTexts, state: TextState) -> _Words:
+        """The mask at a place of a text, as those of its words in which there are tokens."""
         kept = self._masks[texts]
         mask = kept.get(state)
         if mask is None:
-            mask = kept[state] = packed(self.allowed(state), self.vocabulary.size)
-            mask.flags.writeable = False
+            bits: dict[int, int] = {}
+            for token in self.allowed(state):
+                bits[token >> 5] = bits.get(token >> 5, 0) | 1 << (token & 31)
+            mask = np.array([*bits], dtype=np.intp), np.array([*bits.values()], dtype=np.uint32).view(np.int32)
+            kept[state] = mask
             if len(kept) > _MASKS:
                 kept.popitem(last=False)
         else:
@@ -97,10 +106,18 @@ class AutomatonMatcher:
         self._texts = texts
         self._states = list(states)
         self._stopped = False
+        self._mask: Mask = np.zeros_like(engine.stops)
+        self._filled: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
     def mask(self) -> Mask:
         """The tokens that may come next; after the end of the text those that end it."""
-        return self._engine.stops if self._stopped else self._engine.mask(self._texts, self._states[-1])
+        if self._stopped:
+            return self._engine.stops
+        # One array for all masks, from which the last one is taken out: to make another takes longer than all else.
+        self._mask[self._filled] = 0
+        self._filled, words = self._engine.words(self._texts, self._states[-1])
+        self._mask[self._filled] = words
+        return self._mask
 
     def accept(self, token: int) -> bool:
         """Take a token; False for one that is not allowed."""

@@ -6,118 +6,53 @@ it. Nothing is asked where one state is legal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Collection, Mapping
+from typing import Protocol, runtime_checkable
 
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, problem
-from formal_llm.agents.decoding.next_states import (
-    FORCED,
-    Manner,
-    Next,
-    Phrases,
-    choose,
-    markers_of,
-    next_states,
-    rest_of,
-    talk,
-)
-from formal_llm.agents.decoding.writer import (
-    GOES_ON,
-    Began,
-    Bounds,
-    ContentOf,
-    Due,
-    Spent,
-    Text,
-    Told,
-    added,
-    content_of,
-)
-from formal_llm.agents.markers import Markers, Splitter
+from formal_llm.agents.decoding.manner import MarkedWriter, talk
+from formal_llm.agents.decoding.next_states import Next
+from formal_llm.agents.decoding.steps import Going, Step, Steps
+from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told
+from formal_llm.agents.decoding.writer_run import FORCED, WriterRun
+from formal_llm.agents.markers import Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
-from formal_llm.automata import Behaviour
-from formal_llm.errors import WritesNoText, WritingError
-from formal_llm.llms.generation import Generated, TextLLM, Writing
+from formal_llm.errors import WritingError
+from formal_llm.llms.generation import TextLLM, Writing
 from formal_llm.llms.llm import LLM
 
 
+@runtime_checkable
 class ChattingLLM(LLM, TextLLM, Protocol):
     """A model that chooses and writes."""
 
 
-class ChoosingWriter:
-    """Has a model that chats write the states of an agent (a :class:`~formal_llm.agents.decoding.writer.Writer`).
-
-    Args:
-        llm: the model.
-        markers: the markers of all states, or the behaviour that has them.
-        instructions: what the model is told before the run: its task, its tools, examples.
-        bounds: how much may be taken.
-        phrases: what it is asked in words.
-        temperature: 0 for the most probable texts.
-        streaming: whether texts are told while they are written, where the model can do that.
+class ChoosingWriter(MarkedWriter):
+    """Has a model that chats write the states of an agent; see ``MarkedWriter`` for how it is made.
 
     Raises:
-        WritesNoText: the model writes no text.
+        WritesNoText: the model writes no text, or does not choose.
     """
 
-    def __init__(
-        self,
-        llm: ChattingLLM,
-        markers: Markers | Behaviour,
-        *,
-        instructions: str = "",
-        bounds: Bounds | None = None,
-        phrases: Phrases | None = None,
-        temperature: float = 0.0,
-        streaming: bool = False,
-    ) -> None:
-        if not isinstance(llm, TextLLM):
-            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
-        self.llm = llm
-        self.manner = Manner(
-            markers_of(markers), instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming
-        )
+    needs = ChattingLLM
 
-    def write(
+    def steps(
         self,
         transcript: Transcript,
         monitor: Monitor,
         *,
         until: Collection[str] = (),
         contents: Mapping[str, ContentOf] | None = None,
-    ) -> Iterator[Told]:
-        """Go on where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.write`.
-
-        Raises:
-            WritingError: a bound was reached before the run could end; nothing can come next.
-            InvalidAnswer: the model answers a question with what is no option, again and again.
-            LLMError: the model cannot be asked.
-        """
-        run = _Run(self.llm, self.manner, transcript, monitor, frozenset(until), contents or {})
-        for told in run.steps():
-            run.transcript = added(run.transcript, told)
-            yield told
+    ) -> Steps[Told]:
+        """Go on where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
+        return _Run(self.manner, transcript, monitor, frozenset(until), contents or {}).steps()
 
 
-class _Run:
-    def __init__(
-        self,
-        llm: ChattingLLM,
-        how: Manner,
-        transcript: Transcript,
-        monitor: Monitor,
-        until: frozenset[str],
-        contents: Mapping[str, ContentOf],
-    ) -> None:
-        self.llm, self.how, self.markers, self.bounds = llm, how, how.markers, how.bounds
-        self.transcript, self.monitor, self.until, self.contents = transcript, monitor, until, contents
-        self.requests = 0
-
-    def steps(self) -> Iterator[Told]:
+class _Run(WriterRun):
+    def _steps(self) -> Steps[Told]:
         while True:
-            following = next_states(self.monitor, self.markers, self.until)
+            following = self._following()
             if not following.states:
                 return
             if following.world:
@@ -138,37 +73,26 @@ class _Run:
             yield from self._written(state)
             self.monitor = self.monitor.after(state)
 
-    def _chosen(self, following: Next) -> Generator[Told, None, str | None]:
+    def _chosen(self, following: Next) -> Going[Told | Step, str | None]:
         """The state that the model chooses; None for the end."""
         options = [*following.markers, *((self.how.phrases.end,) if following.may_end else ())]
+        self._afford("")
         place = yield from self._ask("", self.transcript.to_text(self.markers), self.how.phrases.next, options)
         return list(following.states.values())[place] if place < len(following.states) else None
 
-    def _ask(self, state: str, so_far: str, asked: str, options: list[str]) -> Generator[Told, None, int]:
-        self._afford(state)
-        place, usage = choose(
-            self.llm, so_far, asked, options, instructions=self.how.instructions, phrases=self.how.phrases
-        )
-        yield Spent.of(state, usage, questions=1)
-        return place
-
-    def _afford(self, state: str) -> None:
-        self.requests = max(self.requests, self.transcript.usage.requests) + 1  # not all models count theirs
-        if self.requests > self.bounds.requests:
-            raise self.bounds.too_many(state)
-
     # -- texts --------------------------------------------------------------------------------------------------
 
-    def _written(self, state: str) -> Iterator[Told]:
+    def _written(self, state: str) -> Steps[Told]:
         marker = self.markers.marker(state)
         assert marker is not None
-        content = content_of(self.contents, state, self.transcript)
+        content = self._content(state)
         so_far = f"{self.transcript.to_text(self.markers)}{marker}"
         if isinstance(content, OneOf):
             place = 0
             if len(content.texts) > 1:
                 asked = self.how.phrases.among.replace("{marker}", marker)
-                place = yield from self._ask(state, so_far, asked, list(content.texts))
+                self._afford(state)
+                place = yield from self._ask(state, so_far, asked, content.texts)
             yield Text(content.texts[place])
             yield Segment(state, content.texts[place], "forced" if len(content.texts) == 1 else "model")
             return
@@ -189,7 +113,7 @@ class _Run:
 
     def _generated(
         self, state: str, marker: str, content: Content, said: list[str]
-    ) -> Generator[Told, None, tuple[str, list[Correction]]]:
+    ) -> Going[Told | Step, tuple[str, list[Correction]]]:
         """A text up to its first marker, and what was cut off."""
         self._afford(state)
         most = content.max_tokens if isinstance(content, FreeText) and content.max_tokens else self.bounds.state_tokens
@@ -197,12 +121,11 @@ class _Run:
         asked = Writing(
             talk(self.how.instructions, *said), max_tokens=most, stop=stop, temperature=self.how.temperature
         )
-        splitter, raw, cut, made = Splitter(self.markers), "", None, None
-        coming = asked.told_by(self.llm, streaming=self.how.streaming)
-        for came in coming:
-            if isinstance(came, Generated):
-                made = came
-            for piece in splitter.close() if isinstance(came, Generated) else splitter.feed(came):
+        coming, splitter, raw, cut = self._coming(asked), Splitter(self.markers), "", None
+        while cut is None and coming.made is None:
+            came = yield from coming.more()
+            pieces = splitter.feed(came)
+            for piece in (*pieces, *splitter.close()) if coming.made is not None else pieces:
                 if piece.marker == marker and not raw.strip():
                     raw = ""  # it stands there already
                 elif piece.marker is not None:
@@ -210,10 +133,7 @@ class _Run:
                     break
                 raw += piece.text
                 yield Text(piece.text)
-            if cut is not None:
-                break
-        if made is None:  # enough came before the end
-            made = rest_of(coming, raw, streaming=self.how.streaming)
+        made = yield from coming.close()  # enough may have come before the end
         yield Spent.of(state, made.usage)
         after: list[Correction] = []
         position = len(self.transcript) + 1

@@ -6,18 +6,20 @@ a marker has to come; what was generated beyond a cut does not count.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, fitting, problem
-from formal_llm.agents.decoding.next_states import FORCED, Manner, Next, choose, common_prefix, next_states, rest_of
-from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told, content_of
+from formal_llm.agents.decoding.manner import Manner
+from formal_llm.agents.decoding.next_states import common_prefix
+from formal_llm.agents.decoding.steps import Going, Step, Steps
+from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told
+from formal_llm.agents.decoding.writer_run import FORCED, WriterRun
 from formal_llm.agents.markers import Piece, Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import InvalidAnswer, WritingError
-from formal_llm.llms.generation import ContinuingLLM, Generated, Writing
-from formal_llm.llms.llm import LLM
+from formal_llm.llms.generation import Writing
 from formal_llm.llms.usage import TokenUsage
 
 #: The least temperature at which a text is written again, since the most probable one is known to be wrong.
@@ -26,7 +28,7 @@ _AGAIN = 0.7
 _TOKEN = 4
 
 
-class ContinuedRun:
+class ContinuedRun(WriterRun):
     """A run: in the text of a state, or between two states (``state`` is None).
 
     Attributes:
@@ -35,26 +37,27 @@ class ContinuedRun:
         kept: how the text of a state begins where it was put there, since it is one of some texts.
         tokens, corrected: the tokens and the corrections there.
         cut: whether what was generated beyond this place does not count.
+        chooses: whether the model also answers questions.
     """
 
     def __init__(
         self,
-        llm: ContinuingLLM,
         how: Manner,
         transcript: Transcript,
         monitor: Monitor,
         until: frozenset[str],
         contents: Mapping[str, ContentOf],
+        *,
+        chooses: bool,
     ) -> None:
-        self.llm, self.how, self.markers, self.bounds = llm, how, how.markers, how.bounds
-        self.transcript, self.monitor, self.until, self.contents = transcript, monitor, until, contents
+        super().__init__(how, transcript, monitor, until, contents)
+        self.chooses = chooses
         self.content: Content = FreeText()
-        self.requests, self.done = 0, False
+        self.done = False
         self.due: Due | None = None
         self._between(None)
 
-    def steps(self) -> Iterator[Told]:
-        """Go on to the end, or to where the world goes on; whoever takes what is told puts it into the transcript."""
+    def _steps(self) -> Steps[Told]:
         while not self.done:
             settled = yield from self._settled() if self.state is None else self._settled_text()
             if not settled:
@@ -77,14 +80,14 @@ class ContinuedRun:
         for piece in self.splitter.feed(text):
             self.raw += piece.text
 
-    def _begin(self, state: str, *, forced: bool = False) -> Iterator[Told]:
+    def _begin(self, state: str, *, forced: bool = False) -> Steps[Told]:
         """A state begins; in what was generated goes on its text."""
         if state in self.until:
             self._end((state,))
             return
         self.state, self.raw, self.kept, self.tokens, self.corrected = state, "", "", 0, 0
         self.monitor = self.monitor.after(state)
-        self.content = content_of(self.contents, state, self.transcript)
+        self.content = self._content(state)
         problem(self.content, "")  # what no text can be held to is told before the model is asked
         yield Began(state, forced)
 
@@ -92,12 +95,9 @@ class ContinuedRun:
         self.done = self.cut = True
         self.due = Due(due) if due else None
 
-    def _following(self) -> Next:
-        return next_states(self.monitor, self.markers, self.until)
-
     # -- what needs no request ----------------------------------------------------------------------------------
 
-    def _settled(self) -> Generator[Told, None, bool]:
+    def _settled(self) -> Going[Told | Step, bool]:
         """Take what comes next where the rules leave no choice; whether they did."""
         following, prefix = self._following(), self.prefix
         if not following.states:
@@ -120,7 +120,7 @@ class ContinuedRun:
             return False
         return True
 
-    def _settled_text(self) -> Generator[Told, None, bool]:
+    def _settled_text(self) -> Going[Told | Step, bool]:
         """End the text of a state where nothing more of it can come; whether it did."""
         if isinstance(self.content, OneOf) and not self.splitter.held:
             left = fitting(self.content, self.raw)
@@ -153,23 +153,16 @@ class ContinuedRun:
 
     # -- requests -----------------------------------------------------------------------------------------------
 
-    def _request(self) -> Iterator[Told]:
+    def _request(self) -> Steps[Told]:
         """Have the model go on, and read what it writes up to where it leaves the rules."""
-        self.requests = max(self.requests, self.transcript.usage.requests) + 1  # not all models count theirs
         state = self.state
-        if self.requests > self.bounds.requests:
-            raise self.bounds.too_many(state or "")
-        coming = self._asked().told_by(self.llm, streaming=self.how.streaming)
-        self.cut, text, made = False, "", None
-        for came in coming:
-            if isinstance(came, Generated):
-                made = came
-                continue
-            text += came
+        self._afford(state or "")
+        coming = self._coming(self._asked())
+        self.cut = False
+        while not self.cut and coming.made is None:
+            came = yield from coming.more()
             yield from self._read(self.splitter.feed(came))
-            if self.cut:
-                break
-        made = made or rest_of(coming, text, streaming=self.how.streaming)
+        made, text = (yield from coming.close()), coming.text
         yield Spent.of(state or "", made.usage)
         if self.cut:
             return
@@ -200,14 +193,14 @@ class ContinuedRun:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def _read(self, pieces: Iterable[Piece]) -> Iterator[Told]:
+    def _read(self, pieces: Iterable[Piece]) -> Steps[Told]:
         for piece in pieces:
             if piece.marker is not None and not self.cut:
                 yield from self._marker(piece.marker)
             if piece.text and not self.cut:
                 yield from self._text(piece.text)
 
-    def _text(self, text: str) -> Iterator[Told]:
+    def _text(self, text: str) -> Steps[Told]:
         self.raw += text
         if self.state is None:
             if self.raw.strip():
@@ -217,7 +210,7 @@ class ContinuedRun:
         if isinstance(self.content, OneOf) and not fitting(self.content, self.raw):
             yield from self._wrong(self.raw.strip(), problem(self.content, self.raw.strip()))
 
-    def _marker(self, marker: str) -> Iterator[Told]:
+    def _marker(self, marker: str) -> Steps[Told]:
         if self.state is not None:
             yield from self._close()
             if self.cut:
@@ -229,7 +222,7 @@ class ContinuedRun:
         refused = self.monitor.why(self.markers.states[marker][0])
         yield from self._astray(marker, refused.reason if refused is not None else "it cannot come now")
 
-    def _close(self) -> Iterator[Told]:
+    def _close(self) -> Steps[Told]:
         """The text of the state is whole."""
         assert self.state is not None
         text = self.markers.restore(self.raw.strip())
@@ -241,7 +234,7 @@ class ContinuedRun:
         yield Segment(self.state, text, "forced" if only else "model")
         self.state, self.prefix, self.raw, self.tokens, self.corrected = None, None, "", 0, 0
 
-    def _stopped(self) -> Iterator[Told]:
+    def _stopped(self) -> Steps[Told]:
         """The model ended by itself."""
         asked = None if self.state is not None else self.prefix
         if self.state is not None:
@@ -261,7 +254,7 @@ class ContinuedRun:
 
     # -- corrections --------------------------------------------------------------------------------------------
 
-    def _put(self, written: str, reason: str) -> Iterator[Told]:
+    def _put(self, written: str, reason: str) -> Steps[Told]:
         """Put there how all legal markers begin."""
         following = self._following()
         done = following.prefix
@@ -273,14 +266,14 @@ class ContinuedRun:
         else:
             self._end()
 
-    def _astray(self, written: str, reason: str) -> Iterator[Told]:
+    def _astray(self, written: str, reason: str) -> Steps[Told]:
         """Between two states came what is no legal marker."""
         following, put = self._following(), self.prefix or ""
         if self.prefix is None or not following.states or len(following.prefix) > len(put):
             yield from self._put(written, reason)
             return
         marker = None
-        if isinstance(self.llm, LLM):
+        if self.chooses:
             so_far = self.transcript.to_text(self.markers)
             ends = (self.how.phrases.end,) if following.may_end else ()
             place = yield from self._chosen(so_far, self.how.phrases.next, (*following.markers, *ends))
@@ -300,14 +293,14 @@ class ContinuedRun:
         else:
             self._end()
 
-    def _wrong(self, text: str, reason: str) -> Iterator[Told]:
+    def _wrong(self, text: str, reason: str) -> Steps[Told]:
         """The text of a state is not what it may be: it is written anew."""
         assert self.state is not None
         legal: tuple[str, ...] = ()
         put, corrected, place = "", self.corrected + 1, None
         if isinstance(self.content, OneOf):
             legal, marker = self.content.texts, self.markers.marker(self.state) or ""
-            if isinstance(self.llm, LLM):
+            if self.chooses:
                 so_far, asked = self.transcript.to_text(self.markers) + marker, self.how.phrases.among
                 place = yield from self._chosen(so_far, asked.replace("{marker}", marker), legal)
             begun = max((common_prefix((text, one)) for one in legal), key=len)
@@ -328,18 +321,12 @@ class ContinuedRun:
             yield from self._close()
             self._between(None)
 
-    def _chosen(self, so_far: str, asked: str, options: Sequence[str]) -> Generator[Told, None, int | None]:
+    def _chosen(self, so_far: str, asked: str, options: Sequence[str]) -> Going[Told | Step, int | None]:
         """What the model chooses; None where it does not answer the question."""
-        assert isinstance(self.llm, LLM)
         if len(options) == 1:
             return 0
         try:
-            place, usage = choose(
-                self.llm, so_far, asked, options,
-                instructions=self.how.instructions, phrases=self.how.phrases,
-            )  # fmt: skip
+            return (yield from self._ask(self.state or "", so_far, asked, options))
         except InvalidAnswer as error:
             yield Spent.of(self.state or "", error.usage or TokenUsage(1), questions=1)
             return None
-        yield Spent.of(self.state or "", usage, questions=1)
-        return place

@@ -16,69 +16,39 @@ to its end. A marker that alone is legal is put there without a request. All but
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from formal_llm.agents.decoding.continued_run import ContinuedRun
-from formal_llm.agents.decoding.next_states import Manner, Phrases, markers_of
-from formal_llm.agents.decoding.writer import Bounds, ContentOf, Told, added
-from formal_llm.agents.markers import Markers
+from formal_llm.agents.decoding.manner import MarkedWriter
+from formal_llm.agents.decoding.steps import Steps
+from formal_llm.agents.decoding.writer import ContentOf, Told
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Transcript
-from formal_llm.automata import Behaviour
-from formal_llm.errors import WritesNoText
 from formal_llm.llms.generation import ContinuingLLM
+from formal_llm.llms.llm import LLM
 
 
-class ContinuingWriter:
-    """Has a model that goes on with a text write the states of an agent (a ``Writer``).
+class ContinuingWriter(MarkedWriter):
+    """Has a model that goes on with a text write the states of an agent; see ``MarkedWriter`` for how it is made.
 
-    Args:
-        llm: the model; one that also answers questions is asked one where it does not find a legal way by itself.
-        markers: the markers of all states, or the behaviour that has them.
-        instructions: the text before the run: the task, the tools, examples.
-        bounds: how much may be taken.
-        phrases: what it is asked in words.
-        temperature: 0 for the most probable texts.
-        streaming: whether texts are told while they are written, where the model can do that; what it writes is then
-            closed as soon as it is cut.
+    A model that also answers questions is asked one where it does not find a legal way by itself. What is streamed is
+    closed as soon as it is cut.
 
     Raises:
         WritesNoText: the model does not go on with a text.
     """
 
-    def __init__(
-        self,
-        llm: ContinuingLLM,
-        markers: Markers | Behaviour,
-        *,
-        instructions: str = "",
-        bounds: Bounds | None = None,
-        phrases: Phrases | None = None,
-        temperature: float = 0.0,
-        streaming: bool = False,
-    ) -> None:
-        if not isinstance(llm, ContinuingLLM):
-            raise WritesNoText(str(getattr(llm, "name", type(llm).__name__)))
-        self.llm = llm
-        self.manner = Manner(
-            markers_of(markers), instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming
-        )
+    needs = ContinuingLLM
 
-    def write(
+    def steps(
         self,
         transcript: Transcript,
         monitor: Monitor,
         *,
         until: Collection[str] = (),
         contents: Mapping[str, ContentOf] | None = None,
-    ) -> Iterator[Told]:
-        """Go on where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.write`.
-
-        Raises:
-            WritingError: a bound was reached before the run could end; nothing can come next.
-            LLMError: the model cannot be asked.
-        """
-        run = ContinuedRun(self.llm, self.manner, transcript, monitor, frozenset(until), contents or {})
-        for told in run.steps():
-            run.transcript = added(run.transcript, told)
-            yield told
+    ) -> Steps[Told]:
+        """Go on where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
+        chooses = isinstance(self.llm, LLM)
+        run = ContinuedRun(self.manner, transcript, monitor, frozenset(until), contents or {}, chooses=chooses)
+        return run.steps()

@@ -12,11 +12,13 @@ what they write can always be completed, it ends where the rules allow it, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 from formal_llm.agents.decoding.contents import Content, FreeText
+from formal_llm.agents.decoding.steps import Model, Steps, adriven, driven
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import WritingError
@@ -83,9 +85,25 @@ ContentOf: TypeAlias = Content | Callable[[Transcript], Content]
 GOES_ON = "…"
 
 
-@runtime_checkable
-class Writer(Protocol):
-    """Has a model write the states of an agent."""
+class Writer(ABC):
+    """Has a model write the states of an agent.
+
+    Attributes:
+        llm: the model.
+    """
+
+    llm: Model
+
+    @abstractmethod
+    def steps(
+        self,
+        transcript: Transcript,
+        monitor: Monitor,
+        *,
+        until: Collection[str] = (),
+        contents: Mapping[str, ContentOf] | None = None,
+    ) -> Steps[Told]:
+        """As :meth:`write`, of nobody: what is told and what is asked for comes out, answers go in."""
 
     def write(
         self,
@@ -112,9 +130,21 @@ class Writer(Protocol):
 
         Raises:
             WritingError: a bound was reached before the run could end; nothing can come next.
+            InvalidAnswer: the model answers a question with what is no option, again and again.
             LLMError: the model cannot be asked.
         """
-        ...
+        return driven(self.steps(transcript, monitor, until=until, contents=contents), self.llm)
+
+    def awrite(
+        self,
+        transcript: Transcript,
+        monitor: Monitor,
+        *,
+        until: Collection[str] = (),
+        contents: Mapping[str, ContentOf] | None = None,
+    ) -> AsyncGenerator[Told]:
+        """As :meth:`write`, letting others go on in the meantime; ``async for``."""
+        return adriven(self.steps(transcript, monitor, until=until, contents=contents), self.llm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +179,7 @@ def added(transcript: Transcript, told: Told) -> Transcript:
         return transcript.plus(told)
     if isinstance(told, Correction):
         return transcript.plus(corrections=(told,))
-    return transcript.plus(usage=told.usage) if isinstance(told, Spent) else transcript
+    return transcript.plus(usage=told.usage, state=told.state) if isinstance(told, Spent) else transcript
 
 
 def content_of(contents: Mapping[str, ContentOf], state: str, transcript: Transcript) -> Content:

@@ -12,29 +12,34 @@ trained on nothing but planning can plan, and never sees a signature. Three thin
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TypeAlias
 
+from formal_llm.agents.many import RunsMany
 from formal_llm.agents.modular.asking import Progress
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import Journal
 from formal_llm.agents.modular.masked_objects import MaskedObjects
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.modules import Module, standard_modules
+from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.agents.modular.run import Happening, ModularRun, RunBudget
 from formal_llm.agents.modular.running import Running
 from formal_llm.agents.modular.setup import Setup, Sizes, by_name, monitor_of
 from formal_llm.agents.monitor import Monitor
 from formal_llm.automata import Limits, Source
 from formal_llm.errors import NoValidPlan, WritesNoText
+from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ObjectLLM, TextLLM
 from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.objects import ObjectFunction, Writer
-from formal_llm.llms.question import Message
+from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema
+from formal_llm.llms.text_doubles import RandomObjectLLM
 from formal_llm.planning.json_data import JSON
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
@@ -43,7 +48,7 @@ from formal_llm.tools.tool import Tool
 WriterLike: TypeAlias = "str | Writer | Callable[[tuple[Message, ...], Schema], Mapping[str, object] | str]"
 
 
-class ModularAgent:
+class ModularAgent(RunsMany):
     """An agent of modules.
 
     Args:
@@ -98,6 +103,7 @@ class ModularAgent:
             Caller(calls or CallLimits()),
             sizes or Sizes(),
         )
+        self.llm = RoleLLMs(self.setup.llms)
         self.budget = budget or RunBudget()
         _check_possible(self.setup, self.budget)
 
@@ -130,17 +136,13 @@ class ModularAgent:
 
         Raises:
             InvalidAnswer: what a model wrote cannot be used, twice in a row.
-            OutOfBudget: requests or tokens are used up; with its journal the run goes on.
+            AgentStopped: requests or tokens are used up; with its journal the run goes on.
             ResultsError: the journal is another run's, or damaged, or cannot be written.
             NoValidPlan: as of the agent, for this budget.
             ProviderError: a model could not be asked.
         """
-        memory = memory or Memory()
-        if budget is not None:
-            _check_possible(self.setup, budget)
-        budget = budget or self.budget
-        with Journal(journal, self._key(request, memory, budget) if journal is not None else None, request) as file:
-            return Running(self.setup, request, memory, budget, file, progress or _unwatched).run()
+        with self._begun(request, memory, journal, budget, progress) as running:
+            return running.go()
 
     async def arun(
         self,
@@ -151,12 +153,35 @@ class ModularAgent:
         budget: RunBudget | None = None,
         progress: Progress | None = None,
     ) -> ModularRun:
-        """As :meth:`run`, in a thread of its own."""
-        import asyncio  # takes long to import, and most never need it
+        """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
+        with self._begun(request, memory, journal, budget, progress) as running:
+            return await running.ago()
 
-        return await asyncio.to_thread(
-            self.run, request, memory=memory, journal=journal, budget=budget, progress=progress
-        )
+    def start(self, question: str, *, name: str = "") -> Running:  # noqa: ARG002  # its happenings tell no name
+        """A run before its beginning, one among many: without a journal and an earlier conversation."""
+        return Running(self.setup, question, Memory(), self.budget, Journal(None, None, question), _unwatched)
+
+    @contextmanager
+    def _begun(
+        self,
+        request: str,
+        memory: Memory | None,
+        journal: str | os.PathLike[str] | None,
+        budget: RunBudget | None,
+        progress: Progress | None,
+    ) -> Iterator[Running]:
+        memory = memory or Memory()
+        if budget is not None:
+            _check_possible(self.setup, budget)
+        budget = budget or self.budget
+        with Journal(journal, self._key(request, memory, budget) if journal is not None else None, request) as file:
+            yield Running(self.setup, request, memory, budget, file, progress or _unwatched)
+
+    @property
+    def variant(self) -> object:
+        """What its runs depend on besides the question and the models: tools and their data, rules, sizes."""
+        versions = [(module.name, module.tool.version) for module in self.setup.modules.values()]
+        return [self._key("", Memory(), self.budget), versions, asdict(self.budget), asdict(self.setup.sizes)]
 
     def _key(self, request: str, memory: Memory, budget: RunBudget) -> JSON:
         """What a journal is known by."""
@@ -169,20 +194,23 @@ class ModularAgent:
 def writer_of(llm: WriterLike) -> Writer:
     """The model that a provider string, a function or an object stands for, as one that writes objects or text.
 
-    A model that runs here is held to schemas by masks, where xgrammar is installed.
+    A model that runs here is held to schemas by masks, where xgrammar is installed. Chance (``test:random``) writes
+    random objects.
 
     Raises:
         UnknownProvider: the string names no provider.
         WritesNoText: it writes nothing.
     """
     found: object = resolve(llm) if isinstance(llm, str) else llm
+    if isinstance(found, RandomLLM):
+        return RandomObjectLLM(found.choose(Question("", "ab" * 500)).number)
     if isinstance(found, TransformersLLM) and find_spec("xgrammar") is not None:
         return MaskedObjects(found)
     if isinstance(found, (ObjectLLM, TextLLM)):
         return found
     if callable(found):
         return ObjectFunction(found)
-    raise WritesNoText(str(getattr(found, "name", type(found).__name__)), "plan or call tools", "")
+    raise WritesNoText(found, "plan or call tools")
 
 
 def _check_possible(setup: Setup, budget: RunBudget) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from formal_llm.agents.decoding.steps import Step, given
 from formal_llm.agents.modular.journal import Given, Journal
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.prompts import summary_messages, summary_schema
+from formal_llm.agents.modular.role_llms import RoleWriting
 from formal_llm.agents.modular.run import Happening, ModularRun, Role, RunBudget
 from formal_llm.agents.modular.scratchpad import shortened
 from formal_llm.agents.modular.setup import Setup
 from formal_llm.agents.transcript import Correction
-from formal_llm.errors import InvalidAnswer, LLMError, OutOfBudget, ResultsError
-from formal_llm.llms.objects import Check, generate_object
+from formal_llm.errors import AgentStopped, InvalidAnswer, LLMError, ResultsError
+from formal_llm.llms.generation import GeneratedObject, ObjectLLM
+from formal_llm.llms.objects import Check, object_steps
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, problem_in
 from formal_llm.llms.usage import TokenUsage
@@ -58,7 +61,7 @@ class Asking:
         check: Check | None = None,
         *,
         may_fail: bool = False,
-    ) -> tuple[dict[str, object], str]:
+    ) -> Generator[Step, Any, tuple[dict[str, object], str]]:
         """What a model writes, as an object and as text; an empty object where it may fail, and did."""
         corrections: list[dict[str, JSON]] = []
         vain = TokenUsage()
@@ -69,17 +72,10 @@ class Asking:
             corrections.append(_correction(error))
             self._afford(role, vain)
 
-        def give() -> Given:
+        def give() -> Generator[Step, Any, Given]:
             self._afford(role, vain)
             try:
-                made = generate_object(
-                    self.setup.llms[role],
-                    messages,
-                    schema,
-                    max_tokens=self.setup.sizes.max_tokens,
-                    check=check,
-                    before_again=again,
-                )
+                made = yield from self._asked(role, messages, schema, check, again)
             except InvalidAnswer as error:
                 if not may_fail:
                     raise
@@ -90,11 +86,35 @@ class Asking:
         replayed = self.journal.replaying
         asked: JSON = [[list(message) for message in messages], json.dumps(schema, sort_keys=True)]
         try:
-            gave = self.journal.answer(role, asked, give)
+            gave = self.journal.known(role, asked)
+            if gave is None:
+                gave = self.journal.note(role, asked, (yield from give()))
         except LLMError as error:
             self._waste(role, error.usage or TokenUsage())
             raise
         return self._read(role, gave, schema, check, may_fail, replayed)
+
+    def _asked(
+        self,
+        role: Role,
+        messages: tuple[Message, ...],
+        schema: Schema,
+        check: Check | None,
+        again: Callable[[InvalidAnswer], None],
+    ) -> Generator[Step, Any, GeneratedObject]:
+        """What a model writes, asked for once more where it cannot be used; each request tells whose it is."""
+        held, most = isinstance(self.setup.llms[role], ObjectLLM), self.setup.sizes.max_tokens
+        steps = object_steps(messages, schema, held=held, max_tokens=most, check=check, before_again=again)
+        came: object = None
+        while True:
+            try:
+                asked = given(steps, came)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+            try:
+                came = yield RoleWriting(asked, role)
+            except Exception as error:
+                came = error
 
     def _read(
         self, role: Role, gave: Given, schema: Schema, check: Check | None, may_fail: bool, replayed: bool
@@ -133,7 +153,7 @@ class Asking:
         ):
             if budget is not None and have >= budget:
                 self._waste(role, vain)
-                raise OutOfBudget(kind, budget, self.now)
+                raise AgentStopped(kind, budget, self.now.transcript, run=self.now)
 
     def _waste(self, role: Role, usage: TokenUsage) -> None:
         """What was spent without an answer."""
@@ -147,10 +167,10 @@ class Asking:
     def _tell(self, kind: str, data: Mapping[str, JSON], replayed: bool | None = None) -> None:
         self.progress(Happening(kind, len(self.now.scratchpad), data, bool(replayed)))
 
-    def _summary(self, text: str, task: str, most: int) -> str:
+    def _summary(self, text: str, task: str, most: int) -> Generator[Step, Any, str]:
         """A text of at most about ``most`` characters: a summary, or where none can be had, the text cut visibly."""
         messages = summary_messages(text, task, most, self.setup.sizes.read)
-        value, _ = self._ask("summarizer", messages, summary_schema(most), may_fail=True)
+        value, _ = yield from self._ask("summarizer", messages, summary_schema(most), may_fail=True)
         if value:
             summary = str(value["summary"])
             self._tell("summarised", {"from": len(text), "summary": summary})

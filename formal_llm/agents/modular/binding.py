@@ -14,16 +14,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from formal_llm.agents.arguments import WRITTEN, parameters, value_of, written_schema
 from formal_llm.automata import Word
-from formal_llm.errors import InputError, ToolkitError
+from formal_llm.errors import ToolkitError
 from formal_llm.llms.schemas import Schema, closed
 from formal_llm.tools.kinds import Kind, Value
 from formal_llm.tools.tool import Tool
-
-#: The kinds that a model can write, by the class of their values.
-_WRITTEN: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-#: The most characters of one argument.
-MOST_ARGUMENT = 20_000
 
 Argument: TypeAlias = "Value | Call"
 
@@ -60,7 +56,7 @@ def _shown(argument: Argument) -> str:
     if isinstance(argument, Call):
         return str(argument)
     value = argument.get()
-    return json.dumps(value, ensure_ascii=False) if type(value) in _WRITTEN else f"<{argument.kind}>"
+    return json.dumps(value, ensure_ascii=False) if type(value) in WRITTEN else f"<{argument.kind}>"
 
 
 class Binder:
@@ -109,7 +105,7 @@ class Binder:
     def feeders(self, tool: Tool) -> tuple[str, ...] | None:
         """The tools whose calls an argument needs that a model cannot write; None where it can write all of them."""
         for kind in tool.inputs:
-            if kind.of not in _WRITTEN:
+            if kind.of not in WRITTEN:
                 return tuple(one.name for one in self._levels[-1] if one.output == kind)
         return None
 
@@ -119,8 +115,8 @@ class Binder:
         of: dict[str, Schema] = {}
         for name, kind in zip(parameters(tool), tool.inputs, strict=True):
             ways: list[Schema] = []
-            if (written := _WRITTEN.get(kind.of)) is not None:
-                ways.append({"type": written, **({"maxLength": MOST_ARGUMENT} if written == "string" else {})})
+            if (written := written_schema(kind)) is not None:
+                ways.append(written)
             for one in self._levels[depth]:
                 if one.output == kind and one.name in inner:
                     way = self._nested(one, depth, inner, definitions)
@@ -155,22 +151,14 @@ class Binder:
                 made.append(self.read(self.tools[str(given["tool"])], inside))
                 continue
             try:
-                value = float(given) if kind.of is float and isinstance(given, int) else given
-                made.append(Value(kind, kind.accept(value)))
-            except (InputError, OverflowError) as error:
+                made.append(value_of(kind, given))
+            except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
         return Call(tool, tuple(made))
 
 
-def parameters(tool: Tool) -> tuple[str, ...]:
-    """The names of a tool's arguments; numbered where they are not known."""
-    if len(tool.parameters) == len(tool.inputs):
-        return tool.parameters
-    return tuple(f"input_{number}" for number in range(1, len(tool.inputs) + 1))
-
-
 def _available(kind: Kind, tools: Sequence[Tool]) -> bool:
-    return kind.of in _WRITTEN or any(tool.output == kind for tool in tools)
+    return kind.of in WRITTEN or any(tool.output == kind for tool in tools)
 
 
 def _bindable(tool: Tool, below: Sequence[Tool]) -> bool:

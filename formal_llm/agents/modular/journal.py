@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -94,31 +94,36 @@ class Journal:
         """Whether the next answer is one that was written down."""
         return self._next < len(self._left)
 
-    def answer(self, what: str, asked: JSON, give: Callable[[], Given]) -> Given:
-        """The next answer: the one that is written down, else the one that ``give`` has, which is then written down.
+    def known(self, what: str, asked: JSON) -> Given | None:
+        """The next answer that is written down; None where all of them were taken.
 
         Args:
             what: who is asked.
             asked: what is asked, as JSON data: it must be the same as when it was written down.
-            give: asks. What it raises is raised, and nothing is written down.
 
         Raises:
-            ResultsError: something else was asked at this place; or the answer cannot be written.
+            ResultsError: something else was asked at this place.
         """
-        key = _digest(asked)
-        if self.replaying:
-            row = self._left[self._next]
-            self._next += 1
-            if (row["what"], row["asked"]) != (what, key):
-                raise ResultsError(
-                    f"{self.path}:{self._next + 1}: here {row['what']} was asked something else than {what} is now; "
-                    "the journal was changed, or the agent was: name another file"
-                )
-            gave: Given = row["gave"]
-            return gave
-        made = give()
-        self._write({"what": what, "asked": key, "gave": made})
-        return made
+        if not self.replaying:
+            return None
+        row = self._left[self._next]
+        self._next += 1
+        if (row["what"], row["asked"]) != (what, _digest(asked)):
+            raise ResultsError(
+                f"{self.path}:{self._next + 1}: here {row['what']} was asked something else than {what} is now; "
+                "the journal was changed, or the agent was: name another file"
+            )
+        gave: Given = row["gave"]
+        return gave
+
+    def note(self, what: str, asked: JSON, gave: Given) -> Given:
+        """Write an answer down.
+
+        Raises:
+            ResultsError: it cannot be written.
+        """
+        self._write({"what": what, "asked": _digest(asked), "gave": gave})
+        return gave
 
     def spent_in_vain(self, spent: Mapping[str, JSON]) -> None:
         """Write down what was spent on a request that came to an error, so that it counts when the run goes on."""

@@ -109,7 +109,9 @@ def search(corpus: Corpus | str | os.PathLike[str] | None = None) -> Module:
     """
     found = Corpus.shipped() if corpus is None else corpus if isinstance(corpus, Corpus) else Corpus(Path(corpus))
 
-    @tool("search", description="Search a library of articles for facts, by the title of an article.")
+    description = "Search a library of articles for facts, by the title of an article."
+
+    @tool("search", description=description, version=f"1 {found.fingerprint}")
     def searched(query: str) -> str:
         # A page of its own for each call: what was found before plays no part.
         return found.session().search(query)

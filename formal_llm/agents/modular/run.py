@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.scratchpad import Scratchpad
 from formal_llm.agents.transcript import Correction, Segment, Transcript
@@ -126,19 +127,22 @@ class ModularRun:
         return f"{self.scratchpad.text()}\n{'' if self.answer is None else self.answer}".strip()
 
     @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The uses of tools, in the form of the other agents."""
+        return tuple(
+            ToolCall(place, step.tool, step.call or step.task, step.result, not step.failed)
+            for place, step in enumerate(self.scratchpad.steps)
+        )
+
+    @property
     def transcript(self) -> Transcript:
         """The run in the form of the other agents: a segment for each use of a tool, its text what it gave."""
         segments = tuple(
             Segment(step.tool, step.result, "model" if last and self.complete else "environment")
             for step, last in zip(self.scratchpad.steps, _last(len(self.scratchpad)), strict=True)
         )
-        used = self.usage
-        usage = Usage(
-            questions=len(self.decisions), requests=used.requests, input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens, cached_tokens=used.cached_tokens,
-            cache_write_tokens=used.cache_write_tokens,
-        )  # fmt: skip
-        return Transcript("modular", segments, self.corrections, usage)
+        usage = Usage(questions=len(self.decisions), **asdict(self.usage))
+        return Transcript("modular", segments, self.corrections, {"": usage})
 
 
 def _last(count: int) -> list[bool]:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Any, Never
 
+from formal_llm.agents.decoding.steps import Do, Steps, adriven, driven
+from formal_llm.agents.decoding.steps import Step as Doing
 from formal_llm.agents.events import Event
+from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.asking import Asking
 from formal_llm.agents.modular.binding import Call
 from formal_llm.agents.modular.journal import Given
@@ -18,13 +23,15 @@ from formal_llm.agents.modular.prompts import (
     plan_messages,
     plan_schema,
 )
+from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.agents.modular.run import Decision, ModularRun
 from formal_llm.agents.modular.scratchpad import Scratchpad, Step
+from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import (
     AgentError,
+    AgentStopped,
     InputError,
     NotAllowed,
-    OutOfBudget,
     ResultsError,
     ToolError,
 )
@@ -43,33 +50,54 @@ class Running(Asking):
         """How many steps are left."""
         return self.budget.steps - len(self.now.scratchpad)
 
-    def run(self) -> ModularRun:
+    @property
+    def transcript(self) -> Transcript:
+        """What was done so far, in the form of all agents."""
+        return self.now.transcript
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of tools so far."""
+        return self.now.calls
+
+    def go(self) -> ModularRun:
         """The whole run."""
-        while self.now.answer is None:
-            decision = self._decide()
-            call = self._bind(decision)
-            value = self._carry_out(call, decision.task, outermost=True)
-            if value is not None and self.setup.modules[call.tool.name].final:
-                self._end(_text(value))
-            else:
-                self._compact()
+        for _ in driven(self.steps(), RoleLLMs(self.setup.llms)):
+            pass
         return self.now
+
+    async def ago(self) -> ModularRun:
+        """As :meth:`go`, letting others go on in the meantime; tools are called in threads."""
+        async for _ in adriven(self.steps(), RoleLLMs(self.setup.llms)):
+            pass
+        return self.now
+
+    def steps(self) -> Steps[Never]:
+        """As :meth:`go`, of nobody: what is asked for comes out, answers go in."""
+        while self.now.answer is None:
+            decision = yield from self._decide()
+            call = yield from self._bind(decision)
+            value = yield from self._carry_out(call, decision.task, outermost=True)
+            if value is not None and self.setup.modules[call.tool.name].final:
+                yield from self._end(_text(value))
+            else:
+                yield from self._compact()
 
     # -- the planner, and who calls the tools -----------------------------------------------------------------------
 
-    def _decide(self) -> Decision:
+    def _decide(self) -> Generator[Doing, Any, Decision]:
         setup, now = self.setup, self.now
         legal = setup.legal(self.monitor, self.left)
         if not legal:
             if self.monitor.allowed():
-                raise OutOfBudget("steps", self.budget.steps, now)
+                raise AgentStopped("steps", self.budget.steps, now.transcript, run=now)
             raise AgentError(
                 "no tool can be used any more, and the run cannot end: the rules were too large to look ahead"
             )
         most, modules = setup.sizes.planned, list(setup.modules.values())
         messages = plan_messages(now.request, now.memory, now.scratchpad, modules, legal, most)
         schema = plan_schema(legal, most)
-        value, text = self._ask("planner", messages, schema)
+        value, text = yield from self._ask("planner", messages, schema)
         tool = str(value.get("tool", legal[0]))
         decision = Decision(
             messages,
@@ -85,7 +113,7 @@ class Running(Asking):
         self._tell("decided", {"tool": tool, "task": decision.task, "thoughts": decision.thoughts})
         return decision
 
-    def _bind(self, decision: Decision) -> Call:
+    def _bind(self, decision: Decision) -> Generator[Doing, Any, Call]:
         setup, now = self.setup, self.now
         module = setup.modules[decision.tool]
         if not module.tool.inputs:
@@ -94,7 +122,8 @@ class Running(Asking):
         if schema is None:
             raise AgentError(f"{module.name} cannot be called here: what one of its arguments needs may not come now")
         messages = call_messages(module, now.request, decision.task, now.memory, now.scratchpad)
-        value, _ = self._ask("caller", messages, schema, lambda value: self._objection(decision.tool, value))
+        check = partial(self._objection, decision.tool)
+        value, _ = yield from self._ask("caller", messages, schema, check)
         call = setup.binder.read(module.tool, value)
         self._tell("bound", {"tool": decision.tool, "call": str(call)})
         return call
@@ -115,19 +144,19 @@ class Running(Asking):
 
     # -- tools ------------------------------------------------------------------------------------------------------
 
-    def _carry_out(self, call: Call, task: str, *, outermost: bool) -> Value | None:
+    def _carry_out(self, call: Call, task: str, *, outermost: bool) -> Generator[Doing, Any, Value | None]:
         """What a call gives; None where it, or a call in it, failed."""
         values: list[Value] = []
         for argument in call.arguments:
             if isinstance(argument, Call):
-                inner = self._carry_out(argument, f"for {call.tool.name}: {task}", outermost=False)
+                inner = yield from self._carry_out(argument, f"for {call.tool.name}: {task}", outermost=False)
                 if inner is None:
                     return None
                 argument = inner
             values.append(argument)
-        return self._use(call, values, task, outermost)
+        return (yield from self._use(call, values, task, outermost))
 
-    def _use(self, call: Call, values: list[Value], task: str, outermost: bool) -> Value | None:
+    def _use(self, call: Call, values: list[Value], task: str, outermost: bool) -> Generator[Doing, Any, Value | None]:
         module = self.setup.modules[call.tool.name]
         # First the rules: what they do not allow is not done.
         self.monitor = self.monitor.after(Event(module.name, {"call": str(call)}))
@@ -143,7 +172,9 @@ class Running(Asking):
 
         asked: JSON = [module.name, [value.key for value in values]]
         replayed = self.journal.replaying
-        gave = self.journal.answer("tool", asked, give)
+        gave = self.journal.known("tool", asked)
+        if gave is None:
+            gave = self.journal.note("tool", asked, (yield Do(give)))
         if "error" in gave:
             problem = str(gave["error"])
             self._note(Step(module.name, task, problem, str(call), failed=True))
@@ -155,7 +186,7 @@ class Running(Asking):
         text = _text(value)
         self._tell("used", {"tool": module.name, "result": text}, replayed)
         if module.summarised and outermost and len(text) > self.setup.sizes.summary:
-            text = self._summary(text, task, self.setup.sizes.summary)
+            text = yield from self._summary(text, task, self.setup.sizes.summary)
         self._note(Step(module.name, task, text, str(call)))
         return value
 
@@ -173,19 +204,19 @@ class Running(Asking):
 
     # -- what grows too long ------------------------------------------------------------------------------------------
 
-    def _compact(self) -> None:
+    def _compact(self) -> Generator[Doing, Any, None]:
         pad = self.now.scratchpad
         count = len(pad) - KEPT_STEPS
         if len(pad.text()) > self.setup.sizes.scratchpad and count > pad.summarised:
             told = Scratchpad(pad.steps[:count], pad.summary, pad.summarised).text()
-            summary = self._summary(told, self.now.request, self.setup.sizes.scratchpad // 4)
+            summary = yield from self._summary(told, self.now.request, self.setup.sizes.scratchpad // 4)
             self.now = replace(self.now, scratchpad=pad.with_summary(summary, count))
 
-    def _end(self, answer: str) -> None:
+    def _end(self, answer: str) -> Generator[Doing, Any, None]:
         memory = self.now.memory.plus(self.now.request, answer)
         if len(memory.turns) > self.setup.sizes.turns:
             older = Memory(memory.turns[:-KEPT_TURNS], memory.summary).text()
-            summary = self._summary(older, "what the user may come back to later", self.setup.sizes.summary)
+            summary = yield from self._summary(older, "what the user may come back to later", self.setup.sizes.summary)
             memory = Memory(memory.turns[-KEPT_TURNS:], summary)
         self.now = replace(self.now, answer=answer, memory=memory)
         self._tell("answered", {"answer": answer})

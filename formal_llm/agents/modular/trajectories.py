@@ -1,8 +1,10 @@
 """Runs as data to train a planner on: one line a decision, a chat and what the planner wrote.
 
-The form is the one that trainers of chat models read (TRL: a data set with ``prompt`` and ``completion``)::
+The form is the one that trainers of chat models read (TRL: a data set with ``prompt`` and ``completion``), or plain
+chats::
 
     {"prompt": [{"role": "system", ...}, {"role": "user", ...}], "completion": [{"role": "assistant", ...}], ...}
+    {"messages": [{"role": "system", ...}, {"role": "user", ...}, {"role": "assistant", ...}], ...}
 
 A planner that is trained on them sees the same prompts when it plans: ``ModularAgent(planner_llm=trained, ...)``.
 """
@@ -29,6 +31,7 @@ def decision_rows(
     least: float | None = None,
     complete: bool = True,
     schema_in_prompt: bool = False,
+    chat: bool = False,
 ) -> Iterator[dict[str, object]]:
     """A row for each decision of the planner.
 
@@ -37,11 +40,12 @@ def decision_rows(
         reward: how good a run was; each of its rows has it as ``reward``.
         least: runs with a smaller reward are left out.
         complete: whether runs that have not ended are left out.
+        chat: whether a row is one chat, ``messages``.
         schema_in_prompt: whether the prompt shows the schema, as for a model that writes text and is not held to it.
 
     Yields:
-        ``prompt``, ``completion``, ``legal`` (the tools it could choose from), ``tool``, ``run`` and ``step`` (places,
-        from 0), and ``reward`` where there is one.
+        ``prompt`` and ``completion``, or ``messages``; ``legal`` (the tools it could choose from), ``tool``, ``run``
+        and ``step`` (places, from 0), and ``reward`` where there is one.
 
     Raises:
         ValueError: ``least`` without a reward.
@@ -55,9 +59,10 @@ def decision_rows(
         if least is not None and score is not None and not score >= least:
             continue
         for step, decision in enumerate(run.decisions):
+            prompt = _prompt(decision, schema_in_prompt)
+            completion = [{"role": "assistant", "content": _completion(decision)}]
             row: dict[str, object] = {
-                "prompt": _prompt(decision, schema_in_prompt),
-                "completion": [{"role": "assistant", "content": _completion(decision)}],
+                **({"messages": [*prompt, *completion]} if chat else {"prompt": prompt, "completion": completion}),
                 "legal": list(decision.legal), "tool": decision.tool, "run": place, "step": step,
             }  # fmt: skip
             yield row if score is None else {**row, "reward": score}

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
+from formal_llm.agents.actions import Action
+from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.running import Action, Run
+from formal_llm.agents.running import Run
 
 #: The worker that is the model itself: its input is a request, without tools.
 LLM_WORKER = "LLM"
 _LABEL = re.compile(r"#E[0-9]+(?![0-9A-Za-z_])")
-#: How many tools are called at once.
-_WORKERS = 8
 
 SOLUTION = """Answer a question with the help of a plan that was carried out. Evidence may be wrong or beside the point.
 
@@ -54,30 +53,29 @@ def levels(actions: Sequence[Action]) -> list[list[int]]:
     return [[place for place, one in enumerate(level) if one == number] for number in range(max(level, default=-1) + 1)]
 
 
-def solve(run: Run) -> str:
+def solve(run: Run) -> Asks[str]:
     """Carry the plan out, and have the model answer with what it brought."""
     actions = run.actions()
     evidence: dict[str, str] = {}
     done: dict[int, ToolCall] = {}
     for level in levels(actions):
         ready = {place: _ready(actions, place, evidence) for place in level}
-        together = [place for place in level if _alone(run, ready[place])]
-        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="formal-llm-worker") as pool:
-            results = dict(zip(together, pool.map(run.outcome, map(ready.__getitem__, together)), strict=True))
+        asks = {place for place in level if ready[place].tool == LLM_WORKER and not ready[place].refused}
+        calls = iter((yield from run.carried_out([ready[place] for place in level if place not in asks])))
         for place in level:
-            action = ready[place]
-            if action.tool == LLM_WORKER and not action.refused:
-                text = run.write(action.input)
+            if place in asks:
+                action = ready[place]
+                text = yield from run.write(action.input)
                 done[place] = ToolCall(len(run.segments), action.tool, action.input, text, True, action.label)
             else:
-                done[place] = results[place] if place in results else run.outcome(action)
+                done[place] = next(calls)
             run.note(done[place])
-            evidence.setdefault(action.label, done[place].output)
+            evidence.setdefault(actions[place].label, done[place].output)
     shown = [
         f"{place}. {action.label} = {action.tool}[{action.input}]\nEvidence: {done[place - 1].output}"
         for place, action in enumerate(actions, 1)
     ]
-    return run.write(SOLUTION.format(question=run.question, evidence="\n\n".join(shown)))
+    return (yield from run.write(SOLUTION.format(question=run.question, evidence="\n\n".join(shown))))
 
 
 def _ready(actions: Sequence[Action], place: int, evidence: dict[str, str]) -> Action:
@@ -92,8 +90,3 @@ def _ready(actions: Sequence[Action], place: int, evidence: dict[str, str]) -> A
         known = ", ".join(before) or "none"
         refused = f"{unknown} is the label of no earlier action (labels before this one: {known})"
     return action._replace(input=filled(action.input, evidence), refused=refused)
-
-
-def _alone(run: Run, action: Action) -> bool:
-    """Whether a call depends on its input alone, and so may be made beside others."""
-    return not action.refused and action.tool in run.toolkit and run.toolkit[action.tool].deterministic

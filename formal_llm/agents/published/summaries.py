@@ -10,15 +10,14 @@ so here: taking the first or the shortest would be one that nobody asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from functools import partial
 
+from formal_llm.agents.decoding.steps import Asks, Do
 from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import ERROR
-from formal_llm.llms.question import Message, Question
-
-_WORKERS = 8
+from formal_llm.llms.generation import ScoringLLM
+from formal_llm.llms.question import Question
 
 REQUEST = """Summarise what some actions gave, for somebody who answers a question with it. Keep names and numbers. \
 Where an action failed, say so.
@@ -29,15 +28,6 @@ Thought: {thought}
 {results}
 
 Write the summary alone, in one to three sentences."""
-
-
-@runtime_checkable
-class ScoringLLM(Protocol):
-    """A model that tells how probable texts are."""
-
-    def log_probabilities(self, messages: Sequence[Message], texts: Sequence[str]) -> Sequence[tuple[float, int]]:
-        """For each text the logarithm of its probability as the answer to a chat, and its number of tokens."""
-        ...
 
 
 def normalised(log_probability: float, tokens: int, alpha: float) -> float:
@@ -63,32 +53,33 @@ class Summarise:
         if self.candidates < 1:
             raise ValueError(f"there is one summary at least, not {self.candidates}")
 
-    def __call__(self, run: Run) -> str:
+    def __call__(self, run: Run) -> Asks[str]:
         """The summary."""
-        actions = run.actions()
-        alone = [one for one in actions if not one.refused and run.toolkit[one.tool].deterministic]
-        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="formal-llm-action") as pool:
-            together = dict(zip(map(id, alone), pool.map(run.outcome, alone), strict=True))
-        calls = [run.note(together.get(id(one)) or run.outcome(one)) for one in actions]
+        made = yield from run.carried_out(run.actions())
+        calls = [run.note(call) for call in made]
         if not calls:
             return f"{ERROR}no action was taken, so there is nothing to summarise."
         thought = next((one.text for one in reversed(run.segments) if one.state not in _of_tools(run)), "")
         results = "\n\n".join(f"{call.tool}[{call.input}]\n{call.output}" for call in calls)
         asked = REQUEST.format(question=run.question, thought=thought, results=results)
-        written = [
-            run.write(asked, temperature=self.temperature if number else 0.0) for number in range(self.candidates)
-        ]
-        return self._best(run, asked, list(dict.fromkeys(text for text in written if text)))
+        written: dict[str, None] = {}
+        for number in range(self.candidates):
+            text = yield from run.write(asked, temperature=self.temperature if number else 0.0)
+            written |= {text: None} if text else {}
+        return (yield from self._best(run, asked, list(written)))
 
-    def _best(self, run: Run, asked: str, texts: list[str]) -> str:
+    def _best(self, run: Run, asked: str, texts: list[str]) -> Asks[str]:
         if len(texts) < 2:
             return texts[0] if texts else "The summary is empty."
+        scored: Sequence[tuple[float, int]] | None = None
         if isinstance(run.llm, ScoringLLM):
-            scored = run.llm.log_probabilities([Message("user", asked)], texts)
+            scored = yield Do(partial(run.llm.log_probabilities, asked, texts))
+        if scored is not None:
             scores = [normalised(*one, self.alpha) for one in scored]
             return texts[scores.index(max(scores))]
         prompt = f"{asked}\n\nWhich of these summaries is the best?"
-        return texts[run.choose(Question(prompt, texts, task=run.question)) - 1]
+        number = yield from run.choose(Question(prompt, texts, task=run.question))
+        return texts[number - 1]
 
 
 def _of_tools(run: Run) -> tuple[str | None, ...]:

@@ -10,7 +10,6 @@ lookup came, is in a :class:`CorpusSession`: each run has one of its own::
 
 from __future__ import annotations
 
-import os
 import re
 import sqlite3
 import threading
@@ -24,6 +23,7 @@ from formal_llm import authored
 from formal_llm.agents.tools.articles import Article, TextArticles
 from formal_llm.agents.tools.corpus_file import FORMAT, MOST_TITLE, build_corpus, title_key
 from formal_llm.agents.tools.sentences import sentences
+from formal_llm.authored.caches import user_cache
 from formal_llm.authored.files import check_plain
 from formal_llm.errors import InputError
 
@@ -93,8 +93,7 @@ class Corpus:
             InputError: the cache cannot be written.
         """
         source = TextArticles(text)
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "formal-llm"
-        place = cache / f"corpus-{source.fingerprint[:16]}.sqlite"
+        place = user_cache() / f"corpus-{source.fingerprint[:16]}.sqlite"
         try:
             return cls(place)
         except InputError:  # it was never built, or is damaged

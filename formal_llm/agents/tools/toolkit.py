@@ -7,7 +7,7 @@ from pathlib import Path
 
 from formal_llm.agents.tools.calculator import calculate as _calculate
 from formal_llm.agents.tools.corpus import Corpus
-from formal_llm.tools.tool import Tool, tool
+from formal_llm.tools.tool import Tool, source_version, tool
 from formal_llm.tools.toolkit import Toolkit
 
 
@@ -20,12 +20,13 @@ def calculate(expression: str) -> str:
 def corpus_tools(corpus: Corpus) -> list[Tool]:
     """``search`` and ``lookup`` over a corpus, with a page of their own: tools of one run.
 
-    They are called in an order that matters, so no executor shares or caches what they give.
+    They are called in an order that matters, so no executor shares or caches what they give. Their version tells what
+    the corpus holds.
     """
     session = corpus.session()
     return [
-        tool("search", deterministic=False)(session.search),
-        tool("lookup", deterministic=False)(session.lookup),
+        tool(name, deterministic=False, version=f"{source_version(function)} {corpus.fingerprint}")(function)
+        for name, function in (("search", session.search), ("lookup", session.lookup))
     ]
 
 

@@ -2,7 +2,7 @@
 
 This knows nothing but the Automaton protocol, so it serves automata that are not pushdown automata, and it is the
 plain reference for the faster search in :mod:`formal_llm.automata.lookahead.search`. There may be infinitely many
-configurations: a budget ends it.
+configurations: a budget ends it. An automaton that :class:`Foresees` is asked instead, wherever it can answer.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic
 
-from formal_llm.automata.lookahead.cheapest import UNKNOWN, least_cost
+from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
 from formal_llm.automata.lookahead.flow import LENGTH
 from formal_llm.automata.lookahead.work import Work
-from formal_llm.automata.models.automaton import Automaton, C, M
+from formal_llm.automata.models.automaton import Automaton, C, Foresees, HasTerminals, M
 
 
 class PlainSearch(Generic[C, M]):
@@ -28,6 +28,7 @@ class PlainSearch(Generic[C, M]):
         self.max_states = max_states
         self.work = Work()
         self._steps: dict[C, float] = {}
+        self._foresees = automaton if isinstance(automaton, Foresees) else None
 
     def cheapest(self, configuration: C, *, by_length: bool) -> float:
         """The least moves, or least length, to acceptance; infinite for none, ``UNKNOWN`` when the budget is spent."""
@@ -36,7 +37,10 @@ class PlainSearch(Generic[C, M]):
             for move in self.automaton.moves(now):
                 self.work.left -= 1
                 price = 1 + (LENGTH if by_length and move.read is not None else 0)
-                yield price, self.automaton.step(now, move), 0
+                then = self.automaton.step(now, move)
+                least = 0 if self._foresees is None else self._foresees.to_end(then)
+                if least is not None:
+                    yield price, then, least
 
         self.work.begin()
         ends, over = self.automaton.accepting, lambda: self.work.over
@@ -45,6 +49,9 @@ class PlainSearch(Generic[C, M]):
     def steps(self, configuration: C) -> float:
         """Like ``cheapest`` in moves, remembered."""
         found = self._steps.get(configuration)
+        if found is None and self._foresees is not None:
+            least = self._foresees.to_end(configuration)
+            found = self._steps[configuration] = INFINITE if least is None else float(least)
         if found is None:
             found = self.cheapest(configuration, by_length=False)
             if found != UNKNOWN or not self.work.over:
@@ -56,7 +63,9 @@ class PlainSearch(Generic[C, M]):
         self._steps[configuration] = steps
 
     def terminals(self, configuration: C) -> frozenset[str]:
-        """The terminals that moves within the budget can read."""
+        """The terminals that moves within the budget can read; all of them where the automaton has them at hand."""
+        if self._foresees is not None and isinstance(self.automaton, HasTerminals):
+            return frozenset(self.automaton.terminals)
         seen = {configuration}
         todo = [configuration]
         found: set[str] = set()

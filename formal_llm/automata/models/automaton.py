@@ -131,6 +131,18 @@ class Automaton(Protocol[C, M]):
 
 
 @runtime_checkable
+class Foresees(Protocol):
+    """An automaton that knows by itself how soon a configuration can be completed.
+
+    For rules whose sums and choices a search would take too long over, and a proof does not: the cheapest completion,
+    found by dynamic programming, tells whether there is one. What it says is taken as it is, so it has to be exact.
+    """
+
+    def to_end(self, configuration: Any, /) -> int | None:
+        """The moves of a completion with the fewest; None where nothing completes the configuration."""
+
+
+@runtime_checkable
 class HasTerminals(Protocol):
     """Rules that tell their terminals."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
@@ -104,7 +104,7 @@ class HostedLLM(ABC):
             ProviderError: no answer came: no connection, a refused key, an unknown model, a rate limit.
         """
         _ = question.messages  # made here, outside of the try: what fails in the wording is no failure of the provider
-        with self.bounds.running() if self.bounds is not None else nullcontext():
+        with self._running():
             while True:
                 asked_logprobs = self.asks_logprobs
                 try:
@@ -116,28 +116,45 @@ class HostedLLM(ABC):
 
     async def achoose(self, question: Question) -> Answer:
         """As :meth:`choose`, letting others go on in the meantime."""
+        _ = question.messages
+        async with self._awaited() as client:
+            while True:
+                asked_logprobs = self.asks_logprobs
+                try:
+                    response = await self._send(client, question)
+                except Exception as error:
+                    self._failed(error, asked_logprobs)
+                else:
+                    return self._answer(question, response)
+
+    @asynccontextmanager
+    async def _awaited(self) -> AsyncIterator[Any]:
+        """The client for one question that is awaited, within the bounds."""
+        async with self._lanes.client() as client:
+            with self._running():
+                async with self._in_time(self.bounds.deadline if self.bounds is not None else None):
+                    yield client
+
+    def _running(self, until: float | None = None) -> AbstractContextManager[None]:
+        """The block is one question, or a part of one that is to end by ``until``."""
+        return self.bounds.running(until) if self.bounds is not None else nullcontext()
+
+    @asynccontextmanager
+    async def _in_time(self, seconds: float | None) -> AsyncIterator[None]:
+        """The block takes so long at most.
+
+        Raises:
+            ProviderError: it took longer.
+        """
         import asyncio
 
-        _ = question.messages
         try:
-            async with asyncio.timeout(self.bounds.deadline if self.bounds is not None else None) as limit:
-                return await self._achoose(question)
+            async with asyncio.timeout(seconds) as limit:
+                yield
         except TimeoutError as error:
             if not limit.expired() or self.bounds is None:
                 raise
             raise provider_error(self, OutOfBounds(self.bounds.late())) from error
-
-    async def _achoose(self, question: Question) -> Answer:
-        with self.bounds.running() if self.bounds is not None else nullcontext():
-            async with self._lanes.client() as client:
-                while True:
-                    asked_logprobs = self.asks_logprobs
-                    try:
-                        response = await self._send(client, question)
-                    except Exception as error:
-                        self._failed(error, asked_logprobs)
-                    else:
-                        return self._answer(question, response)
 
     async def aclose(self) -> None:
         """Close the connections that were opened on the running event loop; a client of the user's stays open."""

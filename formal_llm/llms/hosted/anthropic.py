@@ -12,7 +12,8 @@ from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
 from formal_llm.llms.hosted.bounds import Bounds
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
-from formal_llm.llms.hosted.text import Part, StreamedText, TextRequest
+from formal_llm.llms.hosted.text import StreamedText
+from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, portable
 from formal_llm.llms.usage import TokenUsage

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from formal_llm.llms.hosted.adapter import token_usage
+from formal_llm.llms.hosted.adapter import chat_data, token_usage
 from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection
+from formal_llm.llms.hosted.scoring import at_root, summed, tokens_in
 from formal_llm.llms.hosted.settings import given
-from formal_llm.llms.hosted.text import Part, TextRequest
-from formal_llm.llms.question import Question
+from formal_llm.llms.hosted.text_request import Part, TextRequest
+from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema, portable
 
 
@@ -24,7 +25,8 @@ class LlamaCppLLM(CompletionsLLM):
     it was started with ``--logits_all true``, and is asked without them otherwise.
 
     It goes on with a text (``continue_text``) by ``/completion``, which tells by what a text ended; on a server without
-    that, ``llama-cpp-python``, by ``/completions``, where stops are cut off here.
+    that, ``llama-cpp-python``, by ``/completions``, where stops are cut off here. It tells how probable given texts are
+    (``log_probabilities``) where the server knows grammars of tokens (since the end of 2025).
 
     Args:
         model: the name of the model; a server with a single model takes any.
@@ -82,14 +84,36 @@ class LlamaCppLLM(CompletionsLLM):
             return super()._complete(client, replace(request, stop=()))
         body = {"prompt": request.messages[-1].content, "n_predict": request.max_tokens, "cache_prompt": True}
         asked = given(temperature=request.temperature, stop=list(request.stop) or None, stream=request.streams or None)
-        path = str(client.base_url).rstrip("/").removesuffix("/v1") + "/completion"
-        try:
-            return self._post(client, path, {**body, **asked, **self._extra_body})
-        except Exception as error:
-            if getattr(error, "status_code", None) != 404:
-                raise
-        self._native = False
-        return self._complete(client, request)
+        return self._post(client, at_root(client.base_url, "/completion"), {**body, **asked, **self._extra_body})
+
+    def _less(self, error: Exception, request: TextRequest) -> TextRequest:
+        if request.continues and self._native and getattr(error, "status_code", None) == 404:
+            self._native = False
+            return request
+        return super()._less(error, request)
+
+    def _chat_tokens(self, messages: Sequence[Message]) -> list[int]:
+        made = self._post(
+            self.client, at_root(self.client.base_url, "/apply-template"), {"messages": chat_data(messages)}
+        )
+        return self._tokens(made["prompt"], add_special=True, parse_special=True)
+
+    def _text_tokens(self, text: str) -> list[int]:
+        return self._tokens(text, add_special=False)
+
+    def _tokens(self, text: str, **how: bool) -> list[int]:
+        return tokens_in(self._post(self.client, at_root(self.client.base_url, "/tokenize"), {"content": text, **how}))
+
+    def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
+        # The server does not tell of what it reads. So it writes the text, held to its tokens by a grammar, and tells
+        # how probable each was before the grammar came.
+        held = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
+        asked = {"prompt": [*before], "n_predict": len(tokens), "n_probs": 1, "temperature": 0.0, "cache_prompt": True}
+        made = self._post(self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": held})
+        told = made["completion_probabilities"]
+        if [one["id"] for one in told] != [*tokens]:
+            raise TypeError("the server wrote other tokens than it was held to")
+        return summed([one["logprob"] for one in told], len(tokens))
 
     def _read_completion(self, response: Any, request: TextRequest) -> Part:
         if "choices" in response:

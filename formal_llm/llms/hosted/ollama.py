@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Unpack
 
+from formal_llm.llms.generation import Generated
 from formal_llm.llms.hosted.adapter import CUT_OFF, chat_data, token_usage
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.hosted.settings import given
-from formal_llm.llms.hosted.text import HostedText, TextRequest
+from formal_llm.llms.hosted.text import ContinuedText
+from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import portable
 from formal_llm.llms.usage import TokenUsage
 
+if TYPE_CHECKING:
+    import openai
+
 _PORT = 11434
 
 
-class OllamaLLM(OpenAIClientLLM, HostedText):
+class OllamaLLM(OpenAIClientLLM, ContinuedText):
     """A model on an Ollama server, held to a JSON schema with an enum of the option numbers.
 
     It is asked through Ollama's own ``/api/chat``, since that counts tokens, and tells of settings, in its own way; the
     requests are made by the generic ``post`` of the SDK of OpenAI, so retries, waits and timeouts are the same as
     everywhere. Probabilities come from those of the tokens; a server too old to give them passes over the wish.
+
+    It goes on with a text (``continue_text``) by ``/api/generate``, raw: without the template of the model. The server
+    does not tell which stop ended a text, so what it writes is read as it comes, cut here, and not waited for.
 
     Args:
         model: the name of the model, as ``ollama list`` has it.
@@ -74,11 +85,20 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
             body |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
         return self._chat(client, question.messages, body)
 
-    def _chat(self, client: Any, messages: Sequence[Message], body: dict[str, Any]) -> Any:
+    def _chat(self, client: Any, messages: Sequence[Message], body: dict[str, Any], *, streams: bool = False) -> Any:
         """Make the request, with what all requests of this model have."""
-        asked = {"model": self.model, "messages": chat_data(messages), "stream": False}
-        body = {**asked, **given(**body, think=self._think)}
-        return client.post("/api/chat", cast_to=object, body=body, options={"headers": self.headers})
+        asked = {"model": self.model, "messages": chat_data(messages), "stream": streams}
+        return self._ask(client, "/api/chat", {**asked, **given(**body, think=self._think)})
+
+    def _ask(self, client: Any, path: str, body: dict[str, Any]) -> Any:
+        if not body["stream"]:
+            return client.post(path, cast_to=object, body=body, options={"headers": self.headers})
+        # What is streamed is bounded as it comes, before it is decompressed; so it is not compressed.
+        options = {"headers": {**self.headers, "Accept-Encoding": "identity"}}
+        import openai
+
+        kind = json_lines()[isinstance(client, openai.AsyncOpenAI)]
+        return client.post(path, cast_to=object, body=body, options=options, stream=True, stream_cls=kind)
 
     def _read(self, question: Question, response: Any) -> Answer:
         text, usage = self._read_text(response)
@@ -88,10 +108,39 @@ class OllamaLLM(OpenAIClientLLM, HostedText):
         return read_reply(question, Reply(text, usage, stopped, response.get("logprobs")))
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
-        told = given(temperature=request.temperature, stop=list(request.stop) or None)
+        stop = None if request.continues else list(request.stop) or None
+        told = given(temperature=request.temperature, stop=stop)
         options = {**self._options, "num_predict": request.max_tokens, **told}
+        if request.continues:
+            prompt = request.messages[-1].content
+            body = {"model": self.model, "prompt": prompt, "raw": True, "stream": True, "options": options}
+            return self._ask(client, "/api/generate", body)
         held = None if request.schema is None else portable(request.schema, lists=True)
-        return self._chat(client, request.messages, {"format": held, "options": options})
+        return self._chat(client, request.messages, {"format": held, "options": options}, streams=request.streams)
+
+    def _written(self, request: TextRequest) -> Generated:
+        if not request.continues:
+            return super()._written(request)
+        *_, made = self._told(replace(request, streams=True))
+        assert isinstance(made, Generated)
+        return made
+
+    async def _awritten(self, request: TextRequest) -> Generated:
+        if not request.continues:
+            return await super()._awritten(request)
+        *_, made = [came async for came in self._atold(replace(request, streams=True))]
+        assert isinstance(made, Generated)
+        return made
+
+    def _read_part(self, event: Any, request: TextRequest) -> Part:
+        if "error" in event:
+            raise ValueError(str(event["error"]))
+        text = event["response"] if request.continues else event["message"]["content"]
+        if not event.get("done"):
+            return Part(text)
+        told = request.continues or not request.stop  # whether a stop of ours may have been what ended it
+        ended = "" if event.get("done_reason") == "stop" and told else None
+        return Part(text, ended, token_usage(event.get("prompt_eval_count"), event.get("eval_count")), last=True)
 
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
         usage = token_usage(response.get("prompt_eval_count"), response.get("eval_count"))
@@ -118,3 +167,29 @@ def host_address(host: str) -> str:
     if not port and not separator:
         port = str(_PORT)
     return f"{scheme or 'http'}://{name}{':' if port else ''}{port}{slash}{path}".rstrip("/")
+
+
+@cache
+def json_lines() -> tuple[type[openai.Stream[object]], type[openai.AsyncStream[object]]]:
+    """Streams of the SDK whose events are lines of JSON, the one that waits and the one that is awaited."""
+    import openai
+
+    class Lines(openai.Stream[object]):
+        def __stream__(self) -> Iterator[object]:
+            try:
+                for line in self.response.iter_lines():
+                    if line.strip():
+                        yield json.loads(line)
+            finally:
+                self.response.close()
+
+    class AsyncLines(openai.AsyncStream[object]):
+        async def __stream__(self) -> AsyncIterator[object]:
+            try:
+                async for line in self.response.aiter_lines():
+                    if line.strip():
+                        yield json.loads(line)
+            finally:
+                await self.response.aclose()
+
+    return Lines, AsyncLines

@@ -19,7 +19,8 @@ from formal_llm.llms.hosted.bounds import Bounds
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
-from formal_llm.llms.hosted.text import Part, StreamedText, TextRequest
+from formal_llm.llms.hosted.text import StreamedText
+from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, portable
 from formal_llm.llms.usage import TokenUsage
@@ -238,7 +239,7 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
 
         # What is streamed is bounded as it comes, before it is decompressed; so it is not compressed.
         options["headers"] = {**self.headers, "Accept-Encoding": "identity"}
-        kind = openai.Stream[object]
+        kind = openai.AsyncStream[object] if isinstance(client, openai.AsyncOpenAI) else openai.Stream[object]
         return client.post(path, cast_to=object, body=body, options=options, stream=True, stream_cls=kind)
 
     def _read(self, question: Question, response: Any) -> Answer:

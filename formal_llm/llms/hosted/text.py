@@ -1,62 +1,29 @@
-"""Free text and objects from models behind an HTTP interface: what the adapters that write share."""
+"""Free text and objects from models behind an HTTP interface: what the adapters that write share.
+
+Waiting and awaited, whole and piece by piece differ in how a response is waited for, and in nothing else: what is sent,
+what to do when it is refused, and how what comes is read are written once.
+"""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from time import monotonic
+from typing import Any
 
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, chat, cut, streamed
-from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
-from formal_llm.llms.question import Message
+from formal_llm.errors import ProviderError
+from formal_llm.llms.awaited import AsyncStream
+from formal_llm.llms.generation import Generated, GeneratedObject, Messages, Stream, chat
+from formal_llm.llms.hosted.adapter import HostedLLM, provider_error, token_usage
+from formal_llm.llms.hosted.text_request import Part, TextRequest, without_what_was_refused
 from formal_llm.llms.schemas import Schema, check_schema
+from formal_llm.llms.stops import Cutter, first_stop
 from formal_llm.llms.usage import TokenUsage
 
 #: How many more parts of a stream are read for what it cost, where a stop ended it.
 _MORE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TextRequest:
-    """What is asked for; without ``stop`` and ``temperature`` (None) where the server takes none.
-
-    Attributes:
-        streams: whether it shall come piece by piece.
-        continues: whether the one message is a text to go on with.
-        schema: what the text is to keep, where it is an object.
-    """
-
-    messages: tuple[Message, ...]
-    max_tokens: int
-    stop: tuple[str, ...] = ()
-    temperature: float | None = None
-    streams: bool = False
-    continues: bool = False
-    schema: Schema | None = None
-
-    def __post_init__(self) -> None:
-        if not self.messages or self.max_tokens < 1:
-            raise ValueError("there is nothing to go on from, or no token to write")
-
-
-class Part(NamedTuple):
-    """A part of what a server streams.
-
-    Attributes:
-        text: what was written.
-        ended: what ended it, as of a :class:`~formal_llm.llms.generation.Generated`.
-        usage: what it cost, where this part tells.
-        last: whether nothing comes after it but what it cost.
-    """
-
-    text: str = ""
-    ended: str | None = None
-    usage: TokenUsage | None = None
-    last: bool = False
 
 
 class HostedText(HostedLLM):
@@ -73,8 +40,13 @@ class HostedText(HostedLLM):
         Raises:
             ProviderError: no answer came: no connection, a refused key, an unknown model, a rate limit.
         """
-        text, usage = self._text(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
-        return Generated(cut(text, stop), usage)
+        return self._written(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
+
+    async def agenerate(
+        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """As :meth:`generate`, letting others go on in the meantime."""
+        return await self._awritten(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
 
     def generate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
@@ -90,21 +62,79 @@ class HostedText(HostedLLM):
             ValueError: the schema is none that is known (:mod:`formal_llm.llms.schemas`).
         """
         check_schema(schema)
-        request = TextRequest(chat(messages), max_tokens, (), temperature, schema=schema)
-        text, usage = self._text(request)
-        return GeneratedObject.read(text, schema, usage, request.messages[-1].content)
+        made = self._written(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
+        return GeneratedObject.read(made.text, schema, made.usage, chat(messages)[-1].content)
 
-    def _text(self, request: TextRequest) -> tuple[str, TokenUsage]:
+    async def agenerate_object(
+        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+    ) -> GeneratedObject:
+        """As :meth:`generate_object`, letting others go on in the meantime."""
+        check_schema(schema)
+        made = await self._awritten(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
+        return GeneratedObject.read(made.text, schema, made.usage, chat(messages)[-1].content)
+
+    # -- as a whole ---------------------------------------------------------------------------------------------
+
+    def _written(self, request: TextRequest) -> Generated:
         """What the model writes, and what it cost."""
-        with self.bounds.running() if self.bounds is not None else nullcontext():
-            response = self._written(request)
+        with self._running():
+            response = self._opened(request)
+        return self._whole(response, request)
+
+    async def _awritten(self, request: TextRequest) -> Generated:
+        async with self._awaited() as client:
+            response = await self._aopened(client, request)
+        return self._whole(response, request)
+
+    def _opened(self, request: TextRequest) -> Any:
+        while True:
+            try:
+                return self._send_text(self.client, request)
+            except Exception as error:
+                request = self._less(error, request)
+
+    async def _aopened(self, client: Any, request: TextRequest) -> Any:
+        while True:
+            try:
+                return await self._send_text(client, request)
+            except Exception as error:
+                request = self._less(error, request)
+
+    def _less(self, error: Exception, request: TextRequest) -> TextRequest:
+        """The request to make after one that failed, less what was refused.
+
+        Raises:
+            ProviderError: nothing else can be tried.
+        """
+        less = without_what_was_refused(error, request)
+        if less is None:
+            self._failed(error, False)
+            raise error
+        if less.temperature != request.temperature:
+            warnings.warn(f"{self.name} takes no temperature; it writes at its own", stacklevel=4)
+        return less
+
+    def _whole(self, response: Any, request: TextRequest) -> Generated:
+        part = self._reads(self._read_whole, response, request)
+        found = first_stop(part.text, request.stop)
+        text, ended = (part.text, part.ended) if found is None else (part.text[: found[0]], found[1])
+        return Generated(text, part.usage or token_usage(None, None), ended)
+
+    def _reads(self, read: Callable[[Any, TextRequest], Part], came: Any, request: TextRequest) -> Part:
+        """What a response tells, or a part of a stream.
+
+        Raises:
+            ProviderError: it cannot be read.
+        """
         try:
-            text, usage = self._read_text(response) if request.schema is None else self._read_object(response)
-            if not isinstance(text, str):
+            part = read(came, request)
+            if not isinstance(part.text, str):
                 raise TypeError("what a model writes is a text")
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise provider_error(self, error) from error
-        return text, usage
+        return part
+
+    # -- piece by piece -----------------------------------------------------------------------------------------
 
     def _told(self, request: TextRequest) -> Stream:
         """What a request writes, piece by piece, and then the whole.
@@ -112,81 +142,78 @@ class HostedText(HostedLLM):
         Raises:
             ProviderError: no answer came, or it broke off.
         """
-        parts: list[Part] = []
-        events = self._events(request)
-        texts = self._texts(events, parts, request)
+        coming = _Coming(self, request)
+        end = self.bounds.end() if self.bounds is not None else None
+        with self._running(end):
+            response = self._opened(request)
         try:
-            whole, ended = yield from streamed(texts, request.stop)
-            # Where the server ended it too, what it cost comes right behind.
-            for _ in islice(texts, _MORE if ended is not None else 0):
-                pass
+            events = iter(response)
+            while not coming.enough:
+                with self._running(end), self._told_errors():  # whoever takes it may do anything in between
+                    if (event := next(events, None)) is None:
+                        break
+                if piece := coming.take(event):
+                    yield piece
         finally:
-            events.close()
-        if ended is None and not any(part.last for part in parts):
-            raise provider_error(self, ValueError("the stream broke off"))
-        usage = sum((part.usage for part in parts if part.usage is not None), TokenUsage())
-        known = next((part.ended for part in reversed(parts) if part.ended is not None), None)
-        yield Generated(whole, usage if usage.requests else TokenUsage(1), known if ended is None else ended)
+            response.close()
+        yield from coming.close()
 
-    def _texts(self, events: Iterator[Any], parts: list[Part], request: TextRequest) -> Iterator[str]:
-        for event in events:
-            try:
-                part = self._read_part(event, request)
-                if not isinstance(part.text, str):
-                    raise TypeError("what a model writes is a text")
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                raise provider_error(self, error) from error
-            parts.append(part)
-            yield part.text
-
-    def _events(self, request: TextRequest) -> Generator[Any, None, None]:
-        """What the server sends, each wait within the bounds: whoever takes it may do anything in between."""
+    async def _atold(self, request: TextRequest) -> AsyncStream:
+        """As :meth:`_told`, letting others go on in the meantime."""
+        coming = _Coming(self, request)
         end = self.bounds.end() if self.bounds is not None else None
 
-        def running() -> AbstractContextManager[None]:
-            return self.bounds.running(end) if self.bounds is not None else nullcontext()
+        @asynccontextmanager
+        async def part() -> AsyncIterator[None]:
+            with self._running(end), self._told_errors():
+                async with self._in_time(None if end is None else end - monotonic()):
+                    yield
 
-        with running():
-            response = self._written(request)
+        async with self._lanes.client() as client:
+            async with part():
+                response = await self._aopened(client, request)
+            try:
+                events = aiter(response)
+                while not coming.enough:
+                    async with part():
+                        if (event := await anext(events, None)) is None:
+                            break
+                    if piece := coming.take(event):
+                        yield piece
+            finally:
+                await response.close()
+        for last in coming.close():
+            yield last
+
+    @contextmanager
+    def _told_errors(self) -> Iterator[None]:
+        """What goes wrong while a stream is read, as an error of ours."""
         import httpx2  # comes with the SDKs, which are imported when a model is made
 
         try:
-            events = iter(response)
-            while True:
-                with running():
-                    try:
-                        event = next(events)
-                    except StopIteration:
-                        return
-                    except httpx2.RequestError as error:  # not all SDKs say it in their own words
-                        raise provider_error(self, error) from error
-                    except Exception as error:
-                        self._failed(error, False)
-                        raise
-                yield event
-        finally:
-            response.close()
+            yield
+        except ProviderError:
+            raise
+        except httpx2.RequestError as error:  # not all SDKs say it in their own words
+            raise provider_error(self, error) from error
+        except Exception as error:
+            self._failed(error, False)
+            raise
+
+    # -- what an adapter knows ----------------------------------------------------------------------------------
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:
         """What a part of the SDK's stream tells."""
         raise NotImplementedError
 
-    def _written(self, request: TextRequest) -> Any:
-        while True:
-            try:
-                return self._send_text(self.client, request)
-            except Exception as error:
-                less = _without_what_was_refused(error, request)
-                if less is None:
-                    self._failed(error, False)
-                    raise
-                if less.temperature != request.temperature:
-                    warnings.warn(f"{self.name} takes no temperature; it writes at its own", stacklevel=3)
-                request = less
+    def _read_whole(self, response: Any, request: TextRequest) -> Part:
+        """What the SDK's response tells."""
+        text, usage = self._read_text(response) if request.schema is None else self._read_object(response)
+        return Part(text, None, usage)
 
     @abstractmethod
     def _send_text(self, client: Any, request: TextRequest) -> Any:
-        """Make the request: the SDK's response."""
+        """Make the request: the SDK's response, or from a client that is awaited its awaitable."""
 
     @abstractmethod
     def _read_text(self, response: Any) -> tuple[Any, TokenUsage]:
@@ -195,6 +222,47 @@ class HostedText(HostedLLM):
     def _read_object(self, response: Any) -> tuple[Any, TokenUsage]:
         """As :meth:`_read_text`, of a request with a schema."""
         return self._read_text(response)
+
+
+class _Coming:
+    """A text that is streamed, as far as it has come."""
+
+    def __init__(self, llm: HostedText, request: TextRequest) -> None:
+        self._llm, self._request = llm, request
+        self._cutter = Cutter(request.stop)
+        self._usage = TokenUsage()
+        self._ended: str | None = None
+        self._last = False
+        self._more = 0
+
+    @property
+    def enough(self) -> bool:
+        """Whether nothing more is to be read: where the server ended it too, what it cost comes right behind."""
+        return self._more > _MORE
+
+    def take(self, event: Any) -> str:
+        """What is certain after one more part."""
+        part = self._llm._reads(self._llm._read_part, event, self._request)
+        self._usage += part.usage or TokenUsage()
+        self._ended = self._ended if part.ended is None else part.ended
+        self._last |= part.last
+        piece = self._cutter.feed(part.text)
+        self._more += self._cutter.ended is not None
+        return piece
+
+    def close(self) -> Iterator[str | Generated]:
+        """The rest, and the whole.
+
+        Raises:
+            ProviderError: the stream broke off.
+        """
+        if piece := self._cutter.close():
+            yield piece
+        ended = self._cutter.ended
+        if ended is None and not self._last:
+            raise provider_error(self._llm, ValueError("the stream broke off"))
+        usage = self._usage if self._usage.requests else TokenUsage(1)
+        yield Generated(self._cutter.whole, usage, self._ended if ended is None else ended)
 
 
 class StreamedText(HostedText):
@@ -210,14 +278,48 @@ class StreamedText(HostedText):
         """
         yield from self._told(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
 
+    def astream(
+        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> AsyncStream:
+        """As :meth:`stream`, letting others go on in the meantime."""
+        return self._atold(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
 
-def _without_what_was_refused(error: Exception, request: TextRequest) -> TextRequest | None:
-    """The request less a setting that the server refused; None where it refused something else."""
-    if getattr(error, "status_code", None) not in (400, 422):
-        return None
-    said = str(error).casefold()
-    if request.temperature is not None and "temperature" in said:
-        return replace(request, temperature=None)
-    if request.stop and "stop" in said:
-        return replace(request, stop=())
-    return None
+
+class ContinuedText(StreamedText):
+    """A hosted model that also goes on with a text (``ContinuingLLM``)."""
+
+    def continue_text(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """What comes after a text, see :class:`~formal_llm.llms.generation.ContinuingLLM`; with one request.
+
+        Raises:
+            ProviderError: no text came.
+        """
+        return self._written(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
+
+    async def acontinue_text(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Generated:
+        """As :meth:`continue_text`, letting others go on in the meantime."""
+        return await self._awritten(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
+
+    def stream_continuation(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> Stream:
+        """As :meth:`continue_text`, piece by piece; what is closed is not read to its end.
+
+        Raises:
+            ProviderError: no text came, or it broke off.
+        """
+        yield from self._told(
+            TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
+        )
+
+    def astream_continuation(
+        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+    ) -> AsyncStream:
+        """As :meth:`stream_continuation`, letting others go on in the meantime."""
+        return self._atold(
+            TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
+        )

@@ -15,7 +15,7 @@ import logging
 import math
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import aclosing
 from functools import cache
 from types import ModuleType
@@ -98,6 +98,9 @@ class Bounded:
         return size
 
 
+_COMPRESSES = "the server compresses what it streams, though it was asked not to"
+
+
 class _Waiting(Bounded):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -113,9 +116,9 @@ class _Waiting(Bounded):
             response: httpx2.Response = super().send(request, stream=True, **more)  # type: ignore[misc]
             self._heard(response)
             if stream:
-                if response.headers.get("content-encoding", "identity") != "identity":
+                if _compressed(response):
                     response.close()
-                    raise self._over("the server compresses what it streams, though it was asked not to")
+                    raise self._over(_COMPRESSES)
                 response.stream = _Counted(response.stream, self)
                 return response
             if self._fits(response):
@@ -159,12 +162,38 @@ class _Counted(httpx2.SyncByteStream):
         self._stream.close()
 
 
+class _AsyncCounted(httpx2.AsyncByteStream):
+    """The same, of a client that is awaited."""
+
+    def __init__(self, stream: Any, client: Bounded) -> None:
+        self._stream = stream
+        self._client = client
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        with _as_httpx():
+            async for part in self._stream:
+                size = self._client._longer(size, part)
+                yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _compressed(response: httpx2.Response) -> bool:
+    return bool(response.headers.get("content-encoding", "identity") != "identity")
+
+
 class _Awaited(Bounded):
     async def send(self, request: httpx2.Request, *, stream: bool = False, **more: Any) -> httpx2.Response:
         with _as_httpx():
             response: httpx2.Response = await super().send(request, stream=True, **more)  # type: ignore[misc]
             self._heard(response)
             if stream:
+                if _compressed(response):
+                    await response.aclose()
+                    raise self._over(_COMPRESSES)
+                response.stream = _AsyncCounted(response.stream, self)
                 return response
             if self._fits(response):
                 await response.aread()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from formal_llm.llms.hosted.adapter import chat_data
 from formal_llm.llms.hosted.choice_schema import choice_schema
 from formal_llm.llms.hosted.continuation import CompletionsLLM
-from formal_llm.llms.question import Question
+from formal_llm.llms.hosted.scoring import at_root, summed, tokens_in
+from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema, portable
 
 
@@ -14,7 +17,8 @@ class VLLM(CompletionsLLM):
     """A model on a vLLM server (0.11 or newer), held to the option numbers by structured output.
 
     The text of the answer is one of the numbers and nothing else; where several may be chosen, a JSON list of them.
-    Probabilities come from those of the tokens. It goes on with a text, too (``continue_text``).
+    Probabilities come from those of the tokens. It goes on with a text, too (``continue_text``), and
+    tells how probable given texts are (``log_probabilities``).
 
     Args:
         model: the name of the model, as the server has it.
@@ -44,3 +48,21 @@ class VLLM(CompletionsLLM):
 
     def _object_guarantee(self, schema: Schema) -> dict[str, Any]:
         return {"extra_body": {"structured_outputs": {"json": portable(schema, lists=True)}}}
+
+    def _chat_tokens(self, messages: Sequence[Message]) -> list[int]:
+        return self._tokens(messages=chat_data(messages), add_generation_prompt=True)
+
+    def _text_tokens(self, text: str) -> list[int]:
+        return self._tokens(prompt=text, add_special_tokens=False)
+
+    def _tokens(self, **what: object) -> list[int]:
+        return tokens_in(
+            self._post(self.client, at_root(self.client.base_url, "/tokenize"), {"model": self.model, **what})
+        )
+
+    def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
+        # Told of what it reads; the one token that it has to write is left out.
+        asked = {"prompt": [*before, *tokens], "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0.0}
+        made = self._post(self.client, "/completions", {"model": self.model, **asked})
+        told = made["choices"][0]["logprobs"]["token_logprobs"]
+        return summed(told[len(before) : len(before) + len(tokens)], len(tokens))

@@ -95,7 +95,7 @@ class CausalScorer(PromptScorer):
             self.cache.clear()
 
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
-        """For each prompt the log-probabilities of its answers, normalised."""
+        """For each prompt the log-probabilities of its answers, as the model would write them."""
         import torch
 
         cache = None if torch.is_grad_enabled() else self.cache

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
+from formal_llm.llms.local.gguf_files import written_out
 from formal_llm.llms.local.minilm import MINILM, find_minilm
+from formal_llm.llms.local.smollm2 import SMOLLM2, find_smollm2
 
 if TYPE_CHECKING:
     import torch
@@ -51,8 +53,8 @@ def load(
     """The model and the tokenizer of that name, ready to be asked.
 
     Args:
-        name: a folder, or a name on the hub. A folder may hold trained adapters (``final`` and ``best`` of a training
-            run): then the model that they were trained on is loaded, and they are put into it.
+        name: a folder, a file ``FILE.gguf``, or a name on the hub. A folder may hold trained adapters (``final`` and
+            ``best`` of a training run): then the model that they were trained on is loaded, and they are put into it.
         kind: ``"text"`` for a model that writes (a decoder, or an encoder-decoder), ``"encoder"``, ``"cross-encoder"``.
         placement: where it runs.
 
@@ -72,9 +74,11 @@ def load(
         raise MissingDependency(f"local models need torch and transformers: {_HOW}") from error
     if name.startswith("~"):
         name = str(Path(name).expanduser())
-    if _is_path(name) and not Path(name).is_dir():
+    one_file = name.endswith(".gguf") and Path(name).is_file()
+    if _is_path(name) and not (one_file or Path(name).is_dir()):
         raise ResourceNotFound("model folder", name, [])
     device, dtype = _device_and_dtype(placement)
+    called, name = name, str(written_out(Path(name), dtype)) if one_file else name
     # Code that comes with a model is not run, and nobody is asked whether to.
     files = {"local_files_only": placement.local_files_only, "trust_remote_code": False}
     # Weights in safetensors only: a pickle could run code.
@@ -99,6 +103,7 @@ def load(
             model = model.to(device)
         except (RuntimeError, AssertionError) as error:
             raise ModelError(f"the model {name} cannot be moved to {device}: {_first_line(error)}") from error
+    model.name_or_path = called  # which adapters name as what they were trained on
     return model.eval(), tokenizer
 
 
@@ -148,10 +153,12 @@ def base_of(name: str) -> str | None:
         raise ModelError(f"nothing says which model the adapters in {name} are for: base_model_name_or_path in {file}")
     if MINILM in Path(base).parts:  # which lies elsewhere in each environment
         return str(find_minilm())
-    if _is_path(base) and not Path(base).expanduser().is_dir():
+    if SMOLLM2 in Path(base).parts:
+        return str(find_smollm2())
+    if _is_path(base) and not Path(base).expanduser().exists():
         raise ModelError(
-            f"the adapters in {name} are for the model {base}, and there is no such folder here; put its folder as "
-            f"base_model_name_or_path into {file}"
+            f"the adapters in {name} are for the model {base}, and there is no such folder or file here; put "
+            f"its place as base_model_name_or_path into {file}"
         )
     return str(base)
 

@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from formal_llm.errors import LLMError
-from formal_llm.llms.generation import Generated, Messages, Stream, chat, cut, first_stop, streamed
-from formal_llm.llms.local.causal import CausalScorer, Packing
+from formal_llm.llms.generation import Generated, Messages, Stream, chat
 from formal_llm.llms.local.llm import LocalLLM
-from formal_llm.llms.local.loading import DeviceMap, Placement, check_vocabulary, load, model_and_settings
-from formal_llm.llms.local.rendering import Renderer, Style
+from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_settings
+from formal_llm.llms.local.rendering import Renderer
 from formal_llm.llms.local.scorer import PromptScorer
-from formal_llm.llms.local.seq2seq import Seq2SeqScorer
+from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
 from formal_llm.llms.local.token_stream import TokenStream, after, open_tokens, written_pieces
 from formal_llm.llms.question import Question
+from formal_llm.llms.stops import Cutter, cut, first_stop
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-
-class TextSettings(TypedDict, total=False):
-    """How a model that writes is asked.
-
-    Attributes:
-        style: ``"chat"`` for the tokenizer's chat template, ``"plain"``; None: the template where there is one.
-        cue: what stands at the end of a plain prompt.
-        template_settings: passed to the chat template, such as ``{"enable_thinking": False}``.
-        cache_bytes: memory for what was read before; 0 for none.
-        row_tokens, batch_tokens: how many tokens are packed into one row, and read in one pass (which bounds the
-            memory); None: as many as suit the device.
-        packing: whether common beginnings are read once; ``"auto"``: where the model can do it.
-    """
-
-    style: Literal["chat", "plain"] | None
-    cue: str
-    template_settings: Mapping[str, object] | None
-    cache_bytes: int
-    row_tokens: int
-    batch_tokens: int | None
-    packing: Packing
 
 
 #: Changes scores: from the tokens so far, a row for each text, and a row of scores for each, to such rows of scores.
@@ -54,8 +32,8 @@ class TransformersLLM(LocalLLM):
     """A causal (LLaMA, Qwen ...) or encoder-decoder (T5 ...) model, run here with transformers.
 
     The probability of an option is that of its whole answer, the number and what ends it, among the legal answers:
-    nothing is generated, and 1 and 12 are told apart. What questions share is read once (see
-    :class:`~formal_llm.llms.local.causal.CausalScorer`).
+    nothing is generated, and 1 and 12 are told apart. Other ways to score options are told by ``scoring``. What
+    questions share is read once (see :class:`~formal_llm.llms.local.causal.CausalScorer`).
 
     Args:
         model: a folder, or a name on the hub; or the folder of trained adapters, such as ``RUN/final``.
@@ -84,7 +62,7 @@ class TransformersLLM(LocalLLM):
             raise TypeError(f"unknown settings: {', '.join(sorted(unknown))}")
         network, tokenizer = load(model, "text", Placement(device, dtype, device_map, local_files_only))
         scorer = text_scorer(network, tokenizer, **settings)
-        super().__init__(scorer, model, _answered_by(scorer))
+        super().__init__(scorer, model, answered_by(scorer))
 
     @classmethod
     def of(
@@ -105,7 +83,7 @@ class TransformersLLM(LocalLLM):
         """
         made = cls.__new__(cls)
         scorer = text_scorer(model, tokenizer, **settings)
-        LocalLLM.__init__(made, scorer, name, _answered_by(scorer))
+        LocalLLM.__init__(made, scorer, name, answered_by(scorer))
         return made
 
     @classmethod
@@ -183,13 +161,19 @@ class TransformersLLM(LocalLLM):
             self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, streamer=streamer)
 
         new: list[int] = []
-        pieces = written_pieces(write, self.scorer.tokenizer, before, new)
+        pieces, cutter = written_pieces(write, self.scorer.tokenizer, before, new), Cutter(stop)
         try:
-            whole, ended = yield from streamed(pieces, stop)
+            for piece in pieces:
+                if certain := cutter.feed(piece):
+                    yield certain
+                if cutter.ended is not None:
+                    break
         finally:
             pieces.close()
-        ended = self._ended(new, "", ()) if ended is None else ended
-        yield Generated(whole, TokenUsage(1, len(ids), len(new)), ended)
+        if rest := cutter.close():
+            yield rest
+        ended = self._ended(new, "", ()) if cutter.ended is None else cutter.ended
+        yield Generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         if self.renderer.style == "seq2seq":
@@ -283,6 +267,17 @@ class TransformersLLM(LocalLLM):
             LLMError: both together are too long for the model.
             ValueError: the continuation has no token.
         """
+        return self._scored(messages, continuation)[0]
+
+    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
+        """As :meth:`score`, of several texts, each with its number of tokens.
+
+        Raises:
+            LLMError, ValueError: as there.
+        """
+        return [self._scored(messages, text) for text in texts]
+
+    def _scored(self, messages: Messages, continuation: str) -> tuple[float, int]:
         import torch
 
         model, renderer = self.scorer.model, self.renderer
@@ -302,49 +297,7 @@ class TransformersLLM(LocalLLM):
             else:
                 logits = model(input_ids=torch.tensor([[*before, *ids]], device=device)).logits[0, len(before) - 1 : -1]
             logs = torch.log_softmax(logits.float(), dim=-1)
-            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum())
+            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum()), len(ids)
 
     def _length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)
-
-
-def text_scorer(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    style: Literal["chat", "plain"] | None = None,
-    cue: str = "Answer:",
-    template_settings: Mapping[str, object] | None = None,
-    cache_bytes: int = 1 << 30,
-    row_tokens: int = 256,
-    batch_tokens: int | None = None,
-    packing: Packing = "auto",
-) -> CausalScorer | Seq2SeqScorer:
-    """The scorer of a model that writes: a decoder, or an encoder-decoder; with :class:`TextSettings`."""
-    check_vocabulary(model, tokenizer)
-    longest = _longest(model, tokenizer)
-    if getattr(model.config, "is_encoder_decoder", False):
-        reader = Renderer(tokenizer, "seq2seq", cue=cue, longest=longest, template_settings=template_settings)
-        return Seq2SeqScorer(model, reader, batch_tokens=batch_tokens)
-    chosen: Style = style or ("chat" if getattr(tokenizer, "chat_template", None) else "plain")
-    renderer = Renderer(tokenizer, chosen, cue=cue, longest=longest, template_settings=template_settings)
-    return CausalScorer(
-        model, renderer, cache_bytes=cache_bytes, row_tokens=row_tokens, batch_tokens=batch_tokens, packing=packing
-    )
-
-
-def _answered_by(scorer: PromptScorer) -> dict[str, object]:
-    """The settings that the answers of a model depend on."""
-    renderer = scorer.renderer
-    settings: dict[str, object] = {"dtype": str(scorer.model.dtype), "style": renderer.style, "cue": renderer.cue}
-    return {**settings, "template": renderer.template_settings} if renderer.template_settings else settings
-
-
-def _longest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """How many tokens a model can read; None where it does not say."""
-    known = [getattr(model.config, name, None) for name in ("max_position_embeddings", "n_positions")]
-    told = [int(length) for length in known if length]
-    limit = int(getattr(tokenizer, "model_max_length", 0) or 0)
-    if 0 < limit < 10**9:
-        told.append(limit)
-    return min(told, default=None)

@@ -66,10 +66,10 @@ class Renderer:
         self.template_settings = dict(template_settings or {})
         self._pieces: dict[tuple[str, ...], list[str]] = {}
         self._ids: OrderedDict[str, tuple[int, ...]] = OrderedDict()
-        self._trees: dict[int, AnswerTree] = {}
+        self._trees: OrderedDict[tuple[str, ...], AnswerTree] = OrderedDict()
         self._check_settings()
         self._tail, self._opening, self._separator, self._ending = self._surroundings()
-        self.tree(2)  # a tokenizer that cannot be used is told now, not at the first question
+        self.tree(("1", "2"))  # a tokenizer that cannot be used is told now, not at the first question
 
     # -- texts --------------------------------------------------------------------------------------------------
 
@@ -122,13 +122,22 @@ class Renderer:
     # -- tokens -------------------------------------------------------------------------------------------------
 
     def prompt(self, question: Question) -> Prompted:
-        """A question of exactly one option, as tokens.
+        """A question of exactly one option with the numbers of its options as answers, as tokens.
 
         Raises:
             LLMError: it is longer than what the model can read.
         """
-        tree = self.tree(len(question.options))
-        tokens = self._tokens(self.text(question.messages) + self._opening)
+        return self.answered(question.messages, tuple(map(str, range(1, len(question.options) + 1))))
+
+    def answered(self, messages: Sequence[Message], answers: tuple[str, ...]) -> Prompted:
+        """A chat and the answers to it, as tokens.
+
+        Raises:
+            LLMError: it is longer than what the model can read.
+            ModelError: two of the answers have the same tokens.
+        """
+        tree = self.tree(answers)
+        tokens = self._tokens(self.text(messages) + self._opening)
         length = len(tokens) + (max(tree.depths, default=0) if self.style != "seq2seq" else 0)
         if self.longest is not None and length > self.longest:
             raise LLMError(
@@ -154,19 +163,21 @@ class Renderer:
             self._ids.move_to_end(text)
         return known
 
-    def tree(self, count: int) -> AnswerTree:
-        """The answers from 1 to ``count``.
+    def tree(self, answers: tuple[str, ...]) -> AnswerTree:
+        """The tree of some answers.
 
         Raises:
             ModelError: two of them have the same tokens.
         """
-        if count not in self._trees:
-            answers = [self.answer_tokens(str(number)) for number in range(1, count + 1)]
+        known = self._trees.get(answers)
+        if known is None:
             try:
-                self._trees[count] = AnswerTree.of(answers)
+                known = self._trees[answers] = AnswerTree.of([self.answer_tokens(answer) for answer in answers])
             except ValueError as error:
                 raise ModelError(f"the tokenizer of {self._name} cannot tell answers apart: {error}") from error
-        return self._trees[count]
+            if len(self._trees) > _KEPT:
+                self._trees.popitem(last=False)
+        return known
 
     def answer_tokens(self, text: str) -> tuple[int, ...]:
         """The tokens of an answer where the prompt ends, with those that end it."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import LLMError
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.rendering import Prompted, Renderer
+from formal_llm.llms.local.scoring import Reading, readings
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
@@ -90,7 +91,11 @@ class Scorer(ABC):
 
 
 class PromptScorer(Scorer):
-    """A model that scores the answers to prompts, which a renderer makes: their numbers and what ends them."""
+    """A model that scores the answers to prompts, which a renderer makes: what stands for options, and what ends it.
+
+    Attributes:
+        scoring: the ways in which options are scored, and their weights (:mod:`formal_llm.llms.local.scoring`).
+    """
 
     def __init__(self, model: PreTrainedModel, renderer: Renderer, batch_tokens: int | None) -> None:
         super().__init__()
@@ -98,18 +103,55 @@ class PromptScorer(Scorer):
         self.renderer = renderer
         self.tokenizer = renderer.tokenizer
         self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
+        self.scoring: Mapping[str, float] = {"number": 1.0}
+        #: What was read before: the same question under an unknown task is part of many.
+        self._known: OrderedDict[Hashable, torch.Tensor] = OrderedDict()
+
+    def forget(self) -> None:
+        """Forget what was computed: the weights have changed."""
+        super().forget()
+        self._known.clear()
 
     def key(self, question: Question) -> Hashable:
-        """The tokens of the prompt, and how many answers there are."""
-        prompt = self.renderer.prompt(question)
-        return prompt.tokens, len(question.options)
+        """The tokens of the prompt, and the answers that are scored."""
+        numbers = len(question.options) if not self.scoring.keys() - {"number", "rotated"} else None
+        answers = numbers or tuple(option.text for option in question.options)
+        task = question.task if "calibrated" in self.scoring else ""
+        return self.renderer.tokens(question.messages), answers, task
 
     def _compute(self, questions: Sequence[Question]) -> list[torch.Tensor]:
-        return self.score([self.renderer.prompt(question) for question in questions])
+        import torch
+
+        parts = [[(weight, readings(one, mode)) for mode, weight in self.scoring.items()] for one in questions]
+        asked: dict[Hashable, Prompted] = {}
+        keys: dict[Reading, Hashable] = {}
+        for reading in (reading for ways in parts for _, way in ways for reading in way):
+            prompt = self.renderer.answered(reading.messages, reading.answers)
+            keys[reading] = prompt.tokens, reading.answers
+            asked.setdefault(keys[reading], prompt)
+        known = {} if torch.is_grad_enabled() else self._known
+        new = [key for key in asked if key not in known]
+        if new:
+            known.update(zip(new, self.score([asked[key] for key in new]), strict=True))
+
+        def score(way: Sequence[Reading]) -> torch.Tensor:
+            found = []
+            for reading in way:
+                logs = known[keys[reading]]
+                if reading.mean:
+                    paths = asked[keys[reading]].tree.paths
+                    logs = logs / torch.tensor([len(path) for path in paths], device=logs.device)
+                found.append(reading.weight * logs[torch.tensor(reading.of, device=logs.device)])
+            return torch.log_softmax(torch.stack(found).sum(dim=0), dim=0)
+
+        scores = [torch.stack([weight * score(way) for weight, way in ways]).sum(dim=0) for ways in parts]
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return [torch.log_softmax(one, dim=0) for one in scores]
 
     @abstractmethod
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
-        """For each prompt the log-probabilities of its answers, normalised."""
+        """For each prompt the log-probabilities of its answers, as the model would write them: not normalised."""
 
 
 def tree_log_probabilities(logits: torch.Tensor, trees: Sequence[AnswerTree]) -> list[torch.Tensor]:
@@ -120,7 +162,7 @@ def tree_log_probabilities(logits: torch.Tensor, trees: Sequence[AnswerTree]) ->
         trees: the answers to each question.
 
     Returns:
-        For each tree a float32 tensor ``[answers]``, normalised.
+        For each tree a float32 tensor ``[answers]``; they are not normalised over the answers.
     """
     import torch
 
@@ -139,7 +181,7 @@ def tree_log_probabilities(logits: torch.Tensor, trees: Sequence[AnswerTree]) ->
     device = logits.device
     picked = logs[torch.tensor(rows, device=device), torch.tensor(tokens, device=device)]
     sums = torch.zeros(total, device=device).index_add(0, torch.tensor(answers, device=device), picked)
-    return [torch.log_softmax(part, dim=0) for part in sums.split(counts)]
+    return list(sums.split(counts))
 
 
 def checkpoints(model: PreTrainedModel) -> bool:

@@ -40,7 +40,7 @@ class Seq2SeqScorer(PromptScorer):
         self.start = int(start)
 
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
-        """For each prompt the log-probabilities of its answers, normalised."""
+        """For each prompt the log-probabilities of its answers, as the model would write them."""
         found: dict[int, torch.Tensor] = {}
         lengths = [len(prompt.tokens) for prompt in prompts]
         for chosen in batches(by_length(lengths), lengths, self.batch_tokens):

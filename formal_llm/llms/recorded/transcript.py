@@ -30,11 +30,11 @@ from typing import Any
 
 from formal_llm.authored.files import check_plain, open_file, parse_json
 from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.generation import Texts
 from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered, checked
 from formal_llm.llms.objects import recorded_object
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import answer_data
+from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
 _FORMAT = "formal_llm.transcript/1"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from formal_llm.agents.tools.articles import Article
+from formal_llm.agents.tools.corpus import Corpus
+from formal_llm.agents.tools.corpus_file import build_corpus
 from formal_llm.packs.questions.loading import QuizQuestion
 
 
@@ -39,6 +42,17 @@ class ContextArticles:
     def read(self, skip: int = 0) -> Iterator[Article]:
         """The articles in the order in which their titles come first."""
         yield from self._articles[skip:]
+
+    def corpus(self, folder: Path) -> Corpus:
+        """The corpus of these articles, in a file of a folder that is built where it is not there.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        place = folder / f"corpus-{self.fingerprint[:16]}.sqlite"
+        if not place.exists():
+            build_corpus(self, place)
+        return Corpus(place)
 
     def share(self) -> float:
         """All of it is there at once."""

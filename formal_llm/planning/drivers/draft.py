@@ -86,7 +86,9 @@ class _Mending:
 
     def steps(self) -> Steps:
         walk = self._walk
-        way = self._taken_up() if walk.choice is not None and walk.draft is not None else None
+        # A question with a note says that the draft does not go on there: a walk that was resumed asks it.
+        begun = walk.draft is not None and walk.choice is not None and not walk.choice.note
+        way = self._taken_up() if begun else None
         while walk.choice is not None:
             drafted = walk.usage.drafted if walk.draft is None else None
             if walk.draft is None:

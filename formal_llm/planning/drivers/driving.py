@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from formal_llm.automata import Source
-from formal_llm.llms.llm import LLM, AsyncLLM, aanswered, answered
+from formal_llm.llms.llm import LLM, AsyncLLM, aanswered
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.json_data import JSON
@@ -82,18 +82,16 @@ async def achosen(llm: LLM, question: Question, walk: Walk | None = None) -> Ans
     import asyncio  # half of what importing this library would take, and most never need it
 
     try:
-        if isinstance(llm, AsyncLLM):
-            if walk is None or not walk.undecided:
-                return await aanswered(llm, question)
-            asked = asyncio.ensure_future(aanswered(llm, question))
-            try:
-                await asyncio.sleep(0)  # so that the request is under way
-                while not asked.done() and walk.ponder():
-                    await asyncio.sleep(0)
-                return await asked
-            finally:
-                asked.cancel()
-        return await asyncio.to_thread(answered, llm, question)
+        if walk is None or not walk.undecided or not isinstance(llm, AsyncLLM):
+            return await aanswered(llm, question)
+        asked = asyncio.ensure_future(aanswered(llm, question))
+        try:
+            await asyncio.sleep(0)  # so that the request is under way
+            while not asked.done() and walk.ponder():
+                await asyncio.sleep(0)
+            return await asked
+        finally:
+            asked.cancel()
     except Exception as error:
         return error
 

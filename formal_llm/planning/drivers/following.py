@@ -225,7 +225,7 @@ def _key(walk: Walk, entry: JournalEntry, way: Way, made: int) -> ChoiceKey | No
     """The choice that a way makes after so many moves; None where it ends, or makes none that is offered."""
     rest = way.moves[made:]
     if entry.fork.several:
-        members = {choice.reads[0] for choice in entry.fork.choices}
+        members = entry.fork.scope.every
         reads: list[str] = []
         for name in (move.read for move in rest if move.read is not None):
             if name not in members or name in reads:
@@ -234,10 +234,12 @@ def _key(walk: Walk, entry: JournalEntry, way: Way, made: int) -> ChoiceKey | No
         for size in range(len(reads), 0, -1):
             names = frozenset(reads[:size])
             choice = walk.table.subset(entry.configuration, names, walk.left)
-            if choice is not None and choice.moves == rest[: len(choice.moves)]:
+            if choice is not None and choice.moves == rest[: len(choice.moves)] and names >= entry.fork.scope.taken:
                 return names
         return None
-    for choice in entry.offered:
+    for choice in entry.fork.all():
+        if choice.index in entry.excluded:
+            continue
         if choice.moves == rest[: len(choice.moves)] if choice.moves else way.whole and not rest:
             return choice.index
     return None
@@ -248,8 +250,10 @@ def _undecided(walk: Walk, entry: JournalEntry, draft: DraftSteps, way: Way, mad
     if not draft.loose or entry.fork.several:
         return False
     at = way.at[made]
-    chosen = next(choice for choice in entry.offered if choice.index == key)
+    chosen = next(choice for choice in entry.fork.all() if choice.index == key)
     if way.at[made + len(chosen.moves)] > at or not any(isinstance(m, Transition) and m.decision for m in chosen.moves):
         return False
-    others = (walk.table.after(entry.configuration, one) for one in entry.offered if one.index != key and one.moves)
+    out = entry.excluded | {key}
+    open_ = (one for one in entry.fork.all() if one.index not in out and one.moves)
+    others = (walk.table.after(entry.configuration, one) for one in open_)
     return any(way_along(walk.table, other, draft, at, whole=True) is not None for other in others)

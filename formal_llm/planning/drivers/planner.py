@@ -25,6 +25,7 @@ from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
+from formal_llm.planning.walks.pages import Pages
 from formal_llm.planning.walks.settings import LookaheadMode, SharedSettings
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
@@ -72,6 +73,8 @@ class Planner(PlansMany):
             :func:`formal_llm.planning.drivers.search.best_first`).
         drafting: of ``"draft"``: when to draft anew.
         wording: how questions are put; :meth:`Wording.default` where left out.
+        pages: the most options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a question with
+            more of them is asked as several ones. None for no bound.
         budget: what each plan may use; where left out, 200 questions each time that a walk is driven. Walks that others
             take to their end (:meth:`start`, training) have no such bound.
         prices: what the model's tokens cost; then plans tell their cost, and a budget may bound it.
@@ -104,6 +107,7 @@ class Planner(PlansMany):
         length_penalty: float = 0.0,
         drafting: Drafting | None = None,
         wording: Wording | None = None,
+        pages: Pages | int | None = None,
         budget: Budget | None = None,
         prices: Prices | None = None,
         tries: int = 3,
@@ -128,7 +132,7 @@ class Planner(PlansMany):
         self.source = source_of(source)
         self.llm = resolve(llm)
         if search == "draft" and not isinstance(self.llm, TextLLM):
-            raise WritesNoText(str(getattr(self.llm, "name", type(self.llm).__name__)))
+            raise WritesNoText(self.llm, "draft a plan", "let it choose: search='greedy'")
         self.limits = limits or Limits()
         self.constraints = tuple(constraints)
         self.lookahead = lookahead
@@ -138,6 +142,7 @@ class Planner(PlansMany):
         self.seed = seed
         self._random = random.Random(seed)
         self.wording = (wording or Wording()).settled(self.source)
+        self.pages = Pages.of(pages)
         #: What walks are given where nobody gave a budget; while this planner asks, questions are bounded as well.
         self._usual = Budget()
         self.budget = budget or self._usual
@@ -192,7 +197,10 @@ class Planner(PlansMany):
     @property
     def _of_walks(self) -> SharedSettings:
         """What every walk of this planner is given."""
-        return {"wording": self.wording, "budget": self.budget, "prices": self.prices, "on_event": self.on_event}
+        return {
+            "wording": self.wording, "pages": self.pages, "budget": self.budget, "prices": self.prices,
+            "on_event": self.on_event,
+        }  # fmt: skip
 
     def plan(self, task: str | Task) -> Plan:
         """A plan for ``task``: a word of the language, within all limits, whatever the LLM answers.

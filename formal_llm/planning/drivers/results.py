@@ -45,9 +45,9 @@ def run_of(planner: Planner) -> dict[str, str]:
     """
     llm = planner.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
-    search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead]
-    table = planner.table()
-    rules = [fingerprint_of(table.automaton), planner.limits.lines(), _texts(table)]
+    pages = planner.pages and planner.pages.told
+    search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead, pages]
+    rules = [fingerprint_of((table := planner.table()).automaton), planner.limits.lines(), _texts(table)]
     said = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
     return {"llm": identity["llm"], "run": hashlib.sha256(said.encode()).hexdigest()[:16]}
 

@@ -139,7 +139,7 @@ class _Candidate:
         walk: stands at the node; or, until its turn comes for the first time, at the question before it.
         zeros: how many choices of probability 0 led here.
         cost: the sum of the negative logarithms of the probabilities of the others.
-        questions: how many questions led here.
+        questions: how many questions led here; a choice that is split into pages counts once.
         path: the numbers of the options that led here; after a selection 1, or 2 for all its other sets.
         answer: the answer to that question; None where the walk stands at the node.
         other: whether the node is all other answers but this one.
@@ -180,7 +180,7 @@ class _BestFirst:
         cost = -so_far if so_far > -math.inf else 0.0
         start = walk.fork()
         start.budget = Budget(None, walk.budget.steps, self._used.backtracks)
-        self._push(_Candidate(start, cost=cost, questions=self._used.questions - self._used.wasted))
+        self._push(_Candidate(start, cost=cost, questions=walk.decisions))
 
     def run(self) -> Steps:
         budget = self._walk.budget
@@ -230,9 +230,11 @@ class _BestFirst:
         """One node for each option of the question at a node."""
         self._asked += 1
         self._tokens += answer.usage
+        asked = node.walk.choice
+        assert asked is not None
         if question.several:
-            given = Answer(answer.numbers)
-            yield replace(node, questions=node.questions + 1, path=(*node.path, 1), answer=given)
+            given, made = Answer(answer.numbers), node.questions + (not asked.opens(answer.numbers))
+            yield replace(node, questions=made, path=(*node.path, 1), answer=given)
             yield replace(node, zeros=node.zeros + 1, path=(*node.path, 2), answer=given, other=True)
             return
         count = len(question.options)
@@ -242,7 +244,7 @@ class _BestFirst:
                 node.walk,
                 node.zeros + (not probability),
                 node.cost - math.log(probability) if probability else node.cost,
-                node.questions + 1,
+                node.questions + (not asked.opens((number,))),
                 (*node.path, number),
                 Answer((number,), answer.probabilities),
             )

@@ -21,6 +21,16 @@ class Labelling(Protocol):
 
 
 @runtime_checkable
+class HasSymbols(Protocol):
+    """An automaton of one's own that knows more of its terminals than their texts."""
+
+    @property
+    def symbols(self) -> Mapping[str, Symbol]:
+        """What is known of them."""
+        ...
+
+
+@runtime_checkable
 class Fingerprinted(Protocol):
     """An automaton that equal automata can be told by."""
 
@@ -67,7 +77,9 @@ class Vocabulary:
         #: The text a person reads for a symbol.
         self.label: Callable[[str], str] = _in_words
         if isinstance(inner, PDA):
-            self.grammar, self.order, self.symbols = inner.cfg, inner.order, inner.symbols
+            self.grammar, self.order = inner.cfg, inner.order
+        if isinstance(inner, HasSymbols):
+            self.symbols = inner.symbols
         if isinstance(inner, HasTerminals):
             self.terminals = inner.terminals
         if self.grammar is not None:

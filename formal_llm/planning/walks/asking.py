@@ -7,10 +7,11 @@ stays behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from typing import Any
 
 from formal_llm.automata import Transition
 from formal_llm.automata.lookahead.cheapest import INFINITE
@@ -19,9 +20,11 @@ from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
 from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, Fork
+from formal_llm.planning.walks.forks import Choice, Fork, Part, RuledOut
 from formal_llm.planning.walks.hints import hints
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry, Past
+from formal_llm.planning.walks.pages import Pager, Pages
+from formal_llm.planning.walks.templates import fill
 from formal_llm.planning.walks.wording import Wording
 
 _NUMBERS = count(1)
@@ -34,9 +37,12 @@ _LARGE = 200_000
 class Asker:
     """Makes the questions of a walk, which has a task, a name, and a number for itself."""
 
-    def __init__(self, table: ChoiceTable, wording: Wording, task: str, walk: str = "") -> None:
+    def __init__(
+        self, table: ChoiceTable, wording: Wording, task: str, walk: str = "", pages: Pages | None = None
+    ) -> None:
         self._table = table
         self.wording = wording
+        self._pager = None if pages is None else Pager(pages, wording, task, table.vocabulary)
         self._task = task
         self.walk = walk
         self.id = next(_NUMBERS)
@@ -60,13 +66,16 @@ class Asker:
             texts = [option.text for option in options]
             before = past.moves
             shown = self.tree(before[: last.moves]) if wording.conversation and last is not None else None
-            several, question = entry.fork.several, _asked(entry.offered)
+            several, question = entry.fork.several, _asked([next(choice.all()) for choice in entry.offered])
             with self._table.in_time():
                 told = tuple(hints(self._table, entry, left, wording)) if several else ()
             told = (entry.note, *told) if entry.note else told
+            part = entry.fork.part
+            wanted = "" if part is None else fill(wording.page_wanted, {"count": len(part.every)})
             return wording.ask(
-                self._task, self.tree(before), texts, several=several, shown=shown, question=question, hints=told
-            )
+                self._task, self.tree(before), texts,
+                several=several, shown=shown, question=question, wanted=wanted, hints=told,
+            )  # fmt: skip
 
         def messages() -> tuple[Message, ...]:
             earlier = past.answered if wording.conversation else ()
@@ -86,6 +95,10 @@ class Asker:
             walk=self.walk,
         )
 
+    def page(self, fork: Fork) -> Fork:
+        """The first page of a fork; the fork itself where it is small enough, and where there are no pages."""
+        return fork if self._pager is None else self._pager.first(fork, self.texts)
+
     def texts(self, fork: Fork) -> tuple[str, ...]:
         """The texts of all choices of a fork."""
         if fork.several:
@@ -99,7 +112,9 @@ class Asker:
     def text(self, fork: Fork, choice: Choice) -> str:
         """The text of a choice of a fork by itself; of a selection, what is chosen together."""
         label = self._table.vocabulary.label
-        return ", ".join(map(label, choice.reads)) if fork.several else self.wording.option(choice, label)
+        parts = [*map(label, choice.reads)] if fork.several else []
+        parts += [choice.menu.text] if choice.menu is not None else []
+        return ", ".join(parts) if parts else self.wording.option(choice, label)
 
     def _options(self, entry: JournalEntry) -> tuple[Option, ...]:
         """The options of an entry; those of a fork with nothing ruled out are made once."""
@@ -114,7 +129,10 @@ class Asker:
 
     def _outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
         lookahead = self._table.lookahead
-        after = [self._table.after(entry.configuration, choice) for choice in entry.offered]
+        # What stands behind "more" is as good as the best of it, which comes first.
+        more = entry.fork.more
+        offered = [next(choice.all()) for choice in (*entry.offered, *(more.items[:1] if more is not None else ()))]
+        after = [self._table.after(entry.configuration, choice) for choice in offered]
         known = [(name, self._term(name)) for name in self._table.vocabulary.terminals]
         size = 1 if lookahead.pda is None else len(lookahead.pda.transitions)
         if size * len(after) <= _LARGE:
@@ -123,7 +141,7 @@ class Asker:
         else:  # what may still come here, whatever is chosen
             detours = [dict.fromkeys(lookahead.detours(entry.configuration), 0)] * len(after)
         prospect = partial(self._prospect, known=known)
-        prospects = tuple(map(prospect, entry.offered, after, detours, lookahead.least_lengths(after)))
+        prospects = tuple(map(prospect, offered, after, detours, lookahead.least_lengths(after)))
         so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
         return Outlook(so_far, prospects, self.wording.backward)
 
@@ -167,6 +185,7 @@ class Together:
         members: what the options read, in their order.
         excluded: the sets of members that are ruled out.
         left: how many more moves may be made.
+        part: the part of the selection that is asked; where pages come after it, one more option stands for them.
     """
 
     table: ChoiceTable
@@ -174,31 +193,42 @@ class Together:
     members: tuple[str, ...]
     excluded: frozenset[ChoiceKey]
     left: float
+    part: Part
 
     @classmethod
     def at(cls, table: ChoiceTable, entry: JournalEntry, left: float) -> Together:
         """That of a selection in the journal."""
-        members = tuple(choice.reads[0] for choice in entry.fork.choices)
-        return cls(table, entry.configuration, members, entry.excluded, left)
+        fork = entry.fork
+        members = tuple(choice.reads[0] for choice in fork.choices)
+        return cls(table, entry.configuration, members, entry.excluded, left, fork.scope)
+
+    def names(self, numbers: Iterable[int]) -> frozenset[str]:
+        """What is chosen with these numbers, earlier pages included."""
+        return self.part.taken.union(self.members[number - 1] for number in numbers if number <= len(self.members))
 
     def __call__(self, numbers: tuple[int, ...]) -> str:
         """Why the options of these numbers cannot be chosen together; empty where they can."""
-        names = frozenset(self.members[number - 1] for number in numbers)
-        if names in self.excluded:
+        names, further = self.names(numbers), max(numbers) > len(self.members)
+        if (names | {self.part.marker} if further else names) in self.excluded:
             return "this selection is ruled out"
-        possible = self.table.subset(self.configuration, names, self.left) is not None
-        return "" if possible else "these cannot be chosen together under the rules"
+        if not further:
+            possible = self.table.subset(self.configuration, names, self.left) is not None
+            return "" if possible else "these cannot be chosen together under the rules"
+        may, out = names | self.part.later, self.excluded | {names}
+        possible = self.table.some_subset(self.configuration, names, may, self.left, out)
+        return "" if possible else "nothing more can be chosen together with these under the rules"
 
     def __deepcopy__(self, memo: object) -> Together:
         return self  # nothing of it changes
 
     def __reduce__(self) -> tuple[Callable[..., Together], tuple[object, ...]]:
-        table = self.table
-        return _rebuild, (table.lookahead, table.look, self.configuration, self.members, self.excluded, self.left)
+        return _rebuild, (self.table.lookahead, self.table.look, *self._facts())
+
+    def _facts(self) -> tuple[object, ...]:
+        return self.configuration, self.members, self.excluded, self.left, self.part
 
     def _key(self) -> tuple[object, ...]:
-        automaton = self.table.automaton.fingerprint
-        return automaton, self.table.look, self.configuration, self.members, self.excluded, self.left
+        return self.table.automaton.fingerprint, self.table.look, *self._facts()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Together) and self._key() == other._key()
@@ -216,17 +246,13 @@ class SomeTogether:
     def __call__(self, numbers: tuple[int, ...]) -> bool:
         """Whether the options of these numbers can be chosen, with higher ones or alone."""
         rule = self.rule
-        must = frozenset(rule.members[number - 1] for number in numbers)
-        may = must | frozenset(rule.members[max(numbers) :])
-        return rule.table.some_subset(rule.configuration, must, may, rule.left, rule.excluded)
+        if max(numbers) > len(rule.members):  # nothing comes after "more"
+            return not rule(numbers)
+        must = rule.names(numbers)
+        may = must.union(rule.members[max(numbers) :], rule.part.later)
+        out = RuledOut(rule.excluded, rule.part) if rule.part.marker else rule.excluded
+        return rule.table.some_subset(rule.configuration, must, may, rule.left, out)
 
 
-def _rebuild(
-    lookahead: Lookahead,
-    look: bool,
-    configuration: object,
-    members: tuple[str, ...],
-    excluded: frozenset[ChoiceKey],
-    left: float,
-) -> Together:
-    return Together(ChoiceTable(lookahead, look=look), configuration, members, excluded, left)
+def _rebuild(lookahead: Lookahead, look: bool, *facts: Any) -> Together:
+    return Together(ChoiceTable(lookahead, look=look), *facts)

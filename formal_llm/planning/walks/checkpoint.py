@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from types import NoneType
 from typing import Any
 
@@ -35,6 +35,7 @@ class JournalRow:
         at: how many moves had been made before; None where that is clear, and in snapshots of older versions.
         drafted: whether it was taken from a draft; left out of the JSON data where it was not.
         note: what the question says of a draft; left out of the JSON data where it says nothing.
+        page: whether what was chosen is another page of the same choice; left out of the JSON data where it is not.
     """
 
     chosen: ChoiceKey | None
@@ -44,18 +45,20 @@ class JournalRow:
     at: int | None = None
     drafted: bool = False
     note: str = ""
+    page: bool = False
 
     @classmethod
     def of(cls, entry: JournalEntry, at: int | None = None) -> JournalRow:
         """The row of a journal's entry, which stands after so many moves."""
         chosen = None if entry.chosen is None else entry.key
-        return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability, at, entry.drafted, entry.note)
+        page = entry.chosen is not None and entry.chosen.menu is not None
+        return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability, at, entry.drafted, entry.note, page)
 
     @classmethod
     def from_data(cls, row: Mapping[str, Any]) -> JournalRow:
         """The row in JSON data that has the shape of one."""
         chosen = None if row["chosen"] is None else _branch(row["chosen"])
-        told = (row.get("probability"), row.get("at"), row.get("drafted", False), row.get("note", ""))
+        told = (row.get("probability"), row.get("at"), row.get("drafted", False), row.get("note", ""), "page" in row)
         return cls(chosen, tuple(map(_branch, row["excluded"])), row["asked"], *told)
 
     def to_data(self) -> dict[str, JSON]:
@@ -65,6 +68,7 @@ class JournalRow:
         known: dict[str, JSON] = {name: value for name, value in told.items() if value is not None}
         known |= {"drafted": True} if self.drafted else {}
         known |= {"note": self.note} if self.note else {}
+        known |= {"page": True} if self.page else {}
         return {"chosen": _plain(self.chosen), "excluded": excluded, "asked": self.asked, **known}
 
 
@@ -168,8 +172,16 @@ class Checkpoint:
         if trail.stops:
             trail.again()
             trail.settle(budget, partial)
+        probability: float | None = 1.0  # of pages that are no more, since more or less is offered there now
         for number, row in enumerate(self.rows, 1):
             self._pass_by(trail, -1 if row.at is None else row.at, budget, partial)
+            if row.page and not _is_offered(row.chosen, trail):
+                probability = None if probability is None or row.probability is None else probability * row.probability
+                continue
+            if probability is None or row.probability is None:
+                row, probability = replace(row, probability=None), 1.0
+            else:
+                row, probability = replace(row, probability=row.probability * probability), 1.0
             if not self._choose(number, row, trail, budget, partial):
                 break
         else:
@@ -222,6 +234,7 @@ class Checkpoint:
         if trail.asker.wording.conversation:
             entry.question = trail.asker.ask(entry, trail.moves, trail.journal, left)
         trail.take(entry, chosen)
+        trail.opening = False
         try:
             trail.settle(budget, partial)
         except NoValidPlan:  # a walk that had come to this would not have kept the choice
@@ -242,6 +255,7 @@ _ROW: dict[str, Shape] = {
     "at": OneOf((int, NoneType)),
     "drafted": bool,
     "note": str,
+    "page": bool,
 }
 _KEYS: dict[str, Shape] = {
     "format": OneOf(texts=(_FORMAT,)),
@@ -301,7 +315,17 @@ def _could_be(key: ChoiceKey, entry: JournalEntry) -> bool:
     fork = entry.fork
     if isinstance(key, int) or not fork.several:
         return isinstance(key, int) and not fork.several and 0 <= key < fork.total
-    return bool(key) and key <= {choice.reads[0] for choice in fork.choices}
+    return bool(key) and key <= fork.scope.every | ({fork.scope.marker} - {""})
+
+
+def _is_offered(key: ChoiceKey | None, trail: Trail) -> bool:
+    """Whether a page can be opened from where a trail stands."""
+    entry = trail.state
+    if not isinstance(entry, JournalEntry):
+        return False
+    if isinstance(key, frozenset):
+        return entry.fork.several and entry.fork.scope.marker in key
+    return any(choice.index == key for choice in entry.fork.choices)
 
 
 def _plain(branch: ChoiceKey | None) -> int | list[str] | None:

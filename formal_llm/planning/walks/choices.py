@@ -297,16 +297,23 @@ class ChoiceTable:
                 yield way.names
 
     def few_subsets(
-        self, configuration: Hashable, steps: float, most: int, excluded: Container[object] = ()
+        self,
+        configuration: Hashable,
+        steps: float,
+        most: int,
+        excluded: Container[object] = (),
+        within: tuple[Names, Names] | None = None,
     ) -> tuple[list[Subset], bool]:
         """Up to ``most + 1`` sets that can be chosen and are not in ``excluded``; and whether these are all there are.
 
+        ``within`` are the members that each set must have, and those that it may have.
+
         The first one is looked for until it is found or there is none, those after it within a bound on the ways tried.
         """
-        members = self.lookahead.selection(configuration) or ()
+        must, may = within or (frozenset(), frozenset(self.lookahead.selection(configuration) or ()))
         found: list[Subset] = []
         with self.in_time():
-            for way in self._ways(configuration, frozenset(), frozenset(members), steps):
+            for way in self._ways(configuration, must, may, steps):
                 if way is None:
                     if found or self.lookahead.work.left <= 0:
                         return found, False

@@ -73,6 +73,11 @@ class AlongDrafts:
         return self._trail.moves
 
     @property
+    def decisions(self) -> int:
+        """How many choices were asked, those that are split into pages once each."""
+        return sum(e.asked and (e.chosen is None or e.chosen.menu is None) for e in self._trail.journal)
+
+    @property
     def backtracks(self) -> int:
         """Dead ends from which the walk went back."""
         return self._trail.meter.backtracks

@@ -23,12 +23,81 @@ class Choice:
         moves: the moves.
         reads: the terminals that the moves read; of a member of a selection, the member.
         leap: the moves in one, where that is possible.
+        menu: what it leads to where it is no choice of its own but more choices of the same place.
     """
 
     index: int
     moves: tuple[Any, ...]
     reads: tuple[str, ...] = ()
     leap: Leap | None = None
+    menu: Menu | None = None
+
+    def all(self) -> Iterator[Choice]:
+        """The choice itself; of a menu all that it leads to in the end."""
+        if self.menu is None:
+            yield self
+        else:
+            for item in self.menu.items:
+                yield from item.all()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Menu:
+    """Choices that stand behind one option of a page (see :mod:`formal_llm.planning.walks.pages`).
+
+    Attributes:
+        text: the option.
+        items: the choices, menus among them.
+        make: makes the page of them; of a selection it is told what was chosen on the pages before.
+        key: a number that tells what is behind it, the same in every process; below 0.
+    """
+
+    text: str
+    items: tuple[Choice, ...]
+    make: Callable[[frozenset[str]], Fork]
+    key: int
+
+    @property
+    def marker(self) -> str:
+        """What stands in a set of names for going on to this page."""
+        return f"… {-self.key:x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a selection that one question asks for.
+
+    Attributes:
+        here: the members of its page, and what was taken before.
+        taken: what was chosen on the pages before.
+        later: the members of the pages after it.
+        marker: what stands in an answer for going on to these.
+    """
+
+    here: frozenset[str]
+    taken: frozenset[str] = frozenset()
+    later: frozenset[str] = frozenset()
+    marker: str = ""
+
+    @property
+    def every(self) -> frozenset[str]:
+        """All members of the selection that can still be chosen, and what was taken before."""
+        return self.here | self.later
+
+    def answer(self, names: frozenset[str]) -> frozenset[str]:
+        """What is to be chosen here so that these are chosen in the end: names, or going on as well."""
+        return names if not self.marker or names <= self.here else (names & self.here) | {self.marker}
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    """The sets that are ruled out on a page of a selection: sets by themselves, and all that one answer leads to."""
+
+    answers: frozenset[Any]
+    part: Part
+
+    def __contains__(self, names: object) -> bool:
+        return isinstance(names, frozenset) and (names in self.answers or self.part.answer(names) in self.answers)
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +113,9 @@ class Fork:
         open: those of these that were left because the time for the question was spent.
         tally: what decided how many of all choices (see :data:`~formal_llm.automata.lookahead.verdicts.TALLY`).
         shown: what options were made of the choices; kept by the walk.
+        paged: the first page of the choices, and who made it; kept by the walk.
+        part: of a page of a selection, which part of it is asked.
+        more: of a page of a selection, the pages after it.
     """
 
     choices: tuple[Choice, ...]
@@ -54,11 +126,24 @@ class Fork:
     open: frozenset[int] = frozenset()
     tally: int = 0
     shown: Any = field(default=None, repr=False)
+    paged: Any = field(default=None, repr=False)
+    part: Part | None = None
+    more: Menu | None = field(default=None, repr=False)
 
     @property
     def sure(self) -> bool:
         """Whether filters alone have told what is offered, so that it is the same wherever it is asked."""
         return not self.tally >> 32
+
+    def all(self) -> Iterator[Choice]:
+        """The choices, and on a page those on the pages after it."""
+        for choice in (*self.choices, *(self.more.items if self.more is not None else ())):
+            yield from choice.all()
+
+    @property
+    def scope(self) -> Part:
+        """Of a selection, the part that is asked: all of it where there are no pages."""
+        return self.part or Part(frozenset(choice.reads[0] for choice in self.choices))
 
 
 class Template:

@@ -33,20 +33,23 @@ def hints(table: ChoiceTable, entry: JournalEntry, left: float, wording: Wording
         left: how many more moves may be made.
         wording: the templates of the lines.
     """
-    names = tuple(choice.reads[0] for choice in entry.fork.choices)
-    few, all_of_them = table.few_subsets(entry.configuration, left, LISTED, entry.excluded)
+    fork, part, taken = entry.fork, entry.fork.scope, entry.fork.scope.taken
+    if taken:
+        yield fill(wording.page_taken, {"options": ", ".join(map(table.vocabulary.label, sorted(taken)))})
+    names = tuple(choice.reads[0] for choice in fork.choices) + ((part.marker,) if part.marker else ())
+    few, all_of_them = table.few_subsets(entry.configuration, left, LISTED, entry.ruled_out, entry.within)
     if all_of_them:
-        if len(few) < 2 ** len(names) - 1:
-            yield fill(wording.selection_sets, {"sets": _sets((way.names for way in few), names)})
+        answers = {part.answer(way.names) for way in few}
+        if len(answers) < 2 ** len(names) - 1:
+            yield fill(wording.selection_sets, {"sets": _sets(answers, names)})
         return
-    every = frozenset(names)
     # Only what is in all sets that were found can be in every set.
-    always = every.intersection(*(way.names for way in few))
-    sure = [n for n in always if not table.some_subset(entry.configuration, frozenset(), every - {n}, left)]
+    always = (part.here - taken).intersection(*(way.names for way in few))
+    sure = [n for n in always if not table.some_subset(entry.configuration, taken, part.every - {n}, left)]
     if sure:
         yield fill(wording.selection_with, {"options": _sets([sure], names)})
-    yield from _sums(table, entry.configuration, names, wording)
-    out = [key for key in entry.excluded if isinstance(key, frozenset)]
+    yield from _sums(table, entry.configuration, tuple(sorted(part.every)), wording)
+    out = [key - taken for key in entry.excluded if isinstance(key, frozenset) and key - taken <= set(names)]
     if out:
         yield fill(wording.selection_not, {"sets": _sets(sorted(out, key=sorted)[:LISTED], names)})
 

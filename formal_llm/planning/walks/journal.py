@@ -7,7 +7,7 @@ common past.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import chain
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, Fork
+from formal_llm.planning.walks.forks import Choice, Fork, Menu, RuledOut
 
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
 ChoiceKey = int | frozenset[str]
@@ -98,32 +98,97 @@ class JournalEntry:
         return self.members if self.fork.several else self.chosen.index
 
     @property
+    def branch(self) -> frozenset[ChoiceKey]:
+        """All that is ruled out with the choice that was made here."""
+        if self.chosen is None or self.fork.several or self.chosen.menu is None:
+            return frozenset((self.key,))
+        return frozenset(choice.index for choice in self.chosen.all())
+
+    @property
     def offered(self) -> tuple[Choice, ...]:
         """The choices that are not ruled out; of a selection all members, since what is ruled out are sets of them."""
-        if self.excluded and not self.fork.several:
-            return tuple(choice for choice in self.fork.choices if choice.index not in self.excluded)
+        out = self.excluded
+        if out and not self.fork.several:
+            return tuple(
+                choice for choice in self.fork.choices
+                if (choice.index not in out if choice.menu is None else any(c.index not in out for c in choice.all()))
+            )  # fmt: skip
         return self.fork.choices
+
+    @property
+    def ruled_out(self) -> Container[object]:
+        """The sets of a selection that are ruled out."""
+        return (
+            self.excluded
+            if self.fork.part is None
+            else RuledOut(self.excluded | {self.fork.part.taken}, self.fork.part)
+        )
+
+    def ruled_out_on(self, page: Fork) -> frozenset[ChoiceKey]:
+        """What is ruled out here, as far as it concerns a page after this one."""
+        part = page.part
+        if not self.excluded or part is None:
+            return self.excluded
+        return frozenset(k for k in self.excluded if isinstance(k, frozenset) and part.taken < k <= part.every)
+
+    def opens(self, numbers: Sequence[int]) -> bool:
+        """Whether an answer opens another page."""
+        offered = self.offered
+        if self.fork.several:
+            return max(numbers) > len(offered)
+        return offered[numbers[0] - 1].menu is not None
 
     @property
     def said(self) -> str:
         """The numbers by which the choice was named when it was asked."""
         if self.fork.several:
             numbers = [n for n, choice in enumerate(self.fork.choices, 1) if choice.reads[0] in self.members]
-            return ", ".join(map(str, numbers))
-        return str(next(n for n, choice in enumerate(self.offered, 1) if choice.index == self.key))
+            further = (
+                [len(self.fork.choices) + 1] if self.fork.more and not self.members <= self.fork.scope.here else []
+            )
+            return ", ".join(map(str, [*numbers, *further]))
+        key = self.key
+        found = (n for n, choice in enumerate(self.offered, 1) if any(c.index == key for c in (choice, *choice.all())))
+        return str(next(found))
+
+    def named(self, numbers: Iterable[int]) -> ChoiceKey:
+        """What the numbers of a legal answer choose."""
+        offered = self.offered
+        if not self.fork.several:
+            return offered[next(iter(numbers)) - 1].index
+        more = [self.fork.more.marker] if self.fork.more is not None else []
+        names = [*(choice.reads[0] for choice in offered), *more]
+        return self.fork.scope.taken.union(names[number - 1] for number in numbers)
 
     def copy(self) -> JournalEntry:
         """The same entry for another walk, which may choose something else here."""
         return copy(self)
 
     def find(self, key: ChoiceKey, table: ChoiceTable, left: float) -> Choice | None:
-        """The choice that ``key`` stands for, members noted, with ``left`` more moves; None where there is none."""
-        if not self.fork.several:
-            return next((choice for choice in self.fork.choices if choice.index == key), None)
-        if not isinstance(key, frozenset):
+        """The choice that ``key`` stands for, members noted, with ``left`` more moves; None where there is none.
+
+        Choices of the pages after this one are found, too.
+        """
+        fork = self.fork
+        if not fork.several:
+            here = (choice for choice in fork.choices if choice.index == key)
+            return next(here, None) or next((choice for choice in fork.all() if choice.index == key), None)
+        if not isinstance(key, frozenset) or not key >= fork.scope.taken:
             return None
         self.members = key
+        if fork.more is not None and fork.more.marker in key:
+            return self._further(key - {fork.more.marker}, fork.more, table, left)
         return table.subset(self.configuration, key, left)
+
+    def _further(self, taken: frozenset[str], more: Menu, table: ChoiceTable, left: float) -> Choice | None:
+        """Going on to the next page of a selection; where just one set is left there, that one."""
+        if not taken <= self.fork.scope.here:
+            return None
+        out = self.excluded | {taken}
+        few, all_of_them = table.few_subsets(self.configuration, left, 1, out, (taken, taken | self.fork.scope.later))
+        if all_of_them and len(few) < 2:
+            return table.subset(self.configuration, few[0].names, left) if few else None
+        return Choice(more.key, (), tuple(sorted(taken)), menu=more)
 
     def only(self, table: ChoiceTable, left: float) -> Choice | None:
         """The one choice that is left, of a selection that of the one set that is left; None where there are more.
@@ -132,14 +197,31 @@ class JournalEntry:
         """
         if not self.fork.several:
             return self.offered[0] if len(self.offered) == 1 else None
-        few, all_of_them = table.few_subsets(self.configuration, left, 1, self.excluded)
-        return self.find(few[0].names, table, left) if few and all_of_them else None
+        few, all_of_them = table.few_subsets(self.configuration, left, 1, self.ruled_out, self.within)
+        if not few or not (all_of_them or self.within):
+            return None
+        if all_of_them and len(few) == 1:
+            return self.find(few[0].names, table, left)
+        # Several sets may be one answer: to go on to the next page.
+        part = self.fork.scope
+        keys = {part.answer(way.names) for way in few}
+        if len(keys) > 1 or keys <= {way.names for way in few}:
+            return None
+        out = RuledOut(self.excluded | {part.taken} | keys, part)
+        others = table.few_subsets(self.configuration, left, 0, out, self.within)
+        return self.find(keys.pop(), table, left) if others == ([], True) else None
 
     def is_dead(self, table: ChoiceTable, left: float) -> bool:
         """Whether nothing is left to choose; arguments as above."""
         if not self.fork.several:
             return not self.offered
-        return table.few_subsets(self.configuration, left, 0, self.excluded) == ([], True)
+        return table.few_subsets(self.configuration, left, 0, self.ruled_out, self.within) == ([], True)
+
+    @property
+    def within(self) -> tuple[frozenset[str], frozenset[str]] | None:
+        """What each set must and may have that can be chosen on a page of a selection; None without pages."""
+        part = self.fork.part
+        return None if part is None else (part.taken, part.every)
 
 
 def shares(answer: Answer, count: int) -> tuple[float, ...] | None:

@@ -9,6 +9,7 @@ from formal_llm.llms.usage import Prices
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.planning.walks.events import EventCallback
+from formal_llm.planning.walks.pages import Pages
 from formal_llm.planning.walks.wording import Wording
 
 LookaheadMode = Literal["on", "off"]
@@ -20,6 +21,7 @@ class SharedSettings(TypedDict, total=False):
     limits: Limits | None
     lookahead: LookaheadMode
     wording: Wording | None
+    pages: Pages | int | None
     budget: Budget | None
     prices: Prices | None
     on_event: EventCallback | None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 _PROMPT = dict.fromkeys(("task", "progress", "target", "options", "instruction"), "")
@@ -18,7 +19,8 @@ FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("another_option", {"label": ""}),
     ("enough_option", {"label": ""}), ("none_option", {"label": ""}), ("step", {"text": ""}),
     ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", _DRAFT),
-    ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
+    ("more_option", {"count": 1}), ("group_option", {"group": "", "count": 1}), ("page_taken", {"options": ""}),
+    ("page_wanted", {"count": 1}), ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
 )  # fmt: skip
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
@@ -42,3 +44,8 @@ def _compiled(template: str) -> tuple[str, tuple[str, ...]]:
     """A template as Python's ``%`` takes it, and the names of its placeholders in order."""
     pieces = _PLACEHOLDER.split(template)
     return "%s".join(text.replace("%", "%%") for text in pieces[::2]), tuple(pieces[1::2])
+
+
+def told_twice(texts: Iterable[str]) -> set[str]:
+    """The texts that stand there more than once."""
+    return {text for text, count in Counter(texts).items() if count > 1}

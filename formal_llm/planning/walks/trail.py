@@ -54,12 +54,16 @@ class Trail:
         silent: choices that were taken since a search ruled out the others: after how many moves, and what. Elsewhere
             such a search may not be decided in its time.
         stops: so many moves after which the trail stands still, however little there is to choose.
+        opening: whether it has come to another page of a choice, and has not seen yet what is left there.
 
     Raises:
         NoValidPlan: nothing follows all the rules.
     """
 
-    __slots__ = ("asker", "configuration", "journal", "meter", "moves", "on_event", "silent", "state", "stops", "table")
+    __slots__ = (
+        "asker", "configuration", "journal", "meter", "moves", "on_event", "opening", "silent", "state", "stops",
+        "table",
+    )  # fmt: skip
 
     def __init__(self, table: ChoiceTable, asker: Asker, meter: Meter, on_event: EventCallback | None) -> None:
         self.table = table
@@ -72,6 +76,7 @@ class Trail:
         self.state: JournalEntry | Stage = _ON_THE_WAY
         self.silent: list[tuple[int, ChoiceKey]] = []
         self.stops: frozenset[int] = frozenset()
+        self.opening = False
         if not table.begin(self.configuration).possible:
             raise self._no_plan()
 
@@ -81,7 +86,7 @@ class Trail:
         twin.table, twin.asker, twin.on_event = self.table, self.asker, on_event
         twin.meter = self.meter.copy()
         twin.journal, twin.moves = self.journal.copy(), self.moves.copy()
-        twin.silent, twin.stops = self.silent.copy(), self.stops
+        twin.silent, twin.stops, twin.opening = self.silent.copy(), self.stops, self.opening
         twin.configuration = self.configuration
         twin.state = self.state.copy() if isinstance(self.state, JournalEntry) else self.state
         return twin
@@ -101,7 +106,26 @@ class Trail:
         """Choose."""
         entry.chosen = choice
         self.journal.append(entry)
-        self._go(choice)
+        if choice.menu is not None:
+            page = choice.menu.make(frozenset(choice.reads))
+            self.state = JournalEntry(self.configuration, page, len(self.moves))
+            self.state.excluded = entry.ruled_out_on(page)
+            self.opening = bool(self.state.excluded)
+        else:
+            self._go(choice)
+
+    def _open(self, left: float) -> None:
+        """See what is left of a page on which something may be ruled out already."""
+        self.opening = False
+        if isinstance(entry := self.state, JournalEntry):
+            self._stand(entry, left)
+
+    def _stand(self, entry: JournalEntry, left: float) -> None:
+        """Stand at a choice; take the one that is left where no more are, and go back where none is."""
+        if (only := entry.only(self.table, left)) is not None:
+            self.take(entry, only)
+        else:
+            self.state = _DEAD if entry.is_dead(self.table, left) else entry
 
     def _go(self, choice: Choice) -> None:
         if choice.moves:
@@ -120,11 +144,14 @@ class Trail:
             NoValidPlan: every branch was tried or ruled out.
         """
         table, most = self.table, INFINITE if budget.steps is None else budget.steps
-        while (state := self.state) is _ON_THE_WAY or state is _DEAD:
+        while (state := self.state) is _ON_THE_WAY or state is _DEAD or self.opening:
+            left = most - len(self.moves)
+            if self.opening:
+                self._open(left)
+                continue
             if state is _DEAD:
                 self._go_back(budget, partial)
                 continue
-            left = most - len(self.moves)
             fork = table.at(self.configuration, left)
             self.meter.verdicts += fork.tally
             count = len(fork.choices)
@@ -132,7 +159,7 @@ class Trail:
                 self.meter.capped = True
                 self.state = _DEAD
             elif (count > 1 and fork.only is None) or (count and self.stops and len(self.moves) in self.stops):
-                self.state = JournalEntry(self.configuration, fork, len(self.moves))
+                self.state = JournalEntry(self.configuration, self.asker.page(fork), len(self.moves))
             elif count:
                 self._force(fork, left)
             else:
@@ -172,7 +199,7 @@ class Trail:
     def take_for_sure(self, entry: JournalEntry, choice: Choice) -> None:
         """Choose; what was not decided in time is looked at once more, and may turn out to be a dead end."""
         self.take(entry, choice)
-        if entry.fork.open and self._open(entry, choice):
+        if entry.fork.open and self._is_open(entry, choice):
             verdict = self._second_look(entry, choice)
             if verdict.value == "no":
                 self.table.rule_out(entry.configuration, choice, verdict)
@@ -183,14 +210,15 @@ class Trail:
         entry = self.state
         if not isinstance(entry, JournalEntry) or not entry.fork.open or entry.fork.several:
             return False
-        left = [one for one in entry.offered if self._open(entry, one) and one.index not in entry.looked_at]
+        left = [one for one in entry.offered if self._is_open(entry, one) and one.index not in entry.looked_at]
         if left:
             self._second_look(entry, left[0])
         return len(left) > 1
 
     @staticmethod
-    def _open(entry: JournalEntry, choice: Choice) -> bool:
-        return bool(entry.fork.open) and (entry.fork.several or choice.index in entry.fork.open)
+    def _is_open(entry: JournalEntry, choice: Choice) -> bool:
+        is_open = bool(entry.fork.open) and (entry.fork.several or choice.index in entry.fork.open)
+        return is_open and choice.menu is None
 
     def _second_look(self, entry: JournalEntry, choice: Choice) -> Verdict:
         key = frozenset(choice.reads) if entry.fork.several else choice.index
@@ -217,7 +245,7 @@ class Trail:
             raise BudgetExceeded("backtracks", budget.backtracks, partial())
         self.meter.backtracks += 1
         entry = self.journal.pop()
-        self._return(entry, entry.excluded | {entry.key}, budget)
+        self._return(entry, entry.excluded | entry.branch, budget)
 
     def _return(self, entry: JournalEntry, excluded: frozenset[ChoiceKey], budget: Budget) -> None:
         """Stand again at a choice, less the branches that are ruled out there."""
@@ -230,11 +258,8 @@ class Trail:
             self.on_event(Backtracked(text, self.word, self.asker.walk, id=self.asker.id))
         fresh = JournalEntry(entry.configuration, entry.fork, entry.moves)
         fresh.excluded = excluded
-        left = self.left(budget)
-        if (only := fresh.only(self.table, left)) is not None:
-            self.take(fresh, only)
-        else:
-            self.state = _DEAD if fresh.is_dead(self.table, left) else fresh
+        self.opening = False
+        self._stand(fresh, self.left(budget))
 
     def back(self, budget: Budget) -> None:
         """Return to the last choice that was asked, with all its branches.

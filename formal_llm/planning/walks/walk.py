@@ -6,8 +6,7 @@ nothing since configurations share their parts, so it can go back to any of them
 
 - on a dead end (where lookahead is off, or said "unknown") it restores the state and stack of the last choice, removes
   the branch that died, and asks again if two or more are left (Formal-LLM, section 3);
-- :meth:`Walk.back` takes the last answer back;
-- :meth:`Walk.rule_out` removes a branch for a reason from outside, such as a tool that failed.
+- :meth:`Walk.back` takes the last answer back, :meth:`Walk.rule_out` removes a branch that has failed outside.
 
 How it goes is told in :mod:`formal_llm.planning.walks.trail`; its journal is its checkpoint. It can :meth:`fork`.
 """
@@ -37,6 +36,7 @@ from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.drafted import AlongDrafts
 from formal_llm.planning.walks.events import EventCallback, Finished
 from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
+from formal_llm.planning.walks.pages import Pages
 from formal_llm.planning.walks.settings import LookaheadMode, WalkSettings
 from formal_llm.planning.walks.trail import Stage, Trail
 from formal_llm.planning.walks.wording import Wording
@@ -51,6 +51,7 @@ class Walk(AlongDrafts):
         limits: more limits, where ``source`` is no table.
         lookahead: ``"on"``, or ``"off"`` to offer whatever the automaton allows next and backtrack from dead ends.
         wording: how questions are put.
+        pages: how questions with many options are split; None for not at all.
         budget: what the walk may use. It may be replaced on the way.
         prices: what tokens cost, where that is known.
         name: a name for the walk: its questions and events tell it.
@@ -69,6 +70,7 @@ class Walk(AlongDrafts):
         limits: Limits | None = None,
         lookahead: LookaheadMode = "on",
         wording: Wording | None = None,
+        pages: Pages | int | None = None,
         budget: Budget | None = None,
         prices: Prices | None = None,
         name: str = "",
@@ -83,7 +85,7 @@ class Walk(AlongDrafts):
             table = ChoiceTable.of(source_of(source, "Walk"), goal=self.task.goal, limits=both, lookahead=lookahead)
         self.wording = (wording or Wording()).settled(table)
         self.budget = budget or Budget()
-        self._asker = Asker(table, self.wording, self.task.description, name)
+        self._asker = Asker(table, self.wording, self.task.description, name, Pages.of(pages))
         self._trail = Trail(table, self._asker, Meter(prices), on_event)
         with suppress(BudgetExceeded):  # raised again when the question is looked at
             self._settle()
@@ -249,10 +251,8 @@ class Walk(AlongDrafts):
         numbers, offered = answer.numbers, entry.offered
         if entry.fork.several:
             question.check(answer)
-            members = frozenset(offered[number - 1].reads[0] for number in numbers)
-            subset = entry.find(members, self._trail.table, self.left)
-            assert subset is not None  # the question's objection has seen to that
-            chosen = subset
+            chosen = entry.find(entry.named(numbers), self._trail.table, self.left)
+            assert chosen is not None  # the question's objection has seen to that
         else:
             if len(numbers) != 1 or not 1 <= numbers[0] <= len(offered):
                 question.check(answer)

@@ -6,7 +6,6 @@ step n, what is to be got now, the numbered choices. Each part is a template tha
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_
 from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.forks import Choice
-from formal_llm.planning.walks.templates import FIELDS, fill
+from formal_llm.planning.walks.templates import FIELDS, fill, told_twice
 
 #: How a question ends that needs no colon after it.
 _ASKING = ("?", ":", "!", ".", "…", "？", "؟")
@@ -61,9 +60,11 @@ class Wording:
         next_target: the same in a forward plan, and where nothing is nested; may use ``{label}``.
         tool_option: an option that begins with a tool; may use ``{label}``.
         stop_option: the option to stop here.
-        another_option: of a repetition (``X*``), the option to have one more; may use ``{label}``.
-        enough_option: the option to have no more of it; may use ``{label}``.
-        none_option: of ``X?``, the option to have none; may use ``{label}``.
+        another_option, enough_option: of a repetition (``X*``), one more of it, no more of it; may use ``{label}``.
+        none_option: of ``X?``, none of it; may use ``{label}``.
+        more_option, group_option: the option to see more options (may use ``{count}``), a group (``{group}``).
+        page_wanted, page_taken: where several are chosen page by page, what is to be got (may use ``{count}``), and
+            what was chosen on earlier pages (``{options}``).
         step: a step in the progress; may use ``{text}``.
         question_target: what is to be got where the automaton asks a question of its own (a decision of a flowchart);
             may use ``{question}``.
@@ -101,6 +102,10 @@ class Wording:
     another_option: str = "another {label}"
     enough_option: str = "no more {label}"
     none_option: str = "no {label}"
+    more_option: str = "more: {count} other options"
+    group_option: str = "{group}: {count} options"
+    page_wanted: str = "some of {count} options"
+    page_taken: str = "You have chosen before: {options}."
     step: str = "{text};"
     question_target: str = 'the answer to "{question}"'
     decision: str = "{question} {answer};"
@@ -186,18 +191,20 @@ class Wording:
         several: bool,
         shown: Node | None = None,
         question: str = "",
+        wanted: str = "",
         hints: Iterable[str] = (),
     ) -> str:
         """The text of a question, at the tree of the plan so far.
 
         In a conversation ``shown`` is the tree at the question before, whose steps were shown there; ``question`` is
-        the one that the automaton itself asks here, if any; ``hints`` are lines before the instruction.
+        the one that the automaton itself asks here, if any; ``wanted`` stands for the label of what is to be got;
+        ``hints`` are lines before the instruction.
         """
         instruction = self.instruction_several if several else self.instruction
         values = {
             "task": task,
             "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown, self._steps(shown)))),
-            "target": fill(self.question_target, {"question": question}) if question else self.goal(tree),
+            "target": fill(self.question_target, {"question": question}) if question else self.goal(tree, wanted),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
             "instruction": "\n".join([*hints, fill(instruction, {"count": len(options)})]),
         }
@@ -257,8 +264,8 @@ class Wording:
         colon = "" if question.endswith(_ASKING) else ":"
         return fill(self.decision, {"question": f"{question}{colon}", "answer": node.text or node.label})
 
-    def goal(self, tree: Node) -> str:
-        """What is to be got now: the leftmost symbol whose production is not chosen yet."""
+    def goal(self, tree: Node, wanted: str = "") -> str:
+        """What is to be got now: the leftmost symbol whose production is not chosen yet, by its label or as given."""
         path = path_to_open(tree)
         if path is None:
             return fill(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
@@ -266,23 +273,23 @@ class Wording:
         while len(path) > 1 and len(path[-2].children) == 1 and repeated(path[-2].symbol) is None:
             path.pop()  # a renaming: what is wanted is what stands above it
         if len(path) == 1 and self.backward:
-            return fill(self.first_target, {"label": node.label})
+            return fill(self.first_target, {"label": wanted or node.label})
         if not self.backward or not is_nested(tree):
-            return fill(self.next_target, {"label": node.label})
+            return fill(self.next_target, {"label": wanted or node.label})
         parent, child = path[-2], path[-1]
         if repeated(parent.symbol) is not None:
             above = path[-3].children if len(path) > 2 else []
             tool = only_terminal(above[0]) if len(above) > 1 else None
             if tool is None:
-                return fill(self.next_target, {"label": child.label})
-            return fill(self.target, {"label": child.label, "tool": tool.label, "ordinal": ""})
+                return fill(self.next_target, {"label": wanted or child.label})
+            return fill(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ""})
         tool = only_terminal(parent.children[0])
         if tool is None or child is parent.children[0]:
-            return fill(self.next_target, {"label": node.label})
+            return fill(self.next_target, {"label": wanted or node.label})
         alike = [sibling for sibling in parent.children[1:] if sibling.label == child.label]
         place = next(number for number, sibling in enumerate(alike) if sibling is child)
         ordinal = f"{_ORDINALS[place]} " if 1 < len(alike) <= len(_ORDINALS) else ""
-        return fill(self.target, {"label": child.label, "tool": tool.label, "ordinal": ordinal})
+        return fill(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ordinal})
 
     def option(self, choice: Choice, label: Callable[[str], str]) -> str:
         """The text of an option; ``label`` gives the text of a symbol."""
@@ -300,12 +307,10 @@ class Wording:
         again = repeated(production.head)
         if again is not None:
             alone = production.head.endswith("?")
-            said = self.none_option if alone else self.enough_option
+            more, enough = ("{label}", self.none_option) if alone else (self.another_option, self.enough_option)
             if body and choice.reads and again.of != choice.reads[0]:
                 return label(choice.reads[0])  # one of a class
-            if body:
-                said = "{label}" if alone else self.another_option
-            return fill(said, {"label": label(again.of)})
+            return fill(more if body else enough, {"label": label(again.of)})
         if not body:
             return "nothing"
         if not choice.reads or members(body[0]) is not None:
@@ -321,14 +326,14 @@ class Wording:
         texts = [self.option(choice, label) for choice in choices]
         if len(set(texts)) == len(texts):
             return tuple(texts)
-        alike = _repeated(texts)
+        alike = told_twice(texts)
         added: dict[tuple[str, ...], str] = {(): " alone"}
         for number, choice in enumerate(choices):
             production = production_of(choice.moves[0]) if choice.moves and texts[number] in alike else None
             if production is not None:
                 rest = production.body[1:]
                 texts[number] += added.get(rest) or added.setdefault(rest, f" from {' and '.join(map(label, rest))}")
-        alike = _repeated(texts)
+        alike = told_twice(texts)
         for number, text in enumerate(texts):
             if text in alike:
                 # Equal labels for different symbols: the names are all that is left to tell them apart.
@@ -341,8 +346,3 @@ _CALLED = "in a wording"
 _OTHER_SHAPES: dict[str, Shape] = {"conversation": bool, "examples": Items(Items(str))}
 #: What may stand in a file with a wording.
 SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotations__})
-
-
-def _repeated(texts: Iterable[str]) -> set[str]:
-    """The texts that stand there more than once."""
-    return {text for text, count in Counter(texts).items() if count > 1}

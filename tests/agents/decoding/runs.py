@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
 from formal_llm.agents import Correction, Markers, Monitor, Segment, Transcript
-from formal_llm.agents.decoding.writer import Began, Due, Spent, Text, Writer, added
+from formal_llm.agents.decoding.writer import Began, Due, Spent, Text, Told, Writer, added
 
 #: What models may write that has something to do with markers, or nothing.
 BITS = ["so ", "\n", " ", "[", "]", "[A", "[B]", "[Ab]", "[\\A]", "[A]", "[Abc]", "C", "é", "\ud83d", "the end", "\\"]
@@ -54,6 +55,7 @@ def run(
     contents: Mapping[str, Any] | None = None,
     markers: Markers = MARKERS,
     most: int = 200,
+    awaited: bool = False,
 ) -> Transcript:
     """A run to its end; the world says of each of its states always the same."""
     transcript, world = begun or Transcript("test"), world or {}
@@ -61,7 +63,9 @@ def run(
         due = None
         state, pieces = None, ""
         before = monitor
-        for told in writer.write(transcript, monitor, until=world, contents=contents):
+        how: dict[str, Any] = {"until": world, "contents": contents}
+        going = _awaited(writer.awrite(transcript, monitor, **how)) if awaited else None
+        for told in going or writer.write(transcript, monitor, **how):
             assert due is None, "nothing comes behind what is due"
             match told:
                 case Began(state):
@@ -93,6 +97,17 @@ def run(
         transcript = transcript.plus(Segment(due[0], world[due[0]], "environment"))
         monitor = monitor.after(due[0])
     raise Endless
+
+
+def _awaited(coming: AsyncIterator[Told]) -> Iterator[Told]:
+    """What an event loop of its own brings, one thing at a time; what is raised is raised where it comes."""
+    with asyncio.Runner() as runner:
+        while (told := runner.run(_next(coming))) is not None:
+            yield told
+
+
+async def _next(coming: AsyncIterator[Told]) -> Told | None:
+    return await anext(coming, None)
 
 
 def check(one: Correction, transcript: Transcript, monitor: Monitor, markers: Markers, *, in_text: bool) -> None:

@@ -15,7 +15,7 @@ from formal_llm.errors import InvalidAnswer, WritesNoText, WritingError
 from formal_llm.llms import RandomLLM
 from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM, ScriptedTextLLM
 from tests.agents.decoding.runs import Endless, bits, in_turn, markers_for, run
-from tests.strategies import automata, examples, limited_grammars
+from tests.strategies import automata, examples, limited_automata, limited_grammars
 
 REACT = Behaviour.load("react")
 ASKED = Transcript("react", (Segment("Ques", "How?", "user"),))
@@ -32,8 +32,14 @@ class TestRandomRules:
     def test_automata(self, source, texts, streaming, seed, world):
         self.check(source, texts, streaming, seed, world)
 
-    def check(self, rules, texts, streaming, seed, world):
-        monitor = Monitor(rules)
+    @given(limited_automata(), bits, st.booleans(), st.integers(0, 99), st.sampled_from([{}, {"b": "[A] x [Abc]"}]))
+    @examples(30)
+    def test_limited_automata(self, limited, texts, streaming, seed, world):
+        source, limits = limited
+        self.check(source, texts, streaming, seed, world, limits)
+
+    def check(self, rules, texts, streaming, seed, world, limits=None):
+        monitor = Monitor(rules, limits=limits)
         markers = markers_for(monitor)
         llm = FunctionTextLLM(in_turn(texts), RandomLLM(seed).choose, piece=2)
         writer = ChoosingWriter(llm, markers, bounds=Bounds(state_tokens=12, requests=60), streaming=streaming)
@@ -44,7 +50,7 @@ class TestRandomRules:
         except Endless:
             pass
         else:
-            assert monitor.after_all(transcript.word).may_stop()
+            assert transcript.verify(monitor).valid
 
 
 @pytest.mark.parametrize("name", ["react", "rewoo", "pass-5", "reflexion-2-3", "chat-bot", "react-ablated"])

@@ -14,7 +14,7 @@ from formal_llm.agents.decoding.writer import Bounds
 from formal_llm.errors import WritingError
 from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM, ScriptedTextLLM
 from tests.agents.decoding.runs import MARKERS, Continues, Endless, bits, in_turn, markers_for, run
-from tests.strategies import automata, examples, limited_grammars
+from tests.strategies import automata, examples, limited_automata, limited_grammars
 
 SHIPPED = [
     "chain-of-thought", "chat-bot", "direct", "pass", "pass-5", "react", "react-5", "react-ablated", "reflexion",
@@ -39,8 +39,14 @@ class TestRandomRules:
     def test_automata(self, source, texts, streaming, chooses, world):
         self.check(source, texts, streaming, chooses, world)
 
-    def check(self, rules, texts, streaming, chooses, world):
-        monitor = Monitor(rules)
+    @given(limited_automata(), bits, st.booleans(), st.booleans(), st.sampled_from([{}, {"b": "[A] x [Abc]"}]))
+    @examples(30)
+    def test_limited_automata(self, limited, texts, streaming, chooses, world):
+        source, limits = limited
+        self.check(source, texts, streaming, chooses, world, limits)
+
+    def check(self, rules, texts, streaming, chooses, world, limits=None):
+        monitor = Monitor(rules, limits=limits)
         markers = markers_for(monitor)
         writer = writes(texts, streaming=streaming, chooses=chooses, markers=markers)
         try:
@@ -50,7 +56,7 @@ class TestRandomRules:
         except Endless:
             pass
         else:
-            assert monitor.after_all(transcript.word).may_stop()
+            assert transcript.verify(monitor).valid
 
 
 @pytest.mark.parametrize("name", SHIPPED)

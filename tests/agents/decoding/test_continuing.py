@@ -65,6 +65,20 @@ def test_a_server_like_that_of_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("kind", [ContinuingWriter, ChoosingWriter])
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_awaited_it_is_the_same(kind: type, streaming: bool, seed: int) -> None:
+    runs = [
+        run(
+            kind(RandomTextLLM(seed, WORDS), REACT, streaming=streaming), BEHIND, ASKED, world=WORLD, markers=MARKERS,
+            awaited=awaited,
+        )
+        for awaited in (False, True)
+    ]  # fmt: skip
+    assert runs[0] == runs[1] and len(runs[0]) > 2
+
+
+@pytest.mark.parametrize("kind", [ContinuingWriter, ChoosingWriter])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_run_is_made_again_from_its_recording(kind: type, seed: int, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Behaviour, Limits
 from formal_llm.agents import Markers, Monitor
-from formal_llm.agents.decoding.next_states import Phrases, choose, common_prefix, next_states, rest_of, talk
+from formal_llm.agents.decoding.next_states import common_prefix, next_states
 from formal_llm.errors import AutomatonError, WritingError
-from formal_llm.llms import ScriptedLLM, TokenUsage
-from formal_llm.llms.generation import Generated
 
 REACT = Behaviour.load("react")
 MARKERS = Markers.of(REACT)
@@ -48,37 +46,3 @@ def test_the_common_prefix(texts: list[str]) -> None:
     assert all(text.startswith(found) for text in texts)
     longer = {text[: len(found) + 1] for text in texts}
     assert not texts or found in texts or len(longer) > 1
-
-
-def test_a_question() -> None:
-    llm = ScriptedLLM([2])
-    place, usage = choose(llm, "[Question] How?\n", Phrases().next, ["[A]", "[B]"], instructions="You act.")
-    assert (place, usage) == (1, TokenUsage())
-    system, asked = llm.questions[0].messages
-    assert system.content == "You act."
-    assert asked.content == (
-        "[Question] How?\n\nWhat comes next?\n1: [A]\n2: [B]\n\n"
-        "Answer with the number of your choice, an integer from 1 to 2, and nothing else."
-    )
-
-
-def test_a_talk_takes_turns() -> None:
-    assert [message.role for message in talk("", "a", "b", "c")] == ["user", "assistant", "user"]
-
-
-def test_the_rest_of_a_text() -> None:
-    made = Generated("ab", TokenUsage(1, 2, 3))
-    assert rest_of(iter(["b", made]), "a", streaming=False) is made
-    closed = []
-
-    def coming():
-        try:
-            yield "a"
-            yield made
-        finally:
-            closed.append(True)
-
-    stream = coming()
-    next(stream)
-    assert rest_of(stream, "a", streaming=True) == Generated("a", TokenUsage(1))
-    assert closed

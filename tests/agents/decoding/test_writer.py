@@ -17,7 +17,8 @@ def test_a_transcript_is_what_was_told() -> None:
     transcript = Transcript("react")
     for one in told:
         transcript = added(transcript, one)
-    assert transcript == Transcript("react", (Segment("Tht", "so"),), (told[3],), Usage(requests=3))
+    took = {"Tht": Usage(requests=1), "": Usage(requests=2)}
+    assert transcript == Transcript("react", (Segment("Tht", "so"),), (told[3],), took)
 
 
 @pytest.mark.parametrize("name", ["state_tokens", "chunk_tokens", "corrections", "requests"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm.agents.modular import RunBudget
-from formal_llm.errors import InvalidAnswer, OutOfBudget
+from formal_llm.errors import AgentStopped, InvalidAnswer
 from tests.agents.modular.doubles import CALLS, RHINE, rhine
 
 
@@ -25,7 +25,7 @@ def test_corrections_are_on_record_and_nothing_is_replaced() -> None:
 @pytest.mark.parametrize(("budget", "kind"), [(RunBudget(requests=3), "requests"), (RunBudget(tokens=300), "tokens")])
 def test_budgets(budget: RunBudget, kind: str, tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
-    with pytest.raises(OutOfBudget) as caught:
+    with pytest.raises(AgentStopped) as caught:
         rhine().run("x", budget=budget, journal=file)
     assert caught.value.kind == kind and not caught.value.run.complete
     assert caught.value.run.usage.requests <= 3 and caught.value.run.word == ("search",)
@@ -38,7 +38,7 @@ def test_budgets(budget: RunBudget, kind: str, tmp_path: Path) -> None:
 
 def test_tries_in_vain_count(tmp_path: Path) -> None:
     agent = rhine([{**RHINE[0], "tool": "buy"}, *RHINE])
-    with pytest.raises(OutOfBudget) as caught:
+    with pytest.raises(AgentStopped) as caught:
         agent.run("x", budget=RunBudget(requests=1))
     assert caught.value.run.usage.requests == 1
     # Also when the run goes on.

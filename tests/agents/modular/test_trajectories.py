@@ -47,5 +47,7 @@ def test_which_rows() -> None:
     assert "reward" not in next(decision_rows([run]))
     (last,) = next(decision_rows([run], schema_in_prompt=True))["prompt"][-1:]  # type: ignore[index]
     assert INSTRUCTION in last["content"]
+    plain, whole = next(decision_rows([run])), next(decision_rows([run], chat=True))
+    assert whole["messages"] == [*plain["prompt"], *plain["completion"]] and "prompt" not in whole  # type: ignore[misc]
     with pytest.raises(ValueError, match="reward="):
         list(decision_rows([run], least=0.5))

@@ -9,7 +9,9 @@ import pytest
 
 from formal_llm.agents import Agent
 from formal_llm.agents.published.summaries import Summarise, normalised
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.tools import tool
+from tests import tiny_models
 from tests.agents.chats import Scripted
 
 both = threading.Barrier(2)
@@ -32,7 +34,7 @@ class Scoring(Scripted):
     scores: ClassVar = {"short": (-3.0, 1), "quite a long one": (-6.0, 4), "odd": (-9.0, 1)}
 
     def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
-        assert "a\n" in messages[-1].content or "meet[a]" in messages[-1].content
+        assert "meet[a]" in messages
         return [self.scores[text] for text in texts]
 
 
@@ -47,6 +49,37 @@ def test_the_score_decides_and_alpha_weighs_length(alpha: float, best: str) -> N
     made = Agent("pass", llm, [meet], worlds={"Sum": Summarise(alpha=alpha)}).run("q")
     assert made.text_of("Sum") == best
     assert normalised(-6.0, 4, 0.5) == -3.0
+
+
+def test_a_model_that_runs_here_scores_its_own_summaries() -> None:
+    network = tiny_models.causal("gpt2", tiny_models.VOCABULARY)
+    own = TransformersLLM.of(network, tiny_models.tokenizer())
+    asked: list[tuple[str, list[str]]] = []
+
+    class Local(Scripted):
+        """Writes a script, and scores it as a real model does."""
+
+        def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
+            asked.append((messages, texts))
+            return own.log_probabilities(messages, texts)
+
+    texts = ["Use Image Denoising.", "step", "noisy blurry grayscale image step by step"]
+    for alpha in (0.0, 1.0):
+        llm = Local([*lines(ROUND), *texts, *END])
+        made = Agent("pass", llm, [meet], worlds={"Sum": Summarise(alpha=alpha)}).run("q")
+        told, _ = asked[-1]
+        scores = {text: normalised(own.score(told, text), len(own.renderer.continuation_tokens(text)), alpha)
+                  for text in texts}  # fmt: skip
+        assert made.text_of("Sum") == max(scores, key=scores.__getitem__)
+
+
+def test_a_server_that_cannot_tell_is_asked_which_is_the_best() -> None:
+    class Cannot(Scripted):
+        def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
+            return None
+
+    llm = Cannot([*lines(ROUND), "one", "two", "one", "two", *END])
+    assert Agent("pass", llm, [meet]).run("q").text_of("Sum") == "two"
 
 
 def test_without_probabilities_the_model_chooses() -> None:

@@ -25,7 +25,7 @@ def as_json(numbers: tuple[int, ...], several: bool) -> str:
 
 def error(path: str, message: str) -> Body:
     """An error, as the server behind a path says it."""
-    if path == "/api/chat":
+    if path in ("/api/chat", "/api/generate"):
         return {"error": message}
     if path == "/v1/systemone":
         return {"detail": message}
@@ -142,6 +142,12 @@ def ollama_chat(behaviour: Behaviour, body: Body) -> Body:
     return response
 
 
+def ollama_generate(behaviour: Behaviour, body: Body) -> Body:
+    """Ollama's raw generation."""
+    made = ollama_chat(behaviour, body)
+    return {**made, "response": stopped(made["message"]["content"], body["options"])[0]}
+
+
 def completions(behaviour: Behaviour, body: Body) -> Body:
     """Completions of vLLM: told to, it leaves the stop in the text."""
     written, stop = stopped(behaviour.text or "", body)
@@ -166,6 +172,11 @@ def llamacpp(behaviour: Behaviour, body: Body) -> Body:
     }
 
 
+def nothing(_: Behaviour, __: Body) -> Body:
+    """Of paths whose answers the tests write themselves."""
+    return {}
+
+
 def stopped(text: str, body: Body) -> tuple[str, str]:
     """A text up to its first stop, and that stop."""
     found = min(((text.find(one), one) for one in body.get("stop", ()) if one in text), default=None)
@@ -180,6 +191,8 @@ def streamed(path: str, response: Body) -> str:
         text = response["content"]
         events = [{"content": text[at : at + 2], "stop": False} for at in range(0, len(text), 2)]
         return "".join(f"data: {json.dumps(event)}\n\n" for event in [*events, {**response, "content": ""}])
+    if path in ("/api/chat", "/api/generate"):
+        return _ollama_lines(path, response)
     choice = response["choices"][0]
     chat = "message" in choice
     text = (choice["message"]["content"] if chat else choice["text"]) or ""
@@ -189,6 +202,17 @@ def streamed(path: str, response: Body) -> str:
     events.append({"choices": [{**last, "finish_reason": choice["finish_reason"]}]})
     events.append({"choices": [], "usage": response["usage"]})
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+
+
+def _ollama_lines(path: str, response: Body) -> str:
+    """Lines of JSON, not the events of a page."""
+    text = response["response"] if path == "/api/generate" else response["message"]["content"]
+
+    def part(said: str) -> Body:
+        return {"response": said} if path == "/api/generate" else {"message": {"role": "assistant", "content": said}}
+
+    lines = [{**part(text[at : at + 2]), "done": False} for at in range(0, len(text), 2)]
+    return "".join(f"{json.dumps(line)}\n" for line in [*lines, {**response, **part("")}])
 
 
 def _anthropic_events(response: Body) -> str:
@@ -241,7 +265,10 @@ PATHS: dict[str, Callable[[Any, Body], Body]] = {
     "/v1/decisions": openai_decisions,
     "/v1/messages": anthropic_messages,
     "/api/chat": ollama_chat,
+    "/api/generate": ollama_generate,
     "/v1/systemone": systemone,
     "/v1/completions": completions,
     "/completion": llamacpp,
+    "/tokenize": nothing,
+    "/apply-template": nothing,
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
 from formal_llm.errors import ProviderError
+from formal_llm.llms.awaited import AsyncContinuingLLM, AsyncStreamingContinuingLLM
 from formal_llm.llms.generation import ContinuingLLM, Generated, StreamingContinuingLLM
 from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
@@ -15,18 +17,25 @@ from tests.llms.hosted import protocols
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
 
 Made = Callable[..., Any]
-VLLM, LLAMACPP = ADAPTERS[4:6]
+VLLM, LLAMACPP, OLLAMA = ADAPTERS[4:7]
 BOTH = pytest.mark.parametrize("adapter", [VLLM, LLAMACPP], ids=str, indirect=True)
 ONE = TokenUsage(1, protocols.INPUT_TOKENS, protocols.OUTPUT_TOKENS)
 
 
-def ways(llm: Any, prompt: str, **how: Any) -> Generated:
-    """What comes after a text; piece by piece it is the same."""
+def ways(llm: Any, prompt: str, loop: asyncio.Runner | None = None, **how: Any) -> Generated:
+    """What comes after a text; piece by piece it is the same, and awaited, too."""
     *pieces, last = llm.stream_continuation(prompt, **how)
     assert "".join(pieces) == last.text
     whole = llm.continue_text(prompt, **how)
     assert last == whole
+    if loop is not None:
+        assert loop.run(llm.acontinue_text(prompt, **how)) == whole
+        assert loop.run(listed(llm.astream_continuation(prompt, **how))) == [*pieces, last]
     return whole
+
+
+async def listed(coming: AsyncIterator[Any]) -> list[Any]:
+    return [came async for came in coming]
 
 
 @BOTH
@@ -41,13 +50,42 @@ def ways(llm: Any, prompt: str, **how: Any) -> Generated:
 )
 def test_what_comes_and_what_ended_it(
     said: ps.Behaviour, stop: tuple[str, ...], expected: Generated, adapter: Adapter, made: Made,
-    server: ps.ProtocolServer,
+    server: ps.ProtocolServer, loop: asyncio.Runner,
 ) -> None:  # fmt: skip
-    server.script = [said, said]
+    server.script = [said] * 4
     llm = made(adapter)
-    assert isinstance(llm, ContinuingLLM)
-    assert isinstance(llm, StreamingContinuingLLM)
-    assert ways(llm, "[Thought] I look", max_tokens=9, stop=stop) == expected
+    assert isinstance(llm, ContinuingLLM) and isinstance(llm, AsyncContinuingLLM)
+    assert isinstance(llm, StreamingContinuingLLM) and isinstance(llm, AsyncStreamingContinuingLLM)
+    assert ways(llm, "[Thought] I look", loop, max_tokens=9, stop=stop) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "stop", "expected"),
+    [
+        (ps.text(" it up."), (), Generated(" it up.", ONE, "")),
+        # What it costs the server tells at its end, which is not waited for where a stop of ours came.
+        (ps.text(" it up. [Obs] 3 [Act] x y"), ("[Act]", "[Obs]"), Generated(" it up. ", TokenUsage(1), "[Obs]")),
+        (ps.text(" it up", stop="truncated"), ("[Obs]",), Generated(" it up", ONE, None)),
+        (ps.text(""), ("[Obs]",), Generated("", ONE, "")),
+    ],
+)
+def test_ollama_goes_on_without_a_template(
+    said: ps.Behaviour, stop: tuple[str, ...], expected: Generated, made: Made, server: ps.ProtocolServer,
+    loop: asyncio.Runner,
+) -> None:  # fmt: skip
+    server.script = [said] * 4
+    assert ways(made(OLLAMA), "[Thought] I look", loop, max_tokens=9, stop=stop) == expected
+    assert server.paths == ["/api/generate"] * 4
+    assert server.bodies[0] == {
+        "model": "test-model", "prompt": "[Thought] I look", "raw": True, "stream": True,
+        "options": {"num_predict": 9, "temperature": 0.0},
+    }  # fmt: skip
+
+
+def test_ollama_says_what_went_wrong_in_the_middle(made: Made, server: ps.ProtocolServer) -> None:
+    server.script = [ps.Behaviour(page='{"response": "a", "done": false}\n{"error": "out of memory"}\n')]
+    with pytest.raises(ProviderError, match="out of memory"):
+        made(OLLAMA).continue_text("x")
 
 
 def test_what_is_sent(made: Made, server: ps.ProtocolServer) -> None:
@@ -91,15 +129,22 @@ def test_the_server_of_llama_cpp_python(server: ps.ProtocolServer) -> None:
 )
 @pytest.mark.parametrize("streams", [False, True])
 def test_no_text_comes(
-    behaviour: ps.Behaviour, streams: bool, adapter: Adapter, made: Made, server: ps.ProtocolServer
-) -> None:
+    behaviour: ps.Behaviour, streams: bool, adapter: Adapter, made: Made, server: ps.ProtocolServer,
+    loop: asyncio.Runner,
+) -> None:  # fmt: skip
     server.script = [behaviour]
     llm = made(adapter)
     if streams and behaviour.page is not None:
         server.script = [ps.Behaviour(page="data: {\n\n")]
     with pytest.raises(ProviderError):
         list(llm.stream_continuation("x")) if streams else llm.continue_text("x")
+    server.reset()
+    server.script = [behaviour if not streams or behaviour.page is None else ps.Behaviour(page="data: {\n\n")]
+    with pytest.raises(ProviderError):
+        loop.run(listed(llm.astream_continuation("x")) if streams else llm.acontinue_text("x"))
 
 
 def test_hosted_chat_models_do_not_go_on_with_a_text(made: Made) -> None:
-    assert [one.name for one in ADAPTERS if isinstance(made(one), ContinuingLLM)] == ["vllm", "llamacpp"]
+    assert [one.name for one in ADAPTERS if isinstance(made(one), ContinuingLLM)] == [
+        "vllm", "llamacpp", "ollama",
+    ]  # fmt: skip

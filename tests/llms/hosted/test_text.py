@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
 from formal_llm.errors import InvalidAnswer, ProviderError
+from formal_llm.llms.awaited import AsyncObjectLLM, AsyncTextLLM
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Generated, ObjectLLM, StreamingLLM, TextLLM
 from formal_llm.llms.objects import generate_object
@@ -203,7 +206,7 @@ def test_no_object_comes(adapter: Adapter, made: Made, server: ps.ProtocolServer
 
 
 STREAMS = pytest.mark.parametrize(
-    "adapter", [one for one in ADAPTERS if one.name not in ("systemone", "ollama")], ids=str, indirect=True
+    "adapter", [one for one in ADAPTERS if one.name != "systemone"], ids=str, indirect=True
 )
 
 
@@ -223,9 +226,75 @@ def test_a_text_piece_by_piece(adapter: Adapter, made: Made, server: ps.Protocol
     assert last.ended == "; t"
 
 
+@WRITERS
+def test_awaited_it_is_the_same(adapter: Adapter, made: Made, server: ps.ProtocolServer, loop: asyncio.Runner) -> None:
+    said = ps.text("Use Colorization; then stop")
+    server.script = [said] * 4
+    llm = made(adapter)
+    assert isinstance(llm, AsyncTextLLM) and isinstance(llm, AsyncObjectLLM)
+    assert loop.run(llm.agenerate("x", stop=["; t"])) == llm.generate("x", stop=["; t"])
+
+    async def listed() -> list[Any]:
+        return [came async for came in llm.astream("x", stop=["; t"])]
+
+    assert loop.run(listed()) == list(llm.stream("x", stop=["; t"]))
+    waited, awaited = server.bodies[1::2], server.bodies[::2]
+    assert waited == awaited
+    server.script = [ps.text('{"tool": "a", "task": "t"}')] * 2
+    assert loop.run(llm.agenerate_object("x", SCHEMA)) == llm.generate_object("x", SCHEMA)
+
+
+@STREAMS
+def test_an_awaited_stream_that_is_closed_is_not_read_on(
+    adapter: Adapter, made: Made, server: ps.ProtocolServer, loop: asyncio.Runner
+) -> None:
+    async def first(llm: Any) -> Any:
+        async with aclosing(llm.astream("x")) as stream:
+            return await anext(stream)
+
+    server.script = [ps.text("so " * 10_000), ps.text("again")]
+    llm = made(adapter)
+    assert loop.run(first(llm)) == "so"
+    assert loop.run(llm.agenerate("x")).text == "again"
+
+
+@STREAMS
+@pytest.mark.parametrize(
+    "behaviour", [ps.failing(400), ps.CUT, ps.Behaviour(page="data: {\n\n"), ps.text("abc", cut_body=40)]
+)
+def test_no_awaited_stream_comes(
+    behaviour: ps.Behaviour, adapter: Adapter, made: Made, server: ps.ProtocolServer, loop: asyncio.Runner
+) -> None:
+    async def listed(llm: Any) -> list[Any]:
+        return [came async for came in llm.astream("x")]
+
+    server.script = [behaviour]
+    with pytest.raises(ProviderError):
+        loop.run(listed(made(adapter)))
+
+
+def test_an_awaited_stream_is_bounded(server: ps.ProtocolServer, loop: asyncio.Runner) -> None:
+    async def listed(llm: Any) -> list[Any]:
+        return [came async for came in llm.astream("x")]
+
+    llm = ADAPTERS[4].make(server.url, max_bytes=2_000)
+    server.script = [ps.text("so " * 5_000), ps.Behaviour(page=b"x" * 5_000, headers={"content-encoding": "gzip"})]
+    with pytest.raises(ProviderError, match="larger than 2,000 bytes"):
+        loop.run(listed(llm))
+    with pytest.raises(ProviderError, match="compresses"):
+        loop.run(listed(llm))
+    slow = ADAPTERS[4].make(server.url, deadline=0.2)
+    server.script = [ps.text("so " * 50, drip=0.05)]
+    with pytest.raises(ProviderError, match=r"within 0\.2 seconds"):
+        loop.run(listed(slow))
+    for one in (llm, slow):
+        loop.run(one.aclose())
+        one.client.close()
+
+
 @STREAMS
 def test_a_stream_that_is_closed_is_not_read_on(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> None:
-    server.script = [ps.text("so " * 50_000), ps.text("again")]
+    server.script = [ps.text("so " * 10_000), ps.text("again")]
     llm = made(adapter)
     stream = llm.stream("x")
     assert next(stream) == "so"

@@ -12,8 +12,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from formal_llm.errors import LLMError, ModelError
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.causal import CausalScorer
-from formal_llm.llms.local.model import text_scorer
 from formal_llm.llms.local.rendering import Prompted
+from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.question import Message, Question
 from tests import tiny_models
 from tests.llms.local import token_by_token

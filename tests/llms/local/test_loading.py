@@ -321,7 +321,9 @@ def test_adapters_whose_model_is_not_there(llama_folder: Path, tmp_path: Path) -
             resolve(f"transformers:{folder}")
         return str(caught.value)
 
-    assert "for the model ./gone, and there is no such folder here; put its folder as base_model" in told("./gone")
+    assert "for the model ./gone, and there is no such folder or file here; put its place as base_model" in told(
+        "./gone"
+    )
     assert "nothing says which model" in told(None)
     file.write_text("{")
     with pytest.raises(ModelError, match=r"the adapters in .* cannot be read"):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from formal_llm.errors import LLMError
-from formal_llm.llms.generation import TextLLM
+from formal_llm.llms.generation import ScoringLLM, TextLLM
 from formal_llm.llms.llm import LLM, BatchLLM
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Message
@@ -155,6 +155,15 @@ def test_the_score_of_a_text_is_the_sum_over_its_tokens(
     with torch.no_grad():
         own = token_by_token.seq2seq_sum(network("t5"), spoken(end_after=True), "restore", "then 12", ends=False)
     assert t5.score("restore", "then 12") == pytest.approx(float(own), abs=1e-4)
+
+
+def test_the_scores_of_several_texts_have_their_lengths(llm: TransformersLLM) -> None:
+    texts = ["Colorization", "Colorization, then 12"]
+    assert isinstance(llm, ScoringLLM)
+    found = llm.log_probabilities("restore the image", texts)
+    assert [one for one, _ in found] == [llm.score("restore the image", text) for text in texts]
+    assert [length for _, length in found] == [len(llm.renderer.continuation_tokens(text)) for text in texts]
+    assert found[0][0] > found[1][0] and found[0][1] < found[1][1]
 
 
 def test_scores_and_choices_agree(llm: TransformersLLM) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from formal_llm.llms.local.causal import CausalScorer
-from formal_llm.llms.local.model import text_scorer
 from formal_llm.llms.local.prefix_cache import PrefixCache, Trunk, shared_beginnings
+from formal_llm.llms.local.text_scorer import text_scorer
 from tests import tiny_models
 from tests.llms.local import token_by_token
 

@@ -39,7 +39,7 @@ def scores(model: Any, prompt: Prompted) -> torch.Tensor:
         ids = [*prompt.tokens, *answer]
         logs = torch.log_softmax(model(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float(), dim=-1)
         sums.append(sum(logs[place - 1, ids[place]] for place in range(len(prompt.tokens), len(ids))))
-    return torch.log_softmax(torch.stack(sums), dim=0)  # type: ignore[arg-type]
+    return torch.stack(sums)  # type: ignore[arg-type]
 
 
 def gradient(model: Any, values: list[torch.Tensor]) -> torch.Tensor:

@@ -241,7 +241,7 @@ def test_texts_are_tokenized_once(spoken: Callable[..., Any]) -> None:
     renderer = Renderer(spoken(), "plain")
     question = Question("Which?", ["a", "b"])
     assert renderer.prompt(question).tokens is renderer.prompt(Question("Which?", ["c", "d"])).tokens
-    assert renderer.tree(2) is renderer.prompt(question).tree
+    assert renderer.tree(("1", "2")) is renderer.prompt(question).tree
 
 
 def test_tokenizers_that_cannot_be_used() -> None:

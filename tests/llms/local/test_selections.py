@@ -10,8 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.llms.local.model import TransformersLLM, text_scorer
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.selections import NO_MORE, one_by_one
+from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.question import Message, Question
 from formal_llm.planning.packs import TaskPack
 from tests.llms.local import token_by_token

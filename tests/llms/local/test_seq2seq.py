@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from formal_llm.errors import LLMError, ModelError
-from formal_llm.llms.local.model import text_scorer
+from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.question import Question
 from tests import tiny_models
 from tests.llms.local import token_by_token

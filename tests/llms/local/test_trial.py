@@ -11,7 +11,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from formal_llm.llms.local.causal import CausalScorer
-from formal_llm.llms.local.model import text_scorer
+from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.local.trial import why_not_packed
 from tests import tiny_models
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm import CFG, PDA, Limits, Lookahead
+from formal_llm import CFG, PDA, Limits, Lookahead, Symbol
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.plans.vocabulary import Vocabulary, fingerprint_of
 
@@ -58,3 +58,21 @@ def test_of_an_automaton_of_ones_own() -> None:
     assert fingerprint_of(Labelled()) == "clock"
     with pytest.raises(AutomatonError, match="give it an attribute 'fingerprint'"):
         fingerprint_of(Bare())
+
+
+class Described(Bare):
+    """An automaton that tells what is known of its terminals, and their texts by itself."""
+
+    terminals = ("bed", "table")
+
+    def __init__(self) -> None:
+        self.symbols = {"bed": Symbol(description="for a night", numbers={"cost": 50})}
+
+    def label(self, name: str) -> str:
+        return name.title()
+
+
+def test_of_an_automaton_of_ones_own_that_knows_its_terminals() -> None:
+    words = Vocabulary(Lookahead(Described()).automaton)
+    assert (words.label("bed"), words.description("bed"), words.description("table")) == ("Bed", "for a night", "")
+    assert words.symbols["bed"].numbers == {"cost": 50}

@@ -1,0 +1,411 @@
+"""Guards of live agents on twenty rule sets with traps: ours, AgentLTL and statepilot in one run.
+
+``python benchmarks/guards.py`` prints two tables. In each rule set there is a call that no rule forbids by itself and
+after which the rules together can no longer be kept: a *trap*. A random agent calls any tool; an adversarial one makes
+for a trap wherever there is one. A run has 50 tries. What is refused is not made, and not tried again before
+another call was made. The run ends when the rules are met and the guard lets it. Told are the traps that were entered, the runs that end with a rule unmet or never end, and the
+microseconds of processor time a check takes. Each guard has the rules in its own notation: for AgentLTL formulas with
+past operators, and those about the end also before the final answer; for statepilot the state machine of all that can
+be checked call by call, whose last tool can be called where the rules are met, and its budget.
+
+What is a trap is judged by a search through all states of the rules, written here and shared with no guard.
+
+AgentLTL and statepilot are in the dependency group ``test``: ``pip install agentltl statepilot``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from time import process_time
+from typing import Any, Protocol
+
+from formal_llm.agents.guard import Call, Guard, GuardRules
+
+_TRIES = 50
+#: A rule: what it says, of which tool, of which other, how many.
+Rule = tuple[str, str, str, int]
+State = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules over some tools; ``costs`` and ``budget`` where calls cost something."""
+
+    name: str
+    tools: str
+    rules: tuple[Rule, ...]
+    costs: Mapping[str, int] = field(default_factory=dict)
+    budget: int = 0
+
+    @cached_property
+    def names(self) -> list[str]:
+        return self.tools.split()
+
+
+def _set(name: str, tools: str, *rules: Rule, budget: int = 0, **costs: int) -> RuleSet:
+    return RuleSet(name, tools, rules, costs, budget)
+
+
+SETS = (
+    _set("pay in the end", "approve draft pay", ("before", "approve", "pay", 1), ("never after", "approve", "draft", 1),
+         ("at least", "pay", "", 1)),
+    _set("report from the budget", "search read report", ("at least", "report", "", 1), budget=10, search=1, read=2, report=5),
+    _set("two required from one budget", "search audit report", ("at least", "audit", "", 1), ("at least", "report", "", 1),
+         budget=12, search=1, audit=4, report=5),
+    _set("freeze before release", "edit freeze test release", ("never after", "edit", "freeze", 1),
+         ("before", "edit", "release", 1), ("before", "test", "release", 1), ("at least", "release", "", 1)),
+    _set("few attempts", "try check submit", ("at most", "check", "", 2), ("before", "check", "submit", 2),
+         ("before each", "try", "check", 1), ("at least", "submit", "", 1), ("at most", "try", "", 2)),
+    _set("each order shipped", "order pack ship close", ("after each", "ship", "order", 1), ("never after", "ship", "close", 1),
+         ("before each", "pack", "ship", 1)),
+    _set("log out last", "login read logout", ("before", "login", "read", 1), ("never after", "login", "logout", 1),
+         ("at least", "read", "", 1)),
+    _set("secret and mail", "secret redact mail", ("never after", "mail", "secret", 1), ("at least", "mail", "", 1)),
+    _set("refund once", "refund verify close", ("before", "verify", "refund", 1), ("at most", "verify", "", 1),
+         ("before each", "verify", "close", 1), ("at least", "close", "", 1)),
+    _set("two approvals", "ask approve lock deploy", ("before", "approve", "deploy", 2), ("never after", "approve", "lock", 1),
+         ("at least", "deploy", "", 1), ("at least", "lock", "", 1)),
+    _set("backup before migration", "backup migrate write", ("before", "backup", "migrate", 1),
+         ("never after", "backup", "write", 1), ("at least", "migrate", "", 1)),
+    _set("one coupon", "coupon quote buy", ("at most", "coupon", "", 1), ("before each", "coupon", "buy", 1),
+         ("at least", "buy", "", 1), ("never after", "coupon", "quote", 1)),
+    _set("plan, then act", "plan act review", ("before", "plan", "act", 1), ("never after", "plan", "act", 1),
+         ("at least", "plan", "", 2), ("at least", "act", "", 1)),
+    _set("answer after sources", "search cite answer", ("before", "cite", "answer", 2), ("before each", "search", "cite", 1),
+         ("at most", "search", "", 3), ("at least", "answer", "", 1)),
+    _set("rollback owed", "start commit rollback stop", ("after each", "commit", "start", 1),
+         ("never after", "commit", "stop", 1), ("at least", "stop", "", 1)),
+    _set("expensive check", "cheap dear finish", ("before", "dear", "finish", 1), ("at least", "finish", "", 1),
+         budget=9, cheap=1, dear=6, finish=2),
+    _set("key used up", "unlock open copy", ("at most", "unlock", "", 2), ("before each", "unlock", "open", 1),
+         ("at least", "open", "", 2), ("never after", "unlock", "copy", 1)),
+    _set("sign both", "signa signb seal send", ("never after", "signa", "seal", 1), ("never after", "signb", "seal", 1),
+         ("before", "signa", "send", 1), ("before", "signb", "send", 1), ("before", "seal", "send", 1),
+         ("at least", "send", "", 1)),
+    _set("tests after edits", "edit test push", ("after each", "test", "edit", 1), ("at most", "test", "", 2),
+         ("before each", "test", "push", 1), ("at least", "push", "", 1)),
+    _set("three stages", "a b c d", ("before", "a", "b", 1), ("before", "b", "c", 1), ("before", "c", "d", 1),
+         ("never after", "a", "c", 1), ("never after", "b", "c", 1), ("at least", "d", "", 1), ("at most", "d", "", 1),
+         ("at most", "a", "", 2)),
+)  # fmt: skip
+
+
+# -- the judge --------------------------------------------------------------------------------------------------------
+
+
+class Judge:
+    """The rules as numbers: what is allowed by each by itself, and from where an end can be reached."""
+
+    def __init__(self, rules: RuleSet) -> None:
+        self.rules = rules
+        self.start: State = (*(0 for _ in rules.rules), rules.budget)
+        self._alive: dict[State, bool] = {}
+
+    def step(self, state: State, tool: str) -> State | None:
+        made = []
+        for (kind, one, other, count), now in zip(self.rules.rules, state[:-1], strict=True):
+            after = now
+            match kind:
+                case "before" | "before each":
+                    if tool == other:
+                        if now < count:
+                            return None
+                        after = 0 if kind == "before each" else now
+                    elif tool == one:
+                        after = min(now + 1, count)
+                case "never after":
+                    if tool == one and now:
+                        return None
+                    after = 1 if tool == other else now
+                case "after each":
+                    after = 1 if tool == other else 0 if tool == one else now
+                case "at least":
+                    after = min(now + (tool == one), count)
+                case "at most":
+                    after = now + (tool == one)
+                    if after > count:
+                        return None
+            made.append(after)
+        left = state[-1] - self.rules.costs.get(tool, 0)
+        return None if left < 0 else (*made, left)
+
+    def met(self, state: State) -> bool:
+        return all(
+            now >= count if kind == "at least" else not now if kind == "after each" else True
+            for (kind, _, _, count), now in zip(self.rules.rules, state[:-1], strict=True)
+        )
+
+    def alive(self, state: State) -> bool:
+        if state not in self._alive:
+            seen, todo, found = {state}, [state], False
+            while todo and not found:
+                now = todo.pop()
+                found = self.met(now)
+                for tool in self.rules.names:
+                    after = self.step(now, tool)
+                    if after is not None and after not in seen:
+                        seen.add(after)
+                        todo.append(after)
+            self._alive[state] = found
+        return self._alive[state]
+
+
+# -- the guards -------------------------------------------------------------------------------------------------------
+
+
+class Watcher(Protocol):
+    """A guard in a run."""
+
+    def asks(self, tool: str) -> bool:
+        """Whether a call may be made."""
+
+    def made(self, tool: str) -> None:
+        """A call was made."""
+
+    def stops(self) -> bool:
+        """Whether the run may end."""
+
+
+_SAID = {
+    "before": "{2} {0} before {1}", "before each": "{2} {0} before each {1}", "never after": "never {0} after {1}",
+    "after each": "{0} after each {1}", "at least": "at least {2} {0}", "at most": "at most {2} {0}",
+}  # fmt: skip
+
+
+def guard_text(rules: RuleSet) -> str:
+    """The rules as a rule file."""
+    lines = [
+        f"{tool}: {tool} with cost = {rules.costs[tool]}" if tool in rules.costs else f"{tool}: {tool}"
+        for tool in rules.names
+    ]
+    lines += [f"rule r{place}: {_SAID[kind].format(*rest)}" for place, (kind, *rest) in enumerate(rules.rules)]
+    return "\n".join([*lines, *([f"rule budget: budget cost <= {rules.budget}"] if rules.budget else [])])
+
+
+class Ours:
+    """A state of our guard."""
+
+    def __init__(self, guard: Guard) -> None:
+        self.state = guard.start()
+
+    def asks(self, tool: str) -> bool:
+        return self.state.check(Call(tool)).runs
+
+    def made(self, tool: str) -> None:
+        self.state = self.state.after(Call(tool))
+
+    def stops(self) -> bool:
+        return self.state.may_stop().runs
+
+
+def ours(rules: RuleSet) -> Callable[[], Watcher]:
+    guard = Guard(GuardRules.from_string(guard_text(rules)), rules.names)
+    return lambda: Ours(guard)
+
+
+class AgentLTL:
+    """An enforcer of AgentLTL."""
+
+    def __init__(self, enforcer: Any) -> None:
+        self.enforcer = enforcer
+
+    def asks(self, tool: str) -> bool:
+        return bool(self.enforcer.check(tool, {}).allowed)
+
+    def made(self, tool: str) -> None:
+        self.enforcer.record_completed(tool, {})
+
+    def stops(self) -> bool:
+        return bool(self.enforcer.check_termination().allowed)
+
+
+def agent_ltl(rules: RuleSet) -> Callable[[], Watcher]:
+    import agentltl as ltl
+
+    logging.getLogger("agentltl").setLevel(logging.ERROR)  # it writes a line for each refusal
+
+    def spent(trace: Any, _: int) -> bool:
+        return sum(rules.costs.get(call.tool_name, 0) for call in trace) <= rules.budget
+
+    def formula(kind: str, one: str, other: str, count: int) -> Any:
+        now, then = ltl.Now(one), ltl.Now(other)
+        match kind:
+            case "before":
+                return ltl.Globally(ltl.Implies(then, ltl.CountBefore(now, count, ">=")))
+            case "before each":
+                return ltl.Globally(ltl.Implies(then, ltl.Previous(ltl.Since(ltl.Not(then), now))))
+            case "never after":
+                return ltl.Globally(ltl.Implies(now, ltl.Not(ltl.Previous(ltl.Once(then)))))
+            case "after each":
+                return ltl.Globally(ltl.Implies(then, ltl.Eventually(now)))
+        if kind == "at least":
+            return ltl.Eventually(ltl.And(now, ltl.CountBefore(now, count - 1, ">=")))
+        return ltl.CalledNTimes(one, count, "<=")
+
+    constraints = [
+        ltl.Constraint(f"r{place}", formula(*rule), applies_to_final_answer=True)
+        for place, rule in enumerate(rules.rules)
+    ]
+    if rules.budget:
+        constraints.append(ltl.Constraint("budget", ltl.Predicate(spent, "budget", runtime_safe=True)))
+    block = ltl.ConstraintSeverity.PERSISTENT_BLOCK
+    return lambda: AgentLTL(ltl.Enforcer(constraints, default_severity=block, max_termination_nudges=10**9))
+
+
+class StatePilot:
+    """A pilot of statepilot."""
+
+    def __init__(self, pilot: Any, costs: Mapping[str, int]) -> None:
+        self.pilot, self.costs = pilot, costs
+
+    def asks(self, tool: str) -> bool:
+        return bool(self.pilot.can(tool, cost=float(self.costs.get(tool, 0))))
+
+    def made(self, tool: str) -> None:
+        self.pilot.step(tool, cost=float(self.costs.get(tool, 0)))
+
+    def stops(self) -> bool:
+        return bool(self.pilot.can("finish the run"))
+
+
+def state_pilot(rules: RuleSet) -> Callable[[], Watcher]:
+    from statepilot import Pilot, StateMachine
+
+    # The costs are the pilot's; the machine knows all the rest.
+    judge = Judge(RuleSet(rules.name, rules.tools, rules.rules))
+    machine = StateMachine.builder().initial(str(judge.start)).terminal("done")
+    seen, todo = {judge.start}, [judge.start]
+    while todo:
+        state = todo.pop()
+        if judge.met(state):
+            machine = machine.transition(str(state), "done", tool="finish the run")
+        for tool in rules.names:
+            after = judge.step(state, tool)
+            if after is not None:
+                machine = machine.transition(str(state), str(after), tool=tool)
+                if after not in seen:
+                    seen.add(after)
+                    todo.append(after)
+    built = machine.build()
+    return lambda: StatePilot(Pilot(built, budget=float(rules.budget) if rules.budget else None), rules.costs)
+
+
+GUARDS: Mapping[str, Callable[[RuleSet], Callable[[], Watcher]]] = {
+    "formal_llm": ours, "agentltl": agent_ltl, "statepilot": state_pilot,
+}  # fmt: skip
+
+
+# -- the runs ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Score:
+    """What came of some runs."""
+
+    runs: int = 0
+    traps: int = 0
+    unmet: int = 0
+    refused_wrongly: int = 0
+    checks: int = 0
+    seconds: float = 0.0
+
+    @property
+    def micros(self) -> float:
+        return self.seconds / max(1, self.checks) * 1e6
+
+
+def play(rules: RuleSet, make: Callable[[], Watcher], adversarial: bool, rng: random.Random, score: Score) -> None:
+    """One run."""
+    judge, watcher = Judge(rules), make()
+    state = judge.start
+    trapped = ended = False
+    refused: set[str] = set()
+    for _ in range(_TRIES):
+        if judge.met(state) and rng.random() < 0.3 and watcher.stops():
+            ended = True
+            break
+        tools = [tool for tool in rng.sample(rules.names, len(rules.names)) if tool not in refused]
+        if not tools:
+            break
+        tool = tools[0]
+        if adversarial:
+            afters = [(one, judge.step(state, one)) for one in tools]
+            tool = next((one for one, after in afters if after is not None and not judge.alive(after)), tool)
+        begun = process_time()
+        allowed = watcher.asks(tool)
+        score.seconds += process_time() - begun
+        score.checks += 1
+        after = judge.step(state, tool)
+        if allowed and after is not None:
+            watcher.made(tool)
+            state = after
+            refused.clear()
+            trapped = trapped or not judge.alive(state)
+        else:
+            refused.add(tool)
+            score.refused_wrongly += not allowed and after is not None and judge.alive(after)
+    score.runs += 1
+    score.traps += trapped
+    score.unmet += not (ended or (judge.met(state) and watcher.stops()))
+
+
+def measure(name: str, runs: int) -> dict[bool, Score]:
+    """The scores of a guard over all rule sets: of the random agent, and of the adversarial one."""
+    found = {False: Score(), True: Score()}
+    for rules in SETS:
+        make = GUARDS[name](rules)
+        for adversarial, number in product((False, True), range(runs)):
+            play(rules, make, adversarial, random.Random(number), found[adversarial])
+    return found
+
+
+def large(rules: int, tools: int, checks: int) -> tuple[float, float]:
+    """Microseconds a check of our guard with many rules over many tools: on average, and the slowest."""
+    kinds = ("{0} before {1}", "never {0} after {1}", "at most 3 {0}", "{1} after each {0}")
+    text = [f"t{number}: t{number}" for number in range(tools)]
+    text += [
+        f"rule r{number}: {kinds[number % 4].format(f't{number}', f't{number + rules}')}" for number in range(rules)
+    ]
+    state = Guard(GuardRules.from_string("\n".join(text)), [f"t{number}" for number in range(tools)]).start()
+    rng, times = random.Random(1), []
+    for _ in range(checks):
+        call = Call(f"t{rng.randrange(tools)}")
+        begun = process_time()
+        decision = state.check(call)
+        times.append(process_time() - begun)
+        if decision.runs:
+            state = state.after(call)
+    return sum(times) / len(times) * 1e6, max(times) * 1e6
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--runs", type=int, default=10, help="runs of each rule set and agent")
+    runs = parser.parse_args().runs
+    print(
+        f"{'guard':<12}{'agent':<13}{'runs':>5}{'traps entered':>15}{'end unmet':>11}{'refused for nothing':>21}{'µs/check':>10}"
+    )
+    for name in GUARDS:
+        try:
+            scores = measure(name, runs)
+        except ImportError as error:
+            print(f"{name:<12}is not installed ({error}): pip install agentltl statepilot")
+            continue
+        for adversarial, score in scores.items():
+            agent = "adversarial" if adversarial else "random"
+            print(
+                f"{name:<12}{agent:<13}{score.runs:>5}{score.traps:>15}{score.unmet:>11}{score.refused_wrongly:>21}{score.micros:>10.1f}"
+            )
+    mean, worst = large(50, 200, 2_000)
+    print(f"\nformal_llm, 50 rules over 200 tools: {mean:.1f} µs a check, the slowest {worst:.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""What writes asks nobody by itself: requests go out, answers come in, and one driver waits while another awaits.
+
+The *steps* of a writer, or of a whole run, are a generator. What is told comes out, and so does what is asked for::
+
+    a question          its answer is sent in; a text as a whole is one, too
+    Telling(writing)    a text that is to come piece by piece: its first piece is sent in
+    MORE                the next piece, and last of all the whole
+    ENOUGH              what is left of it is not wanted
+    Do(work)            what a function returns: a tool, which may take its time
+
+An error that comes in the place of an answer is thrown in. So what planning does with walks holds here, too: no input,
+no output, and everything written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AsyncExitStack, ExitStack, aclosing, closing
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias, TypeVar, cast
+
+from formal_llm.llms.awaited import AsyncStream, atold_by
+from formal_llm.llms.generation import ContinuingLLM, Generated, Stream, TextLLM, Writing
+from formal_llm.llms.llm import LLM, aanswered, answered
+from formal_llm.llms.question import Question
+from formal_llm.llms.usage import TokenUsage
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """A text that is to come piece by piece."""
+
+    asked: Writing
+
+
+@dataclass(frozen=True, slots=True)
+class Do:
+    """Something to be done that may take its time."""
+
+    work: Callable[[], object]
+
+
+class Wish(Enum):
+    """What is wanted of a text that comes piece by piece."""
+
+    MORE = "more"
+    ENOUGH = "enough"
+
+
+MORE, ENOUGH = Wish.MORE, Wish.ENOUGH
+Step: TypeAlias = Question | Telling | Wish | Do
+#: What comes out of a generator, and what it returns. What goes in depends on what came out, so it has no type.
+Going: TypeAlias = Generator[T, Any, R]
+#: What is told, and what is asked for.
+Steps: TypeAlias = Going[T | Step, None]
+#: What is asked for on the way to a result.
+Asks: TypeAlias = Going[Step, R]
+#: Whom steps may ask.
+Model: TypeAlias = LLM | TextLLM | ContinuingLLM
+
+
+class Coming:
+    """A text that was asked for, as it comes: in one piece, or in many.
+
+    Args:
+        asked: the request.
+        streaming: whether it is to come in many.
+
+    Attributes:
+        text: what has come.
+        made: the whole; None before.
+    """
+
+    def __init__(self, asked: Writing, *, streaming: bool) -> None:
+        self._asked, self._streaming, self._begun = asked, streaming, False
+        self.text = ""
+        self.made: Generated | None = None
+
+    def more(self) -> Asks[str]:
+        """The next piece; at the end an empty one."""
+        if self.made is not None:
+            return ""
+        if not self._streaming:
+            answer = yield self._asked
+            self.made = Generated(answer.text, answer.usage, answer.ended)
+            self.text = self.made.text
+            return self.text
+        came = yield MORE if self._begun else Telling(self._asked)
+        self._begun = True
+        if came is None or isinstance(came, Generated):
+            self.made = came or Generated(self.text, TokenUsage(1))
+            return ""
+        self.text += came
+        return str(came)
+
+    def close(self) -> Asks[Generated]:
+        """The whole; what is streamed is closed where it is not read to its end, and counted as one request."""
+        if self.made is None:
+            yield ENOUGH
+            self.made = Generated(self.text, TokenUsage(1))
+        return self.made
+
+
+def given(steps: Going[T, R], came: object) -> T:
+    """What comes out of steps after something was sent in; or thrown in, where it is an error."""
+    return steps.throw(came) if isinstance(came, Exception) else steps.send(came)
+
+
+def relayed(steps: Going[T, R], take: Callable[[T], bool]) -> Going[T, R]:
+    """Steps on their way: ``take`` sees what comes out, and says whether it goes on; what it raises is thrown in."""
+    came: object = None
+    with closing(steps):
+        while True:
+            try:
+                step = given(steps, came)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+            came = None
+            try:
+                if take(step):
+                    came = yield step
+            except Exception as error:
+                came = error
+
+
+def driven(steps: Steps[T], model: Model) -> Generator[T]:
+    """What steps tell, while a model answers."""
+    llm = cast("LLM", model)  # one that only writes is asked for texts alone
+    came: object = None
+    coming: Stream | None = None
+    with closing(steps), ExitStack() as streams:
+        while True:
+            try:
+                step = given(steps, came)
+            except StopIteration:
+                return
+            came = None
+            try:
+                match step:
+                    case Question():
+                        came = answered(llm, step)
+                    case Telling(asked):
+                        coming = streams.enter_context(closing(asked.told_by(llm)))
+                        came = next(coming, None)
+                    case Wish.MORE:
+                        assert coming is not None
+                        came = next(coming, None)
+                    case Wish.ENOUGH:
+                        assert coming is not None
+                        coming.close()
+                    case Do(work):
+                        came = work()
+            except Exception as error:
+                came = error
+            if not isinstance(step, Step):
+                yield step
+
+
+async def adriven(steps: Steps[T], model: Model) -> AsyncGenerator[T]:
+    """As :func:`driven`, letting others go on in the meantime: a model is awaited where it can be, else in threads."""
+    llm = cast("LLM", model)  # as above
+    import asyncio  # half of what importing this library would take, and most never need it
+
+    came: object = None
+    coming: AsyncStream | None = None
+    async with AsyncExitStack() as streams:
+        streams.enter_context(closing(steps))
+        while True:
+            try:
+                step = given(steps, came)
+            except StopIteration:
+                return
+            came = None
+            try:
+                match step:
+                    case Question():
+                        came = await aanswered(llm, step)
+                    case Telling(asked):
+                        coming = await streams.enter_async_context(aclosing(atold_by(asked, llm)))
+                        came = await anext(coming, None)
+                    case Wish.MORE:
+                        assert coming is not None
+                        came = await anext(coming, None)
+                    case Wish.ENOUGH:
+                        assert coming is not None
+                        await coming.aclose()
+                    case Do(work):
+                        came = await asyncio.to_thread(work)
+            except Exception as error:
+                came = error
+            if not isinstance(step, Step):
+                yield step

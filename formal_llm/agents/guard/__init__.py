@@ -1,0 +1,20 @@
+"""Guards for agents that exist already: rules for tool calls, and decisions before each of them."""
+
+from formal_llm.agents.guard.core import GuardRules
+from formal_llm.agents.guard.events import Call, Decision, GuardEvent, Result, Said
+from formal_llm.agents.guard.guard import Guard
+from formal_llm.agents.guard.live import GuardedRun, Noted
+from formal_llm.agents.guard.states import GuardState
+
+__all__ = [
+    "Call",
+    "Decision",
+    "Guard",
+    "GuardEvent",
+    "GuardRules",
+    "GuardState",
+    "GuardedRun",
+    "Noted",
+    "Result",
+    "Said",
+]

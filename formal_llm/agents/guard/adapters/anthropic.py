@@ -1,0 +1,81 @@
+"""A loop of one's own around the client of Anthropic.
+
+::
+
+    loop = MessagesLoop(guard)
+    messages = [loop.user("Refund order 7.")]
+    while True:
+        message = client.messages.create(model=..., max_tokens=..., messages=messages, tools=tools)
+        turn = loop.turn(message)
+        messages += [{"role": "assistant", "content": message.content}, *turn.run({"refund": refund, ...})]
+        if turn.done:
+            break
+
+The tools of the requests stay as they are: to change them would break the cached prefix of the prompt, and there is no
+list of allowed ones. A refused call gets a ``tool_result`` with ``is_error``: the reason and the way on. A message that
+was streamed goes in as a whole: ``stream.get_final_message()``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn
+from formal_llm.agents.guard.adapters.plumbing import arguments_of
+from formal_llm.agents.guard.events import Call
+from formal_llm.agents.guard.guard import Guard
+from formal_llm.agents.guard.live import GuardedRun
+
+if TYPE_CHECKING:
+    from anthropic.types import Message, ToolUseBlock
+
+
+class _Messages:
+    """How outputs are written for the Messages API: all of a turn in one message of the user."""
+
+    def output(self, asked: Asked[ToolUseBlock], text: str, *, error: bool) -> Item:
+        return {"type": "tool_result", "tool_use_id": asked.id, "content": text, "is_error": error}
+
+    def items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
+        if outputs:
+            return [{"role": "user", "content": list(outputs)}]
+        return [{"role": "user", "content": said}] if said else []
+
+
+class MessagesLoop(Loop["ToolUseBlock"]):
+    """A run over Anthropic's Messages API under a guard.
+
+    Args:
+        run: the guard, or a run of one: with its approval, its record, or a state to go on from.
+        most_early: how many answers in a row that come too early are sent back.
+    """
+
+    def __init__(self, run: Guard | GuardedRun, *, most_early: int = 3) -> None:
+        super().__init__(run, _Messages(), most_early)
+
+    def turn(self, message: Message) -> Turn[ToolUseBlock]:
+        """Check the calls of an answer as a sequence.
+
+        Raises:
+            EarlyAnswer: it is an answer that comes too early, once too often.
+        """
+        return self._turn(_asked(message), _text(message), paused=message.stop_reason == "pause_turn")
+
+    async def aturn(self, message: Message) -> Turn[ToolUseBlock]:
+        """As ``turn``; a person who is asked is waited for."""
+        return await self._aturn(_asked(message), _text(message), paused=message.stop_reason == "pause_turn")
+
+
+def _asked(message: Message) -> list[Asked[ToolUseBlock]]:
+    asked: list[Asked[ToolUseBlock]] = []
+    for block in message.content:
+        if block.type == "tool_use":
+            arguments = arguments_of(block.input)
+            call = None if arguments is None else Call(block.name, arguments, block.id)
+            asked.append(Asked(block, block.id, block.name, call))
+    return asked
+
+
+def _text(message: Message) -> str:
+    return "".join(block.text for block in message.content if block.type == "text")

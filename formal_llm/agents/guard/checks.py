@@ -1,0 +1,129 @@
+"""What is wrong with rules for tool calls, told before any run: conflicts, traps, letters that can never come."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+from formal_llm.agents.findings import Finding
+from formal_llm.agents.guard.component import Node
+from formal_llm.agents.guard.machines import Letters
+from formal_llm.agents.guard.plant import Plant, Symbol
+from formal_llm.agents.guard.position import Positions
+from formal_llm.agents.guard.rules import Letter
+from formal_llm.agents.guard.search import Lookout
+from formal_llm.agents.guard.supervisor import Supervisor, told
+
+Trace = tuple[Symbol, ...]
+
+
+def findings(
+    supervisor: Supervisor, positions: Positions, plant: Plant, letters: Sequence[Letter], max_places: int
+) -> tuple[Finding, ...]:
+    """What is wrong with rules.
+
+    Args:
+        supervisor: what looks ahead for the rules that stop a call.
+        positions: where the rules stand.
+        plant: what can happen.
+        letters: the letters.
+        max_places: how many places of rules that look at the same tools are looked at.
+
+    Returns:
+        Rules that nothing keeps together; of each event the shortest trap; letters that no event can have, and such
+        that no run holds which keeps the rules.
+    """
+    possible = {name for symbol in plant.symbols for name in symbol.letters}
+    found = [
+        Finding("never", letter.name, f"{letter.name} can never come: no event is {letter}")
+        for letter in letters
+        if letter.name not in possible
+    ]
+    shown = {letter.name: letter.name for letter in letters}
+    start = positions.start
+    for lookout in supervisor.lookouts:
+        node = positions.node(start, lookout.component)
+        if lookout.viable(node) is False:
+            names = tuple(dict.fromkeys(positions.parts[place].rule.name for place in supervisor.blamed(start)))
+            found.append(_conflict(lookout, node, names, shown))
+        else:
+            found += _of(lookout, node, shown, max_places)
+    return tuple(found)
+
+
+def _conflict(lookout: Lookout, node: Node, names: tuple[str, ...], shown: Mapping[str, str]) -> Finding:
+    said = "; ".join(names)
+    if lookout.some(node) is False:
+        return Finding("empty", "", f"nothing keeps these rules together: {said}", (), (), names)
+    trace = told(_outside(lookout, node), shown)
+    after = f", for instance {', then '.join(trace)}" if trace else ""
+    message = f"these rules cannot be kept whatever tools return and users say{after}: {said}"
+    return Finding("empty", "", message, trace, (), names, by_environment=True)
+
+
+def _outside(lookout: Lookout, start: Node) -> Trace:
+    """The shortest trace to where something that the agent does not decide breaks the rules."""
+    todo: deque[tuple[Node, Trace]] = deque([(start, ())])
+    seen = {start}
+    while todo and len(seen) < lookout.max_states:
+        node, trace = todo.popleft()
+        for step in lookout.component.steps:
+            for after in lookout.component.after(node, step):
+                now = (*trace, step.symbol)
+                if not step.symbol.controllable and (after is None or lookout.some(after) is False):
+                    return now
+                if after is not None and after not in seen and lookout.some(after) is not False:
+                    seen.add(after)
+                    todo.append((after, now))
+    return ()
+
+
+def _of(lookout: Lookout, start: Node, shown: Mapping[str, str], max_places: int) -> Iterator[Finding]:
+    component = lookout.component
+    todo: deque[tuple[Node, Trace]] = deque([(start, ())])
+    seen = {start}
+    traps: dict[tuple[str, str, Letters], Trace] = {}
+    come: set[str] = set()
+    whole = True
+    while todo:
+        node, trace = todo.popleft()
+        for step in component.steps:
+            for after in component.after(node, step):
+                if after is None or step.symbol.doubtful:
+                    continue
+                now = (*trace, step.symbol)
+                if lookout.viable(after) is False:
+                    if _kept(lookout, after):
+                        traps.setdefault((step.symbol.kind, step.symbol.tool, step.symbol.letters), now)
+                    continue
+                come |= step.symbol.letters
+                if after not in seen:
+                    if len(seen) >= max_places:
+                        whole = False
+                        continue
+                    seen.add(after)
+                    todo.append((after, now))
+    for trace in traps.values():
+        yield _trap(lookout, trace[-1], told(trace, shown))
+    if whole:
+        doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.letters}
+        known = {name for step in component.steps for name in step.symbol.letters}
+        for name in sorted(known - come - doubtful):
+            yield Finding("never", name, f"{name} can never come: no run that keeps the rules holds it")
+    else:
+        yield Finding("not decided", "", f"only the {max_places} places nearest to the start were looked at for traps")
+
+
+def _kept(lookout: Lookout, node: Node) -> bool:
+    """Whether each rule by itself can still be kept, so that none of them alone forbids what led here."""
+    return lookout.component.distance(node) is not None
+
+
+def _trap(lookout: Lookout, symbol: Symbol, trace: tuple[str, ...]) -> Finding:
+    names = tuple(dict.fromkeys(part.rule.name for part in lookout.component.parts.values()))
+    after = f"after {', '.join(trace[:-1])}" if trace[:-1] else "at the start"
+    who = "" if symbol.controllable else ", which the agent does not decide,"
+    message = (
+        f"{after} {trace[-1]}{who} can come, and then these rules can no longer be kept together: {'; '.join(names)}"
+    )
+    return Finding("trap", trace[-1], message, trace, (), names, by_environment=not symbol.controllable)

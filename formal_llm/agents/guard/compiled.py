@@ -1,0 +1,195 @@
+"""Rules as they run: each sentence of a rule file as a machine over the letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+from formal_llm.agents.guard import rules as said
+from formal_llm.agents.guard.machines import (
+    AfterMachine,
+    AtLeastMachine,
+    AtMostMachine,
+    BeforeMachine,
+    BudgetMachine,
+    FrontMachine,
+    Letters,
+    Machine,
+    NeverMachine,
+    TableMachine,
+    TimedMachine,
+    subsets,
+)  # fmt: skip
+from formal_llm.agents.guard.rules import Letter, Rule, RuleSet
+from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
+from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.lookahead.limited import as_automaton
+from formal_llm.automata.models.dfa import minimal_dfa
+from formal_llm.automata.models.formula import Atom, Formula, written
+from formal_llm.automata.models.rules import Rules, automaton_of
+from formal_llm.automata.notation.files import read_rules as read_file
+from formal_llm.automata.notation.formula import read_formula
+from formal_llm.automata.notation.limit_lines import read_line
+from formal_llm.errors import FormalLLMError, NotationError, did_you_mean
+
+#: No more sets of letters, of one formula.
+_MOST_SYMBOLS = 512
+_NOTATIONS: Mapping[str, type[CFG | PDA | Flowchart | Behaviour]] = {
+    "grammar": CFG, "automaton": PDA, "flowchart": Flowchart, "behaviour": Behaviour,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Part:
+    """A machine of a rule. A rule in words has one; a line of limits may have several.
+
+    Attributes:
+        rule: the rule.
+        machine: what it remembers.
+        keyed: those of its letters that give the rule's keys; empty where the rule has none.
+    """
+
+    rule: Rule
+    machine: Machine
+    keyed: Letters
+
+
+@dataclass(frozen=True)
+class TimedPart:
+    """A machine of a rule about when, with the rule."""
+
+    rule: Rule
+    machine: TimedMachine
+    keyed: Letters
+
+
+def compiled(rules: RuleSet, file: str | None = None) -> tuple[tuple[Part, ...], tuple[TimedPart, ...]]:
+    """The machines of all rules, those of rules about when apart.
+
+    Raises:
+        NotationError: a rule in another notation cannot be read, names what is no letter, or nothing keeps it.
+    """
+    plain: list[Part] = []
+    timed: list[TimedPart] = []
+    fields = {letter.name: {name for name, _ in letter.patterns[0].fields} for letter in rules.letters}
+    for rule in rules.rules:
+        try:
+            machines = _machines(rule, rules, fields)
+        except (FormalLLMError, OSError) as error:
+            if isinstance(error, NotationError) and error.file == file and error.file is not None:
+                raise
+            raise NotationError(f"rule {rule.name} cannot be used: {error}", file=file) from error
+        for machine in machines:
+            keyed = frozenset(name for name in machine.letters if rule.keys and rule.keys[0] in fields[name])
+            if isinstance(machine, TimedMachine):
+                timed.append(TimedPart(rule, machine, keyed))
+            else:
+                plain.append(Part(rule, machine, keyed))
+    return tuple(plain), tuple(timed)
+
+
+def _machines(rule: Rule, rules: RuleSet, fields: Mapping[str, set[str]]) -> Sequence[Machine | TimedMachine]:
+    def ordered(*names: Sequence[str]) -> tuple[str, ...]:
+        wanted = {name for some in names for name in some}
+        return tuple(letter.name for letter in rules.letters if letter.name in wanted)
+
+    def budget(quantity: str, most: Fraction) -> BudgetMachine:
+        return BudgetMachine(tuple(name for name in fields if quantity in fields[name]), quantity, most)
+
+    match rule.body:
+        case said.Never(names, after):
+            return [NeverMachine(ordered(names, after), frozenset(names), frozenset(after), not after)]
+        case said.Before(first, then, count, each):
+            return [BeforeMachine(ordered(first, then), frozenset(first), frozenset(then), count, each)]
+        case said.After(first, then):
+            return [AfterMachine(ordered(first, then), frozenset(first), frozenset(then))]
+        case said.AtLeast(count, names):
+            return [AtLeastMachine(ordered(names), count)]
+        case said.AtMost(count, names, _, within) if within is not None:
+            return [TimedMachine(ordered(names), count, within)]
+        case said.AtMost(count, names, since):
+            return [AtMostMachine(ordered(names, since), frozenset(names), frozenset(since), count)]
+        case said.Apart(least, names):
+            return [TimedMachine(ordered(names), 1, least)]
+        case said.Budget(quantity, most):
+            return [budget(quantity, most)]
+    assert isinstance(rule.body, said.Written)
+    if rule.body.notation == "limit":
+        limits = read_line(rule.body.text)
+        made: list[Machine] = [
+            AtMostMachine((name,), frozenset((name,)), frozenset(), count)
+            for name, count in limits.at_most.items()
+            if count is not None
+        ]
+        made += [AtLeastMachine((name,), count) for name, count in limits.at_least.items()]
+        made += [budget(bound.quantity, Fraction(Decimal(bound.edges[0] or 0))) for bound in limits.sums]
+        return made
+    if rule.body.notation == "formula":
+        return [_formula(rule.body.text, rules)]
+    return [_front(rule.body, rules)]
+
+
+# -- formulas ---------------------------------------------------------------------------------------------------------
+
+
+def _formula(text: str, rules: RuleSet) -> TableMachine:
+    """A formula over letters as an automaton over the sets of letters that an event may have."""
+    formula = read_formula(text, rules.by_name)
+    letters = tuple(letter for letter in rules.letters if letter.name in formula.names)
+    found = subsets([letter.name for letter in letters], together(letters), _MOST_SYMBOLS)
+    if found is None:
+        raise NotationError(f"one event may have too many sets of the letters of this formula: {text}")
+    symbols = {one: "+".join(sorted(one)) for one in found}
+
+    def spelled(part: Formula) -> str:
+        if isinstance(part, Atom):
+            having = [written(symbol) for one, symbol in symbols.items() if part.name in one]
+            return f"(or {' '.join(having)})"
+        return f"({' '.join([part.opening, *map(spelled, part.parts)])})" if part.parts else part.opening
+
+    dfa = minimal_dfa(read_formula(spelled(formula), symbols.values()), symbols.values())
+    if not dfa.accepting:
+        raise NotationError(f"nothing keeps this formula: {text}")
+    return TableMachine(tuple(letter.name for letter in letters), dfa, symbols)
+
+
+def together(letters: Iterable[Letter]) -> list[tuple[str, str]]:
+    """The pairs of letters that one event may have both of, as far as their tools tell."""
+    return [
+        (one.name, other.name)
+        for one, other in combinations(letters, 2)
+        if any(_meet(a.kind, a.tool, b.kind, b.tool) for a in one.patterns for b in other.patterns)
+    ]
+
+
+def _meet(kind: str, tool: str, other_kind: str, other: str) -> bool:
+    if kind != other_kind:
+        return False
+    wild = any(sign in tool for sign in "*?[") and any(sign in other for sign in "*?[")
+    return wild or tool == other or fnmatchcase(tool, other) or fnmatchcase(other, tool)
+
+
+# -- other notations --------------------------------------------------------------------------------------------------
+
+
+def _front(body: said.Written, rules: RuleSet) -> FrontMachine:
+    source: Rules
+    if body.notation == "file":
+        source = read_file(Path(rules.folder, body.text))
+    else:
+        source = _NOTATIONS[body.notation].from_string(body.text)
+    automaton = as_automaton(automaton_of(source))
+    fronts = Fronts(Lookahead(automaton))
+    for name in fronts.terminals:
+        if name not in rules.by_name:
+            near = did_you_mean(name, rules.by_name)
+            raise NotationError(f"{name} is no letter" + (f"; did you mean {near}?" if near else ""))
+    if fronts.start.viable is False:
+        raise NotationError("nothing keeps it")
+    order = [letter.name for letter in rules.letters if letter.name in set(fronts.terminals)]
+    return FrontMachine(tuple(order), fronts.start)

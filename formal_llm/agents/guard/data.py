@@ -1,0 +1,245 @@
+"""What conditions compare: exact numbers, texts, dates, times and durations, as JSON and people write them.
+
+Numbers are exact. A number of JSON counts as it is written (0.1 is one tenth), and so does a text that writes a number:
+a model that sends "500" for 500 gets round no limit. What cannot be compared is no error: it is :class:`Unsaid`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+
+#: What an expression can stand for.
+Value = object
+
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|days?|h|min|s)")
+_UNITS = {"d": 86400, "day": 86400, "days": 86400, "h": 3600, "min": 60, "s": 1}
+#: Longer numbers are nothing that an argument means.
+_DIGITS = 100
+_SHOWN = 40
+
+
+class Unsaid(Exception):
+    """What an expression stands for cannot be told: an argument is missing, or it is no number, no date, ..."""
+
+
+def shown(value: Value) -> str:
+    """A value as a message shows it."""
+    if isinstance(value, Fraction | datetime | date | time | timedelta):
+        return written(value)
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def written(value: Value) -> str:
+    """A constant as the notation writes it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        return f'"{escaped}"'
+    if isinstance(value, Fraction):
+        return _decimal(value)
+    if isinstance(value, timedelta):
+        return duration_text(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, time):
+        return value.isoformat("seconds" if value.second else "minutes")
+    return str(value)
+
+
+def _decimal(value: Fraction) -> str:
+    """A fraction as a decimal; all that are written are."""
+    places, power = 0, 1
+    while power % value.denominator:
+        places += 1
+        power *= 10
+        if places > _DIGITS:
+            return f"{value.numerator}/{value.denominator}"
+    digits = str(abs(value.numerator) * (power // value.denominator)).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def duration_text(value: timedelta) -> str:
+    """A duration in the largest unit that shows it whole."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if value and value % timedelta(seconds=size) == timedelta():
+            return f"{value // timedelta(seconds=size)}{unit}"
+    return f"{_decimal(Fraction(value // timedelta(microseconds=1), 1_000_000))}s"
+
+
+def read_duration(text: str) -> timedelta:
+    """The duration that a text such as ``10min`` writes.
+
+    Raises:
+        Unsaid: it is none.
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if found is None:
+        raise Unsaid(f"{shown(text)} is no duration")
+    try:
+        return timedelta(microseconds=int(Fraction(found[1]) * _UNITS[found[2]] * 1_000_000))
+    except OverflowError:
+        raise Unsaid(f"{shown(text)} is too long") from None
+
+
+def number(value: Value) -> int | Fraction:
+    """The exact number that a value is.
+
+    Raises:
+        Unsaid: it is none.
+    """
+    if type(value) is int:
+        if value.bit_length() > 4 * _DIGITS:
+            raise Unsaid("a number with too many digits")
+        return value
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, float) and isfinite(value):
+        return Fraction(Decimal(repr(value)))
+    if isinstance(value, str) and len(value) <= _DIGITS and _NUMBER.fullmatch(value.strip()):
+        return Fraction(value.strip())
+    raise Unsaid(f"{shown(value)} is no number")
+
+
+def moment(value: Value) -> datetime:
+    """The point in time that a value is; without a time zone it is one of UTC.
+
+    Raises:
+        Unsaid: it is none.
+    """
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, str):
+        try:
+            return moment(datetime.fromisoformat(value.strip()))
+        except ValueError:
+            pass
+    raise Unsaid(f"{shown(value)} is no date")
+
+
+def day(value: Value) -> date:
+    """The day that a value is, or lies in.
+
+    Raises:
+        Unsaid: it is none.
+    """
+    return value if type(value) is date else moment(value).date()
+
+
+def clock(value: Value) -> time:
+    """The time of day that a value is.
+
+    Raises:
+        Unsaid: it is none.
+    """
+    if isinstance(value, time):
+        return value
+    if isinstance(value, str):
+        try:
+            return time.fromisoformat(value.strip())
+        except ValueError:
+            pass
+    return moment(value).timetz().replace(tzinfo=None)
+
+
+def span(value: Value) -> timedelta:
+    """The duration that a value is; a plain number is one of seconds.
+
+    Raises:
+        Unsaid: it is none.
+    """
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return read_duration(value)
+    try:
+        return timedelta(microseconds=int(number(value) * 1_000_000))
+    except OverflowError:
+        raise Unsaid(f"{shown(value)} is too long for a duration") from None
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a number of JSON or of an expression; a text that writes one is not."""
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
+
+
+def alike(one: Value, other: Value) -> tuple[Value, Value]:
+    """Two values as ones that can be compared.
+
+    Raises:
+        Unsaid: one cannot be read as what the other is.
+    """
+    if type(one) is int and type(other) is int:
+        return number(one), number(other)
+    if is_number(one) or is_number(other):
+        return number(one), number(other)
+    for kind, read in ((timedelta, span), (time, clock)):
+        if isinstance(one, kind) or isinstance(other, kind):
+            return read(one), read(other)
+    if type(one) is date or type(other) is date:
+        return day(one), day(other)
+    if isinstance(one, datetime) or isinstance(other, datetime):
+        return moment(one), moment(other)
+    return one, other
+
+
+def equal(one: Value, other: Value) -> bool:
+    """Whether two values are the same.
+
+    Raises:
+        Unsaid: they are of kinds that cannot be compared.
+    """
+    if one is None or other is None:
+        return one is other
+    if isinstance(one, bool) or isinstance(other, bool):
+        if type(one) is type(other):
+            return one is other
+        raise Unsaid(f"{shown(one if not isinstance(one, bool) else other)} is no yes or no")
+    first, second = alike(one, other)
+    return bool(first == second)
+
+
+def less(one: Value, other: Value) -> bool:
+    """Whether one value is less than another.
+
+    Raises:
+        Unsaid: there is no order between them.
+    """
+    first, second = alike(one, other)
+    if isinstance(first, str) and isinstance(second, str):
+        for read in (number, moment):
+            try:
+                return bool(read(first) < read(second))  # type: ignore[operator]  # both are numbers, or both moments
+            except Unsaid:
+                continue
+        raise Unsaid(f"{shown(one)} and {shown(other)} are texts, which have no order")
+    if isinstance(first, bool | list | tuple | dict) or (
+        type(first) is not type(second) and not (is_number(first) and is_number(second))
+    ):
+        raise Unsaid(f"{shown(one)} and {shown(other)} have no order")
+    try:
+        return bool(first < second)  # type: ignore[operator]  # what has no order raises
+    except TypeError:
+        raise Unsaid(f"{shown(one)} and {shown(other)} have no order") from None
+
+
+def text(value: Value) -> str:
+    """The text that a value is.
+
+    Raises:
+        Unsaid: it is none.
+    """
+    if isinstance(value, str):
+        return value
+    raise Unsaid(f"{shown(value)} is no text")

@@ -1,0 +1,300 @@
+"""Conditions on what a call was given and what it returned: values that are read, printed and worked out, never run.
+
+A condition has three outcomes: it holds, it does not, or that cannot be told, because an argument is missing or is of
+another kind than what it is compared with (strong three-valued logic, Kleene 1952). What was missing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from formal_llm.agents.guard.data import Unsaid, Value, less, shown, written
+from formal_llm.agents.guard.functions import FUNCTIONS
+from formal_llm.agents.guard.operators import OPERATORS
+from formal_llm.agents.guard.scope import Scope
+
+
+class Expression:
+    """Something that stands for a value, or holds or does not."""
+
+    __slots__ = ()
+    #: How tightly it binds when it is printed.
+    tight = 9
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """What it is made of."""
+        return ()
+
+    def of(self, scope: Scope) -> Value:
+        """What it stands for.
+
+        Raises:
+            Unsaid: that cannot be told.
+        """
+        raise NotImplementedError
+
+    def holds(self, scope: Scope) -> bool | None:
+        """Whether it holds; None where that cannot be told, and why is added to what the scope says is unsaid."""
+        try:
+            found = self.of(scope)
+            if found is None or isinstance(found, bool):
+                return bool(found)
+            raise Unsaid(f"{self} is {shown(found)}, which is no yes or no")
+        except Unsaid as error:
+            scope.unsaid.append(str(error))
+            return None
+
+    def walk(self) -> Iterator[Expression]:
+        """It and all its parts."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    def _inside(self, part: Expression) -> str:
+        return str(part) if part.tight > self.tight else f"({part})"
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Expression):
+    """A number, a text, a date, ..."""
+
+    value: Value
+
+    def of(self, scope: Scope) -> Value:
+        return self.value
+
+    def __str__(self) -> str:
+        return written(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Path(Expression):
+    """An argument, or what lies in it: ``order.items[0].price``; ``items[*].price`` is the list of all prices."""
+
+    steps: tuple[str | int | None, ...]
+
+    def of(self, scope: Scope) -> Value:
+        found = scope.look_up(str(self.steps[0]))
+        return self._follow(found, 1) if len(self.steps) > 1 else found
+
+    def _follow(self, found: Value, place: int) -> Value:
+        for at in range(place, len(self.steps)):
+            step = self.steps[at]
+            if step is None and isinstance(found, list | tuple):
+                return [self._follow(one, at + 1) for one in found]
+            if isinstance(step, str) and isinstance(found, Mapping) and step in found:  # noqa: SIM114  # types part
+                found = found[step]
+            elif isinstance(step, int) and isinstance(found, list | tuple) and step < len(found):
+                found = found[step]
+            else:
+                raise Unsaid(f"{Path(self.steps[: at + 1])} is missing")
+        return found
+
+    def __str__(self) -> str:
+        first, *rest = self.steps
+        said = [f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in rest]
+        return f"{first}{''.join(said)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Expression):
+    """A function of values: ``len(items)``."""
+
+    name: str
+    given: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.given
+
+    def of(self, scope: Scope) -> Value:
+        if self.name in ("missing", "has"):
+            try:
+                self.given[0].of(scope)
+            except Unsaid:
+                return self.name == "missing"
+            return self.name == "has"
+        return FUNCTIONS[self.name].work(*[one.of(scope) for one in self.given])
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.given))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Happened(Expression):
+    """Whether a letter came before, with these values of its first fields: ``approved(order_id)``."""
+
+    letter: str
+    given: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.given
+
+    def of(self, scope: Scope) -> Value:
+        values = tuple(one.of(scope) for one in self.given)
+        return scope.memory is not None and scope.memory.happened(self.letter, values)
+
+    def __str__(self) -> str:
+        return f"{self.letter}({', '.join(map(str, self.given))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Last(Expression):
+    """The value of a field of the letter that came last: ``last(quote.price)``."""
+
+    letter: str
+    name: str
+
+    def of(self, scope: Scope) -> Value:
+        if scope.memory is None:
+            raise Unsaid(f"there was no {self.letter} before")
+        return scope.memory.last(self.letter, self.name)
+
+    def __str__(self) -> str:
+        return f"last({self.letter}.{self.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class SetOf(Expression):
+    """Some values: ``{EUR, USD}``."""
+
+    items: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def of(self, scope: Scope) -> Value:
+        return [one.of(scope) for one in self.items]
+
+    def __str__(self) -> str:
+        return f"{{{', '.join(map(str, self.items))}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Expression):
+    """From one value to another, both among them: ``9:00..17:00``; over midnight where the second time is less."""
+
+    first: Expression
+    last: Expression
+    tight = 4
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.first, self.last)
+
+    def holds_in(self, value: Value, scope: Scope) -> bool:
+        first, last = self.first.of(scope), self.last.of(scope)
+        after, before = not less(value, first), not less(last, value)
+        turned = type(first).__name__ == "time" and less(last, first)
+        return (after or before) if turned else (after and before)
+
+    def of(self, scope: Scope) -> Value:
+        raise Unsaid(f"{self} is a range; it stands behind 'in'")
+
+    def __str__(self) -> str:
+        return f"{self._inside(self.first)}..{self._inside(self.last)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expression):
+    """Two values with an operator between them."""
+
+    sign: str
+    left: Expression
+    right: Expression
+
+    @property
+    def tight(self) -> int:  # type: ignore[override]  # it depends on the sign
+        return OPERATORS[self.sign][0]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.left, self.right)
+
+    def of(self, scope: Scope) -> Value:
+        left = self.left.of(scope)
+        if isinstance(self.right, Range):
+            return self.right.holds_in(left, scope)
+        right = self.right.of(scope)
+        try:
+            return OPERATORS[self.sign][1](left, right)
+        except Unsaid as error:
+            where = self.left if isinstance(self.right, Const | SetOf) else self
+            raise Unsaid(f"{where}: {error}") from None
+
+    def __str__(self) -> str:
+        # To the left of a sign stands what binds as tightly: a - b - c is (a - b) - c. Comparisons do not follow so.
+        left = str(self.left) if self.tight > 4 and self.left.tight >= self.tight else self._inside(self.left)
+        right = str(self.right) if isinstance(self.right, Range) else self._inside(self.right)
+        return f"{left} {self.sign} {right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Negated(Expression):
+    """The opposite of a condition."""
+
+    inner: Expression
+    tight = 3
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.inner,)
+
+    def of(self, scope: Scope) -> Value:
+        found = self.holds(scope)
+        if found is None:
+            raise Unsaid(scope.unsaid.pop())
+        return found
+
+    def holds(self, scope: Scope) -> bool | None:
+        found = self.inner.holds(scope)
+        return None if found is None else not found
+
+    def __str__(self) -> str:
+        return f"not {self.inner if self.inner.tight >= self.tight else f'({self.inner})'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Every(Expression):
+    """All of some conditions (``and``), or any of them (``or``)."""
+
+    word: str
+    items: tuple[Expression, ...]
+
+    @property
+    def tight(self) -> int:  # type: ignore[override]  # it depends on the word
+        return 2 if self.word == "and" else 1
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def of(self, scope: Scope) -> Value:
+        found = self.holds(scope)
+        if found is None:
+            raise Unsaid(scope.unsaid.pop())
+        return found
+
+    def holds(self, scope: Scope) -> bool | None:
+        decisive = self.word == "or"
+        before, open_ = len(scope.unsaid), False
+        for one in self.items:
+            found = one.holds(scope)
+            if found is decisive:
+                del scope.unsaid[before:]  # whatever could not be told plays no part
+                return decisive
+            open_ = open_ or found is None
+        return None if open_ else not decisive
+
+    def __str__(self) -> str:
+        return f" {self.word} ".join(self._inside(one) for one in self.items)
+
+
+def every(word: str, items: Sequence[Expression]) -> Expression:
+    """Conditions joined by ``and`` or ``or``; one alone is itself."""
+    flat = [part for one in items for part in (one.items if isinstance(one, Every) and one.word == word else (one,))]
+    return flat[0] if len(flat) == 1 else Every(word, tuple(flat))

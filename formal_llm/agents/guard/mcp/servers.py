@@ -1,0 +1,97 @@
+"""Which MCP servers stand behind a guard: commands, addresses, and the files in which clients keep them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from formal_llm.authored.files import read_text
+from formal_llm.authored.tables import Keys, Named, OneOf, problems
+from formal_llm.errors import ToolkitError
+
+_SERVER = Keys(
+    {"command": str, "args": OneOf((list,)), "env": Named(str), "cwd": str, "url": str, "headers": Named(str),
+     "type": str, "disabled": bool, "description": str}
+)  # fmt: skip
+_FILE = Keys({"mcpServers": Named(_SERVER)}, needed=("mcpServers",))
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """An MCP server: a command that speaks on its standard streams, or an address.
+
+    Attributes:
+        name: what its tools are called by where two servers have one of the same name.
+        command: the program and its arguments; empty for an address.
+        url: the address.
+        env: variables that are set for the command, besides those of this process.
+        folder: the folder in which the command runs.
+        headers: headers that are sent to the address.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, words: Sequence[str], name: str = "") -> McpServer:
+        """The server that a command line names: an address, or a command.
+
+        Raises:
+            ToolkitError: it is empty.
+        """
+        if not words or not words[0]:
+            raise ToolkitError(["no MCP server is named; write its command behind --, or its address"])
+        if len(words) == 1 and re.match(r"https?://", words[0]):
+            return cls(name or re.sub(r"^https?://|[/?#].*$", "", words[0]), url=words[0])
+        return cls(name or PurePath(words[0]).stem, tuple(words))
+
+    @classmethod
+    def named(cls, text: str) -> McpServer:
+        """The server that ``NAME=COMMAND...`` or ``NAME=ADDRESS`` names.
+
+        Raises:
+            ToolkitError: it has no such form.
+        """
+        name, sign, rest = text.partition("=")
+        if not sign or not re.fullmatch(r"[\w.-]+", name):
+            raise ToolkitError([f"{text!r} is no server; write NAME=COMMAND or NAME=ADDRESS"])
+        try:
+            return cls.of(shlex.split(rest), name)
+        except ValueError as error:
+            raise ToolkitError([f"the command of {name} cannot be read: {error}"]) from None
+
+
+def servers_of_file(path: str) -> list[McpServer]:
+    """The servers of a file as clients keep it: ``{"mcpServers": {"files": {"command": "...", "args": [...]}}}``.
+
+    Raises:
+        ToolkitError: it is none; names what is wrong.
+        NotationError: the file cannot be read.
+    """
+    try:
+        data: Any = json.loads(read_text(path))
+    except ValueError as error:
+        raise ToolkitError([f"{path} is no JSON: {error}"]) from None
+    if found := [one.problem for one in problems(data, _FILE)]:
+        raise ToolkitError([f"{path}: {problem}" for problem in found])
+    made = []
+    for name, row in data["mcpServers"].items():
+        if row.get("disabled"):
+            continue
+        if "url" in row:
+            made.append(McpServer(name, url=row["url"], headers=row.get("headers", {})))
+        elif "command" in row:
+            words = (row["command"], *map(str, row.get("args", ())))
+            made.append(McpServer(name, words, env=row.get("env", {}), folder=row.get("cwd")))
+        else:
+            raise ToolkitError([f"{path}: the server {name} has neither a command nor a url"])
+    return made

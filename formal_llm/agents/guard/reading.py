@@ -1,0 +1,324 @@
+"""Reading rule files: from a text to letters and rules, or to an error that shows the place and the way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, cast
+
+from formal_llm.agents.guard import rules as made
+from formal_llm.agents.guard.conditions import ConditionReader
+from formal_llm.agents.guard.data import read_duration
+from formal_llm.agents.guard.expressions import Expression
+from formal_llm.agents.guard.rules import WORDS, Kind, Letter, Names, Pattern, Rule, RuleSet, Severity, named
+from formal_llm.automata.models.symbols import unquote
+from formal_llm.automata.notation.limit_lines import WrongWord, read_line
+from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.errors import NotationError, did_you_mean
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+#: What a person calls the terminals of ``guard.lark``.
+_CALLED = {
+    "LETTER": "a name", "ARG": "a name", "TOOL": "a tool", "STRING": 'a "text"', "LONG": '"""a long text"""',
+    "INT": "a number", "NUMBER": "a number", "DURATION": "a duration such as 10min", "DATE": "a date",
+    "DATETIME": "a date", "TIME": "a time of day", "_NL": "the end of the line", "$END": "the end of the file",
+    "LIMIT_LINE": "%limit", "SIGN": "a comparison", "PLUS": "'+'", "TIMES": "'*'", "MINUS": "'-'", "STAR": "'*'",
+    "LSQB": "'['", "RSQB": "']'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'", "COMMA": "','",
+    "COLON": "':'", "VBAR": "'|'", "DOT": "'.'", "EQUAL": "'='",
+}  # fmt: skip
+
+
+@cache
+def _parser() -> Lark:
+    from lark import Lark
+
+    text = resources.files("formal_llm.agents.guard").joinpath("guard.lark").read_text(encoding="utf-8")
+    return Lark(text, parser="lalr", maybe_placeholders=False, propagate_positions=True)
+
+
+def read_rules(text: str, file: str | None = None, folder: str = "") -> RuleSet:
+    """The letters and rules that a text writes.
+
+    Args:
+        text: the text.
+        file: where it is from, for messages.
+        folder: where the files are that its rules name.
+
+    Raises:
+        NotationError: with line, column, a caret, what was expected, and the nearest name.
+    """
+    source = SourceText.of(text, file, NotationError)
+    return _Reader(source, folder).rule_set(_parse(source))
+
+
+def _parse(source: SourceText) -> Tree[Token]:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    try:
+        return _parser().parse(source.text)
+    except UnexpectedToken as error:
+        place, word = Place(error.line, error.column), str(error.token).strip()
+        if error.token.type == "$END" or error.token.type == "_NL" or place.line < 1:
+            line = _last_line(source, error.line if error.token.type == "_NL" else None)
+            place, word = Place(line, len(source.text.split("\n")[line - 1].rstrip()) + 1), ""
+        near = did_you_mean(word, WORDS) if word.isalpha() else None
+        source.fail(
+            f"unexpected {word!r}" if word else "the line ends too early", place,
+            expected=_expected(error.accepts or error.expected),
+            suggestion=f"did you mean {near}?" if near and near != word else _advice(source, place),
+        )  # fmt: skip
+    except UnexpectedCharacters as error:
+        place = Place(error.line, error.column)
+        rest = source.text.split("\n")[error.line - 1][error.column - 1 :]
+        what = 'a text that does not end on its line (closing " is missing)' if rest[:1] == '"' else (
+            f"unexpected {rest.split()[0] if rest.split() else error.char!r}"
+        )  # fmt: skip
+        source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
+    except UnexpectedInput as error:
+        source.fail("this cannot be read", Place(error.line, error.column))
+
+
+def _last_line(source: SourceText, line: int | None) -> int:
+    lines = source.text.split("\n")
+    number = min(line or len(lines), len(lines))
+    while number > 1 and not lines[number - 1].split("#")[0].strip():
+        number -= 1
+    return number
+
+
+def _expected(names: object) -> list[str]:
+    found = [_CALLED.get(name, name.lower()) for name in sorted(cast("set[str]", names))]
+    return [name for name in dict.fromkeys(found) if not name.startswith("_") and name not in ("blank", "comment")]
+
+
+def _advice(source: SourceText, place: Place) -> str | None:
+    rest = source.text.split("\n")[place.line - 1][place.column - 1 :]
+    if re.match(r"=(?!=)", rest):
+        return "equality is written =="
+    if rest.startswith(("&&", "||", "!")):
+        return "write and, or, not"
+    if rest.startswith("'"):
+        return 'texts stand in double quotes: "..."'
+    return None
+
+
+class _Reader:
+    """Makes values of the syntax tree."""
+
+    def __init__(self, source: SourceText, folder: str) -> None:
+        self.source = source
+        self.folder = folder
+        self.letters: dict[str, Letter] = {}
+        self.places: dict[str, Place] = {}
+        self.fields: dict[str, tuple[str, ...]] = {}
+
+    def rule_set(self, tree: Tree[Token]) -> RuleSet:
+        rules: dict[str, Rule] = {}
+        statements = cast("list[Tree[Token]]", tree.children)
+        for one in statements:
+            if one.data in ("letter", "tools"):
+                self._declare(one)
+        conditions = ConditionReader(self.source, self.fields)
+        for one in statements:
+            if one.data == "letter":
+                self._letter(one, conditions)
+        for one in statements:
+            if one.data in ("rule", "limit_line"):
+                rule, place = self._rule(one) if one.data == "rule" else self._limit(one)
+                if rule.name in rules:
+                    self.source.fail(f"a second rule {rule.name}", place, suggestion="give it another name")
+                rules[rule.name] = rule
+        if not rules:
+            self.source.fail(
+                "there are no rules", None, suggestion="write, for instance, rule first: approve before pay"
+            )
+        return RuleSet(tuple(self.letters.values()), tuple(rules.values()), self.folder)
+
+    def _declare(self, tree: Tree[Token]) -> None:
+        names = [self._name(one) for one in tree.children] if tree.data == "tools" else [_token(tree.children[0])]
+        for name in names:
+            text = _plain(name)
+            if text in self.letters:
+                self.source.fail(f"a second {text}; the first is in line {self.places[text].line}", _place(name))
+            self.places[text] = _place(name)
+            self.letters[text] = Letter(text, (Pattern("call", text),))
+            self.fields[text] = ()
+        if tree.data == "letter":
+            first = cast("Tree[Token]", tree.children[1])
+            given = [field for part in first.find_data("fields") for field in cast("list[Tree[Token]]", part.children)]
+            self.fields[_plain(names[0])] = tuple(str(_token(field.children[0])) for field in given)
+
+    def _name(self, tree: object) -> Token:
+        return _token(cast("Tree[Token]", tree).children[0])
+
+    def _letter(self, tree: Tree[Token], conditions: ConditionReader) -> None:
+        name = _plain(_token(tree.children[0]))
+        patterns = tuple(self._pattern(cast("Tree[Token]", one), conditions) for one in tree.children[1:])
+        for one, branch in zip(patterns, tree.children[1:], strict=True):
+            if tuple(field for field, _ in one.fields) != self.fields[name]:
+                given = ", ".join(self.fields[name]) or "none"
+                self.source.fail(
+                    f"all patterns of {name} give the same fields, here {given}", _place(branch),
+                    suggestion="write with ... behind each pattern",
+                )  # fmt: skip
+        self.letters[name] = Letter(name, patterns)
+
+    def _pattern(self, tree: Tree[Token], conditions: ConditionReader) -> Pattern:
+        source, *rest = cast("list[Tree[Token]]", tree.children)
+        tool = _plain(self._name(source.children[0])) if source.children else ""
+        condition: Expression | None = None
+        fields: list[tuple[str, Expression]] = []
+        for part in rest:
+            if part.data == "condition":
+                condition = conditions.read(part.children[0])
+            else:
+                for field in cast("list[Tree[Token]]", part.children):
+                    name = _token(field.children[0])
+                    if str(name) in dict(fields):
+                        self.source.fail(f"a second {name}", _place(name))
+                    fields.append((str(name), conditions.read(field.children[1])))
+        return Pattern(cast("Kind", str(source.data)), tool, condition, tuple(fields))
+
+    # -- rules --------------------------------------------------------------------------------------------------
+
+    def _rule(self, tree: Tree[Token]) -> tuple[Rule, Place]:
+        title, *rest = cast("list[Tree[Token]]", tree.children)
+        name, severity, says = _token(title.children[0]), "block", ""
+        keys: tuple[str, ...] = ()
+        body: made.Body | None = None
+        for part in rest:
+            if not hasattr(part, "data"):
+                says = unquote(str(part))
+            elif part.data == "severity":
+                severity = str(_token(part.children[0]))
+            elif part.data == "keys":
+                keys = tuple(str(each) for each in part.children)
+                self._keys_known(cast("list[Token]", part.children))
+            else:
+                body = self._body(part)
+        assert body is not None
+        rule = Rule(_plain(name), body, cast("Severity", severity), keys, says)
+        self._keys_fit(rule, _place(name))
+        return rule, _place(name)
+
+    def _keys_known(self, keys: Sequence[Token]) -> None:
+        known = {field for fields in self.fields.values() for field in fields}
+        for key in keys:
+            if str(key) not in known:
+                near = did_you_mean(str(key), known)
+                self.source.fail(
+                    f"no letter gives {key}", _place(key),
+                    suggestion=f"did you mean {near}?" if near else f"write ... with {key} = ... behind a letter",
+                )  # fmt: skip
+
+    def _keys_fit(self, rule: Rule, place: Place) -> None:
+        """Each letter of a rule for each value has all of the keys or none."""
+        for name in dict.fromkeys(named(rule.body)):
+            here = [key for key in rule.keys if key in self.fields[name]]
+            if here and len(here) < len(rule.keys):
+                lacking = next(key for key in rule.keys if key not in here)
+                self.source.fail(
+                    f"{name} gives {here[0]} and not {lacking}; it gives all keys of the rule, or none", place
+                )
+        in_words = not isinstance(rule.body, made.Written | made.Budget)
+        if rule.keys and in_words and not any(rule.keys[0] in self.fields[name] for name in named(rule.body)):
+            self.source.fail(f"no letter of this rule gives {rule.keys[0]}", place)
+
+    def _letters(self, tree: object) -> Names:
+        found = []
+        for token in cast("list[Token]", cast("Tree[Token]", tree).children):
+            name = _plain(token)
+            if name not in self.letters:
+                near = did_you_mean(name, self.letters)
+                self.source.fail(
+                    f"unknown letter: {name}", _place(token),
+                    suggestion=f"did you mean {near}?" if near else f"declare it: {token}: TOOL, or tools {token}",
+                )  # fmt: skip
+            found.append(name)
+        return tuple(dict.fromkeys(found))
+
+    def _body(self, tree: Tree[Token]) -> made.Body:
+        parts = tree.children
+        match str(tree.data):
+            case "never":
+                return made.Never(self._letters(parts[0]))
+            case "never_after":
+                return made.Never(self._letters(parts[0]), self._letters(parts[1]))
+            case "before":
+                count = self._count(_token(parts[0])) if not hasattr(parts[0], "data") else 1
+                letters = [self._letters(part) for part in parts if _is(part, "letters")]
+                return made.Before(letters[0], letters[1], count, any(_is(part, "each") for part in parts))
+            case "after":
+                return made.After(self._letters(parts[0]), self._letters(parts[1]))
+            case "at_least":
+                return made.AtLeast(self._count(_token(parts[0])), self._letters(parts[1]))
+            case "at_most":
+                return made.AtMost(self._count(_token(parts[0])), self._letters(parts[1]))
+            case "at_most_since":
+                since = self._letters(parts[2])
+                return made.AtMost(self._count(_token(parts[0])), self._letters(parts[1]), since)
+            case "at_most_within":
+                within = read_duration(str(parts[2]))
+                return made.AtMost(self._count(_token(parts[0])), self._letters(parts[1]), within=within)
+            case "apart":
+                return made.Apart(read_duration(str(parts[0])), self._letters(parts[1]))
+            case "budget":
+                quantity = _token(parts[0])
+                if not any(str(quantity) in fields for fields in self.fields.values()):
+                    self._keys_known([quantity])
+                return made.Budget(str(quantity), Fraction(str(parts[1])))
+        notation = "file" if tree.data == "file" else str(parts[0])
+        text = str(parts[-1])
+        return made.Written(notation, text[3:-3] if text.startswith('"""') else unquote(text))
+
+    def _count(self, token: Token) -> int:
+        if len(token) > 5:
+            self.source.fail(f"{token} is too large a count", _place(token), suggestion="the most is 99999")
+        return int(token)
+
+    def _limit(self, tree: Tree[Token]) -> tuple[Rule, Place]:
+        token = _token(tree.children[0])
+        text = str(token).split("#")[0].strip()
+        try:
+            limits = read_line(text)
+        except WrongWord as error:
+            self.source.fail(str(error), _place(token), suggestion=error.suggestion)
+        except ValueError as error:
+            self.source.fail(str(error), _place(token))
+        if limits.times or limits.default is not None or None in limits.at_most.values():
+            self.source.fail("here a limit names its letters, or a sum", _place(token), suggestion="%limit 3 search")
+        for name in (*limits.at_most, *limits.at_least):
+            if name not in self.letters:
+                near = did_you_mean(name, self.letters)
+                self.source.fail(f"unknown letter: {name}", _place(token),
+                                 suggestion=f"did you mean {near}?" if near else None)  # fmt: skip
+        for bound in limits.sums:
+            if not any(bound.quantity in fields for fields in self.fields.values()):
+                self.source.fail(f"no letter gives {bound.quantity}", _place(token))
+            if bound.at_least is not None:
+                self.source.fail("a sum has no least here", _place(token), suggestion=f"%limit {bound.quantity} <= 5")
+        return Rule(text, made.Written("limit", text)), _place(token)
+
+
+def _is(part: object, data: str) -> bool:
+    return getattr(part, "data", None) == data
+
+
+def _token(part: object) -> Token:
+    assert not hasattr(part, "data"), part
+    return cast("Token", part)
+
+
+def _plain(token: Token) -> str:
+    return unquote(str(token)) if str(token).startswith('"') else str(token)
+
+
+def _place(part: object) -> Place:
+    """Where a token, or a part of the tree, begins."""
+    at = part if hasattr(part, "line") else getattr(part, "meta", None)
+    return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)

@@ -1,0 +1,333 @@
+"""Whether the rules can still be kept, under either guarantee.
+
+*Some*: there is a continuation after which all rules are kept (nonblocking). Nodes are searched, those first that seem
+nearest; where only counts and sums differ, a node with less left than one seen before is left out, since it can do
+nothing more.
+
+*Whatever*: the agent can go on so that, whatever tools return and users say, there always is a continuation
+(controllable and nonblocking). The nodes from which it can are the largest set out of which nothing leads that the
+agent does not decide, and in which an end can be reached from everywhere: the supremal controllable sublanguage (Wonham
+and Ramadge 1987). Of rules with too many nodes only those near are looked at, once as if the others were all good and
+once as if they were all bad; what both agree on is certain.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heappop, heappush
+from itertools import count
+from typing import Literal
+
+from formal_llm.agents.guard.component import Component, Node, Step
+from formal_llm.agents.guard.control import Edge, largest
+from formal_llm.agents.guard.machines import State
+from formal_llm.agents.guard.plant import Plant, Symbol
+from formal_llm.agents.guard.relaxation import kept_one_by_one, relaxed
+
+Guarantee = Literal["some", "whatever"]
+#: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
+_FIRST, _EDGES = 300, 10
+#: How many answers are kept.
+_KEPT = 100_000
+
+
+class Lookout:
+    """Looks ahead for rules that look at the same tools.
+
+    Args:
+        component: the rules.
+        plant: what can happen.
+        guarantee: which answer is asked for.
+        max_states: how many nodes one question may visit.
+    """
+
+    def __init__(self, component: Component, plant: Plant, guarantee: Guarantee, max_states: int) -> None:
+        self.component = component
+        self.plant = plant
+        self.guarantee: Guarantee = guarantee if component.steps_outside else "some"
+        self.max_states = max_states
+        #: How many nodes were looked at so far, of all questions.
+        self.visited = 0
+        self._some: dict[Node, bool | None] = {}
+        self._whatever: dict[Node, bool | None] = {}
+        self._hints: dict[Node, tuple[Symbol, Node]] = {}
+        self._way: tuple[Step, ...] = ()
+        self._ways: dict[Node, tuple[Symbol, ...] | None] = {}
+        self._closed: dict[Node, frozenset[str]] = {}
+        self._doubtful = any(step.symbol.doubtful for step in component.steps)
+
+    def viable(self, node: Node) -> bool | None:
+        """Whether the rules can still be kept from here; None where the bound was hit before that was known."""
+        if self.guarantee == "some":
+            return self.some(node)
+        found = self._whatever.get(node, self)
+        if found is self:
+            self._trim(self._whatever)
+            found = self._controlled(node) if self.some(node) is not False else False
+            self._whatever[node] = found
+        return found  # type: ignore[return-value]  # what is kept is a verdict
+
+    def some(self, node: Node) -> bool | None:
+        """Whether some continuation keeps the rules."""
+        if node in self._some:
+            return self._some[node]
+        if self.component.accepting(node):
+            return True
+        self._trim(self._some)
+        found = self._decide(node)
+        self._some[node] = found
+        return found
+
+    def _trim(self, kept: dict[Node, bool | None]) -> None:
+        if len(kept) > _KEPT:
+            kept.clear()
+            self._hints.clear()
+
+    def _decide(self, node: Node) -> bool | None:
+        if self._replayed(node):
+            return True
+        if not relaxed(self.component, node, doubtful=True) or not kept_one_by_one(self.component, node):
+            return False
+        if self._doubtful and not relaxed(self.component, node, doubtful=False):
+            return None  # only what may never come could lead on
+        first = self._search(node, doubtful=False, most=min(_FIRST, self.max_states))
+        if first is None:
+            first = self._search(node, doubtful=False, most=self.max_states // 4, guided=True)
+        if first is None:
+            first = self._search(node, doubtful=False, most=self.max_states)
+        if first is not False or not self._doubtful:
+            return first
+        return False if self._search(node, doubtful=True, most=self.max_states) is False else None
+
+    def _replayed(self, start: Node) -> bool:
+        """Whether the way that was found last leads to an end from here, too, as it does after most events."""
+        came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
+        node = start
+        for step in self._way:
+            after = next((one for one in self.component.after(node, step) if one is not None), None)
+            if after is None or after in came:
+                continue
+            came[after] = (node, step.symbol)
+            node = after
+            if self._some.get(node) or self.component.accepting(node):
+                self._remember(node, came)
+                return True
+        return False
+
+    # -- some ---------------------------------------------------------------------------------------------------
+
+    def _search(self, start: Node, *, doubtful: bool, most: int, guided: bool = False) -> bool | None:
+        """Whether an end can be reached; what leads there is kept as a hint.
+
+        ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an
+        event that is needed counts for how near a node seems.
+        """
+        component = self.component
+        left = component.distance(start)
+        if left is None:
+            return False
+        tie = count()
+        steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
+        heap = [(left, next(tie), left, start)]
+        came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
+        seen: dict[tuple[object, ...], list[tuple[State, ...]]] = {}
+        done = 0
+        while heap:
+            _, _, left, node = heappop(heap)
+            if (left == 0 and component.accepting(node)) or (not doubtful and self._some.get(node)):
+                if not doubtful:
+                    self._remember(node, came)
+                    self._way = self._steps_to(node, came)
+                return True
+            if self._some.get(node) is False or self._dominated(node, seen):
+                continue
+            done += len(steps) * (1 + sum(len(live) for _, live in node.copies))  # each copy is moved
+            self.visited += 1
+            if done > most * _EDGES:
+                return None
+            for step in steps:
+                for after in component.after(node, step):
+                    if after is None or after in came:
+                        continue
+                    further = component.distance_after(node, after, step, left)
+                    if further is not None:
+                        came[after] = (node, step.symbol)
+                        seems = further + component.lacking(after) if guided else further
+                        heappush(heap, (seems, next(tie), further, after))
+        if not self._doubtful or doubtful:
+            self._some.update(dict.fromkeys(came, False))
+        return False
+
+    def _dominated(self, node: Node, seen: dict[tuple[object, ...], list[tuple[State, ...]]]) -> bool:
+        """Whether a node was seen that differs only in having more left; else it is noted."""
+        places = self.component.resources
+        if not places:
+            return False
+        rest = tuple(None if place in places else state for place, state in enumerate(node.plain))
+        mine = tuple(node.plain[place] for place in places)
+        others = seen.setdefault((rest, node.copies, node.pending), [])
+        if any(all(a <= b for a, b in zip(mine, other, strict=True)) for other in others):  # type: ignore[operator]
+            return True
+        others.append(mine)
+        return False
+
+    def _remember(self, node: Node, came: dict[Node, tuple[Node, Symbol] | None]) -> None:
+        while (before := came[node]) is not None:
+            self._hints[before[0]] = (before[1], node)
+            self._some[before[0]] = True
+            node = before[0]
+
+    def way(self, node: Node) -> tuple[Symbol, ...] | None:
+        """The symbols of a way to an end: a shortest one where few nodes have to be looked at for it."""
+        if node not in self._ways:
+            if len(self._ways) > _KEPT:
+                self._ways.clear()
+            self._ways[node] = self._found_way(node)
+        return self._ways[node]
+
+    def closed(self, node: Node) -> frozenset[str]:
+        """The tools of which no call is allowed from here."""
+        found = self._closed.get(node)
+        if found is None:
+            if len(self._closed) > _KEPT:
+                self._closed.clear()
+            open_: set[str] = set()
+            tools = set()
+            for step in self.component.steps:
+                if step.symbol.kind == "call" and step.symbol.tool not in open_:
+                    tools.add(step.symbol.tool)
+                    nodes = self.component.after(node, step, again=True)
+                    if any(after is not None and self.viable(after) is not False for after in nodes):
+                        open_.add(step.symbol.tool)
+            found = self._closed[node] = frozenset(tools - open_)
+        return found
+
+    def _found_way(self, node: Node) -> tuple[Symbol, ...] | None:
+        if self.component.accepting(node):
+            return ()
+        if self.viable(node) is not True:
+            return None
+        todo: deque[tuple[Node, tuple[Symbol, ...]]] = deque([(node, ())])
+        seen = {node}
+        while todo and len(seen) < self.max_states // 4:
+            now, way = todo.popleft()
+            if self.component.accepting(now):
+                return way
+            for edge in self._edges(now, doubtful=False):
+                after = edge.target
+                if after is None or after in seen or self.component.distance(after) is None:
+                    continue
+                if self.guarantee == "whatever" and self._whatever.get(after) is False:
+                    continue
+                seen.add(after)
+                todo.append((after, (*way, edge.symbol)))
+        found: list[Symbol] = []
+        while not self.component.accepting(node):
+            if node not in self._hints:
+                return None
+            symbol, node = self._hints[node]
+            found.append(symbol)
+        return tuple(found)
+
+    def _steps_to(self, node: Node, came: dict[Node, tuple[Node, Symbol] | None]) -> tuple[Step, ...]:
+        found = []
+        while (before := came[node]) is not None:
+            node, symbol = before
+            found.append(symbol)
+        by_symbol = {id(step.symbol): step for step in self.component.steps}
+        return tuple(by_symbol[id(symbol)] for symbol in reversed(found))
+
+    # -- whatever -----------------------------------------------------------------------------------------------
+
+    def _edges(self, node: Node, *, doubtful: bool = True) -> list[Edge]:
+        self.visited += 1
+        return [
+            Edge(step.symbol, after)
+            for step in self.component.steps
+            if doubtful or not step.symbol.doubtful
+            for after in self.component.after(node, step)
+        ]
+
+    def _controlled(self, start: Node) -> bool | None:
+        """Whether the agent can keep the rules whatever comes."""
+        quick = self._strategy(start)
+        if quick is not None:
+            return quick
+        edges: dict[Node, list[Edge]] = {}
+        todo = deque([start])
+        while todo and len(edges) < self.max_states:
+            node = todo.popleft()
+            if node in edges:
+                continue
+            found = self._edges(node)
+            edges[node] = found
+            todo += [edge.target for edge in found if edge.target is not None and edge.target not in edges]
+        sure = largest(self.component, edges, self._some, hopeful=False)
+        if start in sure:
+            self._whatever.update(dict.fromkeys(sure, True))
+            return True
+        hoped = largest(self.component, edges, self._some, hopeful=True)
+        for node in edges:
+            if node not in hoped:
+                self._whatever[node] = False
+        return None if start in hoped else False
+
+    def _strategy(self, start: Node) -> bool | None:
+        """What a look at few nodes says: those that come from outside, and those of one way on from each.
+
+        If these are good by themselves, the agent can keep to them. If what comes from outside alone leads to where no
+        way goes on, it cannot do anything. Else nothing is known yet.
+        """
+        forced, inside = [start], {start}
+        good = True
+        while forced:
+            node = forced.pop()
+            if self.some(node) is False:
+                return False
+            for edge in self._coming(node):
+                if edge.target is None or self._whatever.get(edge.target) is False:
+                    if not edge.symbol.doubtful:
+                        return False
+                    good = False
+                elif edge.target not in inside:
+                    if edge.symbol.doubtful and self.some(edge.target) is False:
+                        good = False
+                    elif len(inside) >= _FIRST:
+                        return None
+                    elif not edge.symbol.doubtful:
+                        inside.add(edge.target)
+                        forced.append(edge.target)
+        return self._kept_to(inside) if good else None
+
+    def _kept_to(self, begun: set[Node]) -> bool | None:
+        inside, todo = set(begun), list(begun)
+        while todo:
+            node = todo.pop()
+            if self._whatever.get(node):
+                continue
+            if self.some(node) is not True:
+                return None
+            following = [edge.target for edge in self._coming(node)]
+            if not self.component.accepting(node):
+                if node not in self._hints:
+                    return None
+                following.append(self._hints[node][1])
+            for after in following:
+                if after is None:
+                    return None
+                if after not in inside:
+                    if len(inside) >= 4 * _FIRST:
+                        return None
+                    inside.add(after)
+                    todo.append(after)
+        self._whatever.update(dict.fromkeys(inside, True))
+        return True
+
+    def _coming(self, node: Node) -> list[Edge]:
+        """Where what the agent does not decide leads."""
+        self.visited += 1
+        return [
+            Edge(step.symbol, after)
+            for step in self.component.steps_outside
+            for after in self.component.after(node, step)
+        ]

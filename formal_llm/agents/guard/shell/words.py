@@ -1,0 +1,287 @@
+"""Words of a shell line: quotes taken away, expansions marked, the commands inside of them read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from formal_llm.agents.guard.shell.escapes import ansi_c
+
+_BLANKS = " \t"
+_ENDS = frozenset(" \t\n|&;()<>")
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
+#: A text of this form runs a command where arithmetic or the place of an array is worked out from it.
+COMMAND_IN_TEXT = re.compile(r"\$\(|`")
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
+
+
+class NotSure(Exception):
+    """The line cannot be read further; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellWord:
+    """A word: what the program gets, where that is known before it runs; else as it is written."""
+
+    text: str
+    known: bool = True
+
+
+@dataclass(slots=True)
+class Simple:
+    """A simple command.
+
+    Attributes:
+        words: the program and its arguments.
+        assigned: the variables that are set in front of it.
+        written: the files that its output goes to.
+        taken: the files that its input comes from.
+        here: the text that it is given as input, from ``<<`` or ``<<<``.
+        redirected: whether a redirection stands in it.
+    """
+
+    words: list[ShellWord] = field(default_factory=list)
+    assigned: list[str] = field(default_factory=list)
+    written: list[ShellWord] = field(default_factory=list)
+    taken: list[ShellWord] = field(default_factory=list)
+    here: ShellWord | None = None
+    redirected: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.assigned or self.written or self.taken or self.redirected)
+
+
+class Words:
+    """A place in a line, and what was found up to it; reads words. How commands are read is told by a subclass."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = depth
+        self.found: list[Simple] = []
+        self.unsure: list[str] = []
+
+    def commands(self, end: str | None) -> None:
+        """Read commands up to the sign that ends them (None: up to the end of the text), and that sign."""
+        raise NotImplementedError
+
+    def whole(self) -> None:
+        """Read the whole text; what goes wrong is told among the doubts."""
+        raise NotImplementedError
+
+    def bodies(self) -> None:
+        """Read the texts that begin on this line, where any were announced."""
+        raise NotImplementedError
+
+    def word(self) -> ShellWord:
+        """The word that begins here."""
+        start = self.at
+        parts: list[str] = []
+        known, bare = True, []  # bare: what stands unquoted, for braces and patterns
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign in "<>" and self.text[self.at + 1 : self.at + 2] == "(" and self.at == start:
+                self.at += 2
+                self.commands(")")
+                known = False
+            elif sign == "(" and ASSIGNMENT.fullmatch(self.text[start : self.at]):
+                self.array()
+                known = False
+            elif sign in _ENDS:
+                break
+            elif sign == "\\":
+                escaped = self.text[self.at + 1 : self.at + 2]
+                self.at += 2
+                parts.append("" if escaped == "\n" else escaped or "\\")
+            elif sign == "'":
+                parts.append(self.single())
+            elif sign == '"':
+                self.at += 1
+                known &= self.quoted('"', parts)
+            elif sign in "$`":
+                known &= self.expansion(parts, False)
+            else:
+                self.at += 1
+                parts.append(sign)
+                bare.append(sign)
+        if self.at == start:
+            raise NotSure(f"a word is missing before {self.text[start : start + 10]!r}")
+        plain = "".join(bare)
+        if known and (plain[:1] == "~" or any(sign in plain for sign in "*?[") or _BRACES.search(plain)):
+            known = plain == "["  # the program of that name
+        return ShellWord("".join(parts) if known else self.text[start : self.at], known)
+
+    def array(self) -> None:
+        """The values of an array, up to the bracket that ends them."""
+        self.at += 1
+        while True:
+            self.lines()
+            if self.ahead(")"):
+                self.at += 1
+                return
+            self.word()
+
+    def single(self) -> str:
+        """What stands in single quotes."""
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            raise NotSure("a single quote does not end")
+        text, self.at = self.text[self.at + 1 : end], end + 1
+        return text
+
+    def quoted(self, end: str, parts: list[str]) -> bool:
+        """Read up to a double quote (or the end of the text); gives whether it is known."""
+        known = True
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign == end:
+                self.at += 1
+                return known
+            if sign == "\\":
+                escaped = self.text[self.at + 1 : self.at + 2]
+                self.at += 2
+                parts.append("" if escaped == "\n" else escaped if escaped and escaped in '$`"\\' else sign + escaped)
+            elif sign in "$`":
+                known &= self.expansion(parts, True)
+            else:
+                self.at += 1
+                parts.append(sign)
+        if end:
+            raise NotSure("a double quote does not end")
+        return known
+
+    def expansion(self, parts: list[str], in_quotes: bool) -> bool:
+        """What a dollar or a backquote begins; gives whether it is known."""
+        after = self.text[self.at + 1 : self.at + 2]
+        if self.text[self.at] == "`":
+            self.backquoted(in_quotes)
+        elif after == "'" and not in_quotes:
+            parts.append(self.ansi())
+            return True
+        elif after == '"' and not in_quotes:
+            self.at += 2
+            return self.quoted('"', parts)
+        elif after == "(":
+            if not (self.ahead("$((") and self.arithmetic(self.at + 3)):
+                self.at += 2
+                self.commands(")")
+        elif after == "{":
+            self.braced(in_quotes)
+        elif after == "[":
+            raise NotSure("$[...] is not read; write $((...))")
+        elif found := re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])").match(self.text, self.at):
+            self.at = found.end()
+        else:
+            self.at += 1
+            parts.append("$")
+            return True
+        return False
+
+    def ansi(self) -> str:
+        """What stands in ``$'...'``."""
+        found = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL).match(self.text, self.at)
+        if found is None:
+            raise NotSure("a single quote does not end")
+        self.at = found.end()
+        return ansi_c(found[1])
+
+    def backquoted(self, in_quotes: bool) -> None:
+        """A command in backquotes: backslashes in it are taken away first."""
+        found = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL).match(self.text, self.at)
+        if found is None:
+            raise NotSure("a backquote does not end")
+        self.at = found.end()
+        taken = r'\\([$`\\"])' if in_quotes else r"\\([$`\\])"
+        inner = type(self)(re.sub(taken, r"\1", found[1]), self.depth + 1)
+        inner.whole()
+        self.found += inner.found
+        self.unsure += inner.unsure
+
+    def braced(self, in_quotes: bool) -> None:
+        """A variable in braces, with what is written in them."""
+        start = self.at
+        self.at += 2
+        if self.text[self.at : self.at + 1] in (" ", "\t", "\n", "|"):
+            raise NotSure("a command in ${ ...; } is not read")
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign == "}":
+                self.at += 1
+                if self.text[start : self.at].endswith("@P}"):
+                    self.unsure.append("${...@P} runs what its variable holds")
+                return
+            if sign == "\\":
+                self.at += 2
+            elif sign == "'" and not in_quotes:
+                self.single()
+            elif sign == '"':
+                self.at += 1
+                self.quoted('"', [])
+            elif sign in "$`":
+                self.expansion([], in_quotes)
+            elif sign in "<>" and self.text[self.at + 1 : self.at + 2] == "(":
+                self.at += 2
+                self.commands(")")
+            else:
+                self.at += 1
+        raise NotSure("${ does not end")
+
+    def arithmetic(self, start: int, loop: bool = False) -> bool:
+        """Read arithmetic from a place up to ``))``; False, and nothing read, where it is brackets in brackets."""
+        before, kept, doubts, open_ = self.at, len(self.found), len(self.unsure), 0
+        self.at = start
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign == ")" and not open_:
+                if self.ahead("))"):
+                    self.at += 2
+                    return True
+                break
+            open_ += (sign == "(") - (sign == ")")
+            if sign == "'" or (sign == ";" and not loop):
+                raise NotSure("(( is arithmetic, or brackets in brackets: write a blank between them")
+            if sign == "\\":
+                self.at += 2
+            elif sign == '"':
+                self.at += 1
+                self.quoted('"', [])
+            elif sign in "$`":
+                self.expansion([], True)
+            else:
+                self.at += 1
+        self.at = before
+        del self.found[kept:], self.unsure[doubts:]
+        return False
+
+    # -- signs --------------------------------------------------------------------------------------------------
+
+    def ahead(self, text: str) -> bool:
+        """Whether a text begins here."""
+        return self.text.startswith(text, self.at)
+
+    def blanks(self) -> None:
+        """Pass blanks, and line ends that a backslash takes away."""
+        while self.at < len(self.text):
+            if self.text[self.at] in _BLANKS:
+                self.at += 1
+            elif self.ahead("\\\n"):
+                self.at += 2
+            else:
+                return
+
+    def lines(self) -> None:
+        """Pass blanks, ends of lines, and comments."""
+        while True:
+            self.blanks()
+            if self.ahead("\n"):
+                self.at += 1
+                self.bodies()
+            elif self.ahead("#"):
+                self.comment()
+            else:
+                return
+
+    def comment(self) -> None:
+        """Pass a comment."""
+        end = self.text.find("\n", self.at)
+        self.at = len(self.text) if end < 0 else end

@@ -1,0 +1,224 @@
+"""Where a guarded run stands: immutable, without input or output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from formal_llm.agents.guard.core import GuardCore
+from formal_llm.agents.guard.events import ALLOW, UNSURE, Call, Decision, GuardEvent, Said, as_row, from_row
+from formal_llm.agents.guard.labels import Fields, Labels, Seen
+from formal_llm.agents.guard.position import Movement, Position, labels_of
+from formal_llm.agents.guard.refusing import Trouble, refused, stopped
+from formal_llm.errors import SnapshotError
+from formal_llm.planning.json_data import JSON
+
+FORMAT = "formal-llm guard 1"
+E = TypeVar("E", bound=GuardEvent)
+
+
+class _Told:
+    """What happened, the last event first; each shares all but its event with the one before."""
+
+    __slots__ = ("before", "event", "length")
+
+    def __init__(self, before: _Told | None, event: GuardEvent) -> None:
+        self.before = before
+        self.event = event
+        self.length: int = 1 if before is None else before.length + 1
+
+
+class GuardState:
+    """Where a run stands. Made by ``guard.start()``; :meth:`after` gives another one.
+
+    Attributes:
+        guard: the guard.
+        position: where the rules stand.
+        lost: the numbers of rules that what happened has broken for good, and that are left out since.
+    """
+
+    __slots__ = ("_asked", "_seen", "_told", "guard", "lost", "position")
+
+    def __init__(
+        self, guard: GuardCore, position: Position, seen: Seen, past: _Told | None, lost: frozenset[int]
+    ) -> None:
+        self.guard = guard
+        self.position = position
+        self.lost = lost
+        self._seen = seen
+        self._told = past
+        #: What was asked last, with what was found out: what is asked is mostly told right after.
+        self._asked: tuple[GuardEvent, Labels, Movement, tuple[Trouble, ...]] | None = None
+
+    # -- what may come ------------------------------------------------------------------------------------------
+
+    def check_said(self, text: Said) -> Decision:
+        """What is to happen with a text that the assistant wants to write."""
+        return self._decide(text)
+
+    def check(self, call: Call) -> Decision:
+        """What is to happen with a call. It is not made yet, and is told with :meth:`after` where it is."""
+        return self._decide(call)
+
+    def _decide(self, call: Call | Said) -> Decision:
+        call = self._timed(call)
+        labels = self.guard.rules.labeller.of(call, self._seen)
+        trouble = self._trouble(call, labels, labels.letters)
+        if labels.unsure and not (trouble and trouble[0].severity == "block"):
+            # An argument is missing, so it cannot be told which rules it is about: then those on both sides count.
+            also = self._judge(call, labels_of(labels, unsure=True))[1]
+            trouble = trouble + also if trouble else tuple(replace(one, notes=labels.notes) for one in also)
+        found = [one for one in trouble if not (isinstance(call, Call) and call.approved and one.severity == "ask")]
+        strict = [one for one in found if one.rules]
+        if not strict:
+            return UNSURE if any(one.severity in ("block", "ask") for one in found) else ALLOW
+        return refused(self.guard, self.position, self.lost, call, strict)
+
+    def check_all(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
+        """What is to happen with the calls of one turn, each as if those before it that may run had been made."""
+        state, found = self, []
+        for call in calls:
+            call = state._timed(call)
+            decision = state.check(call)
+            found.append(decision)
+            if decision.runs:
+                state = state.after(call)
+        return tuple(found)
+
+    def allowed_tools(self) -> tuple[str, ...]:
+        """Of the tools told to the guard those for which some call is allowed, or a person may allow it."""
+        return self.guard.allowed(self.position, self.lost) if self.guard.tools else ()
+
+    def allows_tool(self, tool: str) -> bool:
+        """Whether some call of a tool is allowed, or a person may allow it."""
+        return tool not in self.guard.closed(self.position, self.lost)
+
+    def may_stop(self, *, final: bool = True) -> Decision:
+        """Whether the run may end here.
+
+        Args:
+            final: whether nothing comes any more. Else the agent hands over to the user, which it may do too where
+                the next thing on the shortest way is said by the user.
+        """
+        return stopped(self.guard, self.position, self.lost, final=final)
+
+    # -- what happened ------------------------------------------------------------------------------------------
+
+    def after(self, event: GuardEvent) -> GuardState:
+        """The state after an event that has happened, whether it was allowed or not.
+
+        A rule that the event breaks stays where it was. Where rules cannot be kept together any more after it, the
+        mildest of them, the last written first, are left out from here on (:attr:`lost_rules`).
+        """
+        event = self._timed(event)
+        if self._asked is not None and self._asked[0] == event and self._asked[0].at == event.at:
+            _, labels, moved, trouble = self._asked
+        else:
+            labels = self.guard.rules.labeller.of(event, self._seen)
+            moved, trouble = self._judge(event, labels.letters)
+        seen = (
+            self._seen.after(labels, self.guard.rules.labeller.asked) if self.guard.rules.labeller.asked else self._seen
+        )
+        lost = self._settled(moved.position) if trouble else self.lost
+        return GuardState(self.guard, moved.position, seen, _Told(self._told, event), lost)
+
+    @property
+    def history(self) -> tuple[GuardEvent, ...]:
+        """What happened so far."""
+        found = []
+        told = self._told
+        while told is not None:
+            found.append(told.event)
+            told = told.before
+        return tuple(reversed(found))
+
+    @property
+    def lost_rules(self) -> tuple[str, ...]:
+        """The rules that can no longer be kept, whatever comes."""
+        parts = self.guard.rules.parts
+        return tuple(dict.fromkeys(parts[place].rule.name for place in sorted(self.lost)))
+
+    def __len__(self) -> int:
+        return 0 if self._told is None else self._told.length
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<GuardState after {len(self)} events>"
+
+    def snapshot(self) -> dict[str, JSON]:
+        """The state as plain data for JSON: what happened, and which rules it was under."""
+        return {
+            "format": FORMAT,
+            "fingerprint": self.guard.fingerprint,
+            "events": [as_row(event) for event in self.history],
+        }
+
+    def replayed(self, rows: Sequence[Mapping[str, JSON]]) -> GuardState:
+        """The state after the events of a snapshot.
+
+        Raises:
+            SnapshotError: one of them is damaged.
+        """
+        state = self
+        for place, row in enumerate(rows, 1):
+            try:
+                event = from_row(row)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise SnapshotError(f"the snapshot is damaged: event {place} cannot be read ({error})") from error
+            state = state.after(event)
+        return state
+
+    # -- how ----------------------------------------------------------------------------------------------------
+
+    def _timed(self, event: E) -> E:
+        if event.at is not None or not self.guard.rules.needs_time:
+            return event
+        return replace(event, at=self.guard.clock())
+
+    def _trouble(self, call: Call | Said, labels: Labels, letters: Mapping[str, Fields]) -> tuple[Trouble, ...]:
+        moved, trouble = self._judge(call, letters)
+        self._asked = (call, labels, moved, trouble)
+        return trouble
+
+    def _judge(self, event: GuardEvent, letters: Mapping[str, Fields]) -> tuple[Movement, tuple[Trouble, ...]]:
+        """Where an event leads, and which rules of which severity mind; of none, what is not known."""
+        guard = self.guard
+        moved = guard.positions.after(self.position, event, letters)
+        if not letters and moved.position is self.position:
+            return moved, ()
+        found: list[Trouble] = []
+        parts = guard.rules.parts
+        direct = [one for one in moved.refused if one.timed or one.place not in self.lost]
+        for one in direct:
+            rule = (guard.rules.timed if one.timed else parts)[one.place].rule
+            found.append(Trouble(rule.severity, (rule.name,), one.said))
+        for severity, supervisor in guard.tiers(self.lost):
+            looking = supervisor.looking(letters, "" if isinstance(event, Said) else event.tool)
+            viable = supervisor.viable(moved.position, looking) if looking else True
+            if viable is False:
+                blamed = supervisor.blamed(moved.position)
+                names = tuple(dict.fromkeys(parts[place].rule.name for place in blamed))
+                found.append(Trouble(severity, names, ahead=True))
+                break
+            if viable is None:
+                found.append(Trouble(severity, ()))
+        order = ("block", "ask", "warn", "log")
+        return moved, tuple(sorted(found, key=lambda one: order.index(one.severity)))
+
+    def _settled(self, position: Position) -> frozenset[int]:
+        """The rules that are to be left out, so that the others can be kept."""
+        lost = self.lost
+        tiers = self.guard.tiers(lost)
+        for severity, _ in tiers:
+            while True:
+                supervisor = dict(self.guard.tiers(lost))[severity]
+                if supervisor.viable(position) is not False:
+                    break
+                order = ("block", "ask", "warn", "log")
+                blamed = supervisor.blamed(position) or tuple(supervisor.numbers)
+                worst = max(blamed, key=lambda place: (order.index(self.guard.rules.parts[place].rule.severity), place))
+                lost |= {worst}
+        return lost

@@ -1,0 +1,155 @@
+"""Which rules together can still be kept, and which are to blame where they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from formal_llm.agents.guard.compiled import Part
+from formal_llm.agents.guard.component import Component
+from formal_llm.agents.guard.plant import Plant, Symbol
+from formal_llm.agents.guard.position import Position, Positions
+from formal_llm.agents.guard.search import Guarantee, Lookout
+
+#: So many answers about which rules look at an event are kept.
+_KEPT = 10_000
+
+
+class Supervisor:
+    """Looks ahead for some of the rules.
+
+    Args:
+        numbers: which.
+        positions: where they stand.
+        plant: what can happen.
+        guarantee: what is asked for.
+        max_states: how many nodes one question may visit.
+
+    Rules that look at different tools are looked at apart: the whole can be kept just if each part can.
+    """
+
+    def __init__(
+        self, numbers: Iterable[int], positions: Positions, plant: Plant, guarantee: Guarantee, max_states: int
+    ) -> None:
+        self.numbers = frozenset(numbers)
+        self._positions = positions
+        self._made_with = (positions, plant, guarantee, max_states)
+        parts = {number: positions.parts[number] for number in sorted(self.numbers)}
+        self.lookouts = tuple(
+            Lookout(Component(some, plant), plant, guarantee, max_states) for some in _apart(parts, plant)
+        )
+        self._looking: dict[tuple[str, ...], tuple[Lookout, ...]] = {}
+        self._blamed: dict[frozenset[int], Supervisor] = {}
+
+    def viable(self, position: Position, changed: Sequence[Lookout] | None = None) -> bool | None:
+        """Whether the rules can still be kept; None where that is not known. ``changed``: only these are looked at."""
+        unknown = False
+        for lookout in self.lookouts if changed is None else changed:
+            found = lookout.viable(self._positions.node(position, lookout.component))
+            if found is False:
+                return False
+            unknown = unknown or found is None
+        return None if unknown else True
+
+    def looking(self, letters: Iterable[str], tool: str) -> Sequence[Lookout]:
+        """What looks at an event."""
+        asked = (*letters, tool)
+        found = self._looking.get(asked)
+        if found is None:
+            if len(self._looking) > _KEPT:
+                self._looking.clear()
+            found = self._looking[asked] = tuple(
+                lookout
+                for lookout in self.lookouts
+                if tool in lookout.component.answering or not lookout.component.letters.isdisjoint(asked[:-1])
+            )
+        return found
+
+    def owing(self, position: Position) -> tuple[int, ...]:
+        """The rules that are not kept if nothing more comes."""
+        found = []
+        for number in sorted(self.numbers):
+            part = self._positions.parts[number]
+            states = position.live[number].values() if part.rule.keys else (position.states[number],)
+            if not all(part.machine.accepting(state) for state in states):
+                found.append(number)
+        return tuple(found)
+
+    def way(self, position: Position) -> tuple[Symbol, ...] | None:
+        """The symbols of a way to where all rules are kept; None where none is known."""
+        found: list[Symbol] = []
+        for lookout in self.lookouts:
+            way = lookout.way(self._positions.node(position, lookout.component))
+            if way is None:
+                return None
+            found += way
+        return tuple(found)
+
+    def closed(self, position: Position) -> frozenset[str]:
+        """The tools of which no call is allowed; rules that are looked at apart share no tool."""
+        return frozenset().union(
+            *(lookout.closed(self._positions.node(position, lookout.component)) for lookout in self.lookouts)
+        )
+
+    def without(self, numbers: Collection[int]) -> Supervisor:
+        """The same without some rules."""
+        left = self.numbers.difference(numbers)
+        found = self._blamed.get(left)
+        if found is None:
+            found = self._blamed[left] = Supervisor(left, *self._made_with)
+        return found
+
+    def blamed(self, position: Position) -> tuple[int, ...]:
+        """A smallest set of rules, of which none can be left out, that cannot be kept together from here."""
+        dead = [
+            lookout for lookout in self.lookouts
+            if lookout.viable(self._positions.node(position, lookout.component)) is False
+        ]  # fmt: skip
+        if not dead:
+            return ()
+        needed = set(dead[0].component.parts)
+        smaller = self.without(self.numbers - needed)
+        for number in sorted(needed, reverse=True):
+            without = smaller.without((number,))
+            if without.viable(position) is False:
+                smaller = without
+        return tuple(sorted(smaller.numbers))
+
+
+def _apart(parts: Mapping[int, Part], plant: Plant) -> list[dict[int, Part]]:
+    """Rules in groups that share nothing that can happen."""
+    found: list[tuple[set[tuple[str, str]], list[int]]] = []
+    places: dict[str, set[tuple[str, str]]] = {}
+    for symbol in plant.symbols:
+        for name in symbol.letters:
+            # A call and its result belong together: one comes only after the other.
+            kind = "tool" if symbol.kind in ("call", "result") else symbol.kind
+            places.setdefault(name, set()).add((kind, symbol.tool))
+    for number, part in parts.items():
+        mine = {place for name in part.machine.letters for place in places.get(name, ())}
+        numbers = [number]
+        apart = []
+        for others, some in found:
+            if others & mine:
+                mine = mine | others
+                numbers = some + numbers
+            else:
+                apart.append((others, some))
+        found = [*apart, (mine, numbers)]
+    return [
+        {number: parts[number] for number in sorted(numbers)}
+        for _, numbers in sorted(found, key=lambda one: min(one[1]))
+    ]
+
+
+def told(way: Sequence[Symbol], shown: Mapping[str, str]) -> tuple[str, ...]:
+    """A way in words: each step as the tool to call, or what has to come."""
+    found = []
+    for symbol in way:
+        names = [shown.get(name, name) for name in sorted(symbol.letters)]
+        if symbol.kind == "call":
+            found.append(names[0] if names else symbol.tool)
+        elif symbol.kind == "result":
+            found.append(names[0] if names else f"{symbol.tool}.result")
+        else:
+            found.append(names[0] if names else symbol.kind)
+    return tuple(found)

@@ -1,0 +1,184 @@
+"""``formal-llm agent modular``: the modular agent, which plans with one model and calls tools with another."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formal_llm.cli.console import STANDARD, counted, err, out, print_text, write_to
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from formal_llm.agents.agent import Tools
+    from formal_llm.agents.modular import Happening, ModularAgent, ModularRun, Module
+    from formal_llm.automata import Limits
+
+
+@dataclass(frozen=True)
+class ModularOptions:
+    """What the command line says of a modular agent.
+
+    Attributes:
+        llm: who plans.
+        tool_llm: who writes the arguments of tools.
+        tools: its tools; the usual ones where None.
+        corpus: what the usual ones search.
+        rules: formulas over tools.
+        limits: bounds on tools.
+        requests, tokens: what a run may take.
+        page, save, decisions: the files for the page, the transcript and the planner's decisions; of several turns, the
+            last one's page and transcript.
+        record, cache: the files for the answers of the models.
+        quiet: whether the answer alone is printed.
+    """
+
+    llm: str
+    tool_llm: str | None
+    tools: Tools | None
+    corpus: Path | None
+    rules: Sequence[str]
+    limits: Limits
+    requests: int | None
+    tokens: int | None
+    page: Path | None
+    save: Path | None
+    decisions: Path | None
+    record: Path | None
+    cache: Path | None
+    quiet: bool
+
+
+def run_modular(questions: Iterable[str], options: ModularOptions) -> None:
+    """Answer questions, each with those before it in mind."""
+    from formal_llm.agents.modular import ModularRun, decision_rows, write_decisions
+    from formal_llm.agents.modular.page import modular_page
+
+    shown = None if options.quiet else _Shown(err() if options.save == STANDARD else out())
+    runs: list[ModularRun] = []
+    with ExitStack() as stack:
+        agent = _agent(options, stack)
+        for question in questions:
+            error: BaseException | None = None
+            run = ModularRun(question)
+            if shown is not None:
+                shown.begin(question)
+            try:
+                memory = runs[-1].memory if runs else None
+                run = agent.run(question, memory=memory, progress=shown)
+            except Exception as caught:
+                run, error = getattr(caught, "run", None) or run, caught
+                raise
+            finally:
+                runs.append(run)
+                if options.save is not None:
+                    write_to(options.save, run.transcript.to_jsonl())
+                if options.page is not None:
+                    told = {
+                        "LLM": ", ".join(filter(None, (options.llm, options.tool_llm))),
+                        "Tools": ", ".join(agent.setup.modules),
+                    }
+                    write_to(options.page, modular_page(run, error=error, about=told))
+                if options.decisions is not None:
+                    write_decisions(options.decisions, decision_rows(runs, complete=False))
+            if shown is None:
+                print_text(run.answer or "")
+            else:
+                shown.end(run)
+
+
+def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
+    from formal_llm.agents.modular import ModularAgent, RunBudget
+    from formal_llm.agents.modular.setup import by_name
+    from formal_llm.automata import constraint
+
+    modules = _modules(options)
+    names = list(by_name(modules))
+    rules = [constraint(text, names, name=text) for text in options.rules]
+    budget = RunBudget(requests=options.requests or 100, tokens=options.tokens)
+    planner = _writer(options.llm, options, stack)
+    caller = None if options.tool_llm is None else _writer(options.tool_llm, options, stack)
+    return ModularAgent(planner, caller, modules=modules, rules=rules, limits=options.limits, budget=budget)
+
+
+def _writer(name: str, options: ModularOptions, stack: ExitStack):  # type: ignore[no-untyped-def]
+    """The model of a name, its answers kept and recorded."""
+    from formal_llm.agents.modular.agent import writer_of
+    from formal_llm.llms import CachedLLM, RecordingLLM, resolve
+    from formal_llm.llms.doubles import RandomLLM
+
+    found: object = resolve(name)
+    if isinstance(found, RandomLLM):
+        return writer_of(found)  # type: ignore[arg-type]
+    if options.cache is not None:
+        found = stack.enter_context(CachedLLM(found, options.cache))  # type: ignore[arg-type]
+    if options.record is not None:
+        found = stack.enter_context(RecordingLLM(found, options.record))  # type: ignore[arg-type]
+    return writer_of(found)  # type: ignore[arg-type]
+
+
+def _modules(options: ModularOptions) -> list[Module]:
+    from formal_llm.agents.modular import Module, ask, respond, standard_modules, terminal_user
+    from formal_llm.tools.toolkit import Toolkit
+
+    user = terminal_user() if sys.stdin.isatty() else None
+    if options.tools is None:
+        return list(standard_modules(options.corpus, user))
+    toolkit = options.tools() if callable(options.tools) else options.tools
+    assert isinstance(toolkit, Toolkit)
+    asking = [ask(user)] if user is not None and "ask" not in toolkit.tools else []
+    return [*asking, *map(Module, toolkit), respond()]
+
+
+def lines() -> Iterator[str]:
+    """What the user says at the terminal, line by line, to its end."""
+    while True:
+        if sys.stdin.isatty():
+            err().print("> ", end="", markup=False)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()
+
+
+class _Shown:
+    """Shows what happens in a run of the modular agent."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def begin(self, question: str) -> None:
+        """Show a question."""
+        self._line("request", question, "bold blue")
+
+    def __call__(self, happening: Happening) -> None:
+        """Show what happened."""
+        data = happening.data
+        match happening.kind:
+            case "decided":
+                self._line("plan", f"{data['tool']}: {data['task']}", "bold green")
+                if data["thoughts"]:
+                    self.console.print(f"  {data['thoughts']}", style="dim", markup=False)
+            case "bound":
+                self.console.print(f"  {data['call']}", style="dim", markup=False)
+            case "used":
+                self._line(str(data["tool"]), str(data["result"]), "bold yellow")
+            case "failed":
+                self._line(f"{data['tool']} failed", str(data["problem"]), "bold red")
+            case "corrected":
+                self.console.print(f"corrected: {data['role']}: {data['problem']}", style="red", markup=False)
+
+    def _line(self, what: str, text: str, style: str) -> None:
+        self.console.print(f"{what}: ", style=style, markup=False, end="")
+        self.console.print(text, markup=False)
+
+    def end(self, run: ModularRun) -> None:
+        """Show what a run took."""
+        steps, requests, corrected = len(run.word), run.usage.requests, len(run.corrections)
+        told = f"{counted(steps, 'step')}, {counted(requests, 'request')}, {counted(corrected, 'correction')}"
+        self.console.print(told, style="dim", markup=False)

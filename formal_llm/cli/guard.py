@@ -1,0 +1,192 @@
+"""``formal-llm guard``: rules for agents that exist already, before MCP servers, as a hook, over what was recorded."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from formal_llm.cli.console import command, err, print_text
+
+if TYPE_CHECKING:
+    from typer._click.core import Context
+
+    from formal_llm.agents.guard import GuardRules
+    from formal_llm.agents.guard.mcp.servers import McpServer
+    from formal_llm.planning.json_data import JSON
+
+HELP = """Guard an agent that exists already: only steps from which the rules can still be kept.
+
+In front of MCP servers: to its client this is one MCP server, on standard input and output or on a port of this
+machine. It lists the tools that the rules allow now, checks each call again, and asks a person where the rules say so.
+
+As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output.
+
+Over what was recorded (guard verify): where logs and traces break which rule.
+
+Examples:
+
+  formal-llm guard rules.guard -- npx -y @modelcontextprotocol/server-filesystem .
+
+  formal-llm guard rules.guard --server "files=npx server-files ." --server web=http://127.0.0.1:80/mcp --log log
+
+  formal-llm guard rules.guard --servers .mcp.json
+
+  formal-llm guard --hook rules.guard
+
+  formal-llm guard verify audit.jsonl rules.guard
+
+Exit codes: 0 done; 1 a trace breaks rules, or a log was changed; 2 wrong arguments, a file that cannot be read, or a
+server that cannot be used.
+"""
+VERIFY_HELP = """Verify what was recorded: which rules a trace breaks, where, and what the nearest valid trace is.
+
+Read are the log of a guard (is it what was written?), messages of OpenAI (chat and Responses) and Anthropic, spans of
+OpenTelemetry for generative AI, and transcripts of our agents; JSON, or JSON lines. The nearest valid trace leaves out
+as few calls as can be, and adds the shortest way to the end.
+
+Examples:
+
+  formal-llm guard verify audit.jsonl rules.guard
+
+  formal-llm guard verify conversations.jsonl rules.guard --json
+
+Exit codes: 0 all rules are kept; 1 some are not, or a log was changed; 2 a file cannot be read.
+"""
+
+
+class GuaranteeName(StrEnum):
+    """What a guard promises."""
+
+    some = "some"
+    whatever = "whatever"
+
+
+class GuardGroup(TyperGroup):
+    """``guard RULES ...`` serves, ``guard verify ...`` verifies."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """The arguments, with the command that is meant where none is named."""
+        if "--hook" in args and not {"-h", "--help"} & set(args):  # where the command line was not entered by its start
+            from formal_llm.cli.guard_hook import run_hook
+
+            raise SystemExit(run_hook(args))
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["serve", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(help=HELP, cls=GuardGroup, no_args_is_help=True)
+RulesArgument = Annotated[Path, typer.Argument(metavar="RULES", help="A file of rules (.guard).")]
+GuaranteeOption = Annotated[
+    GuaranteeName,
+    typer.Option(help="some: some continuation keeps the rules; whatever: there is one whatever tools return."),
+]
+
+
+@app.command(hidden=True)
+@command
+def serve(
+    rules: RulesArgument,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The command or the address of an MCP server.")
+    ] = None,
+    server: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=COMMAND", help="An MCP server: a command or an address. Repeatable."),
+    ] = None,
+    servers: Annotated[
+        str | None, typer.Option(metavar="FILE", help='MCP servers as clients keep them: {"mcpServers": {...}}.')
+    ] = None,
+    log: Annotated[Path | None, typer.Option(metavar="FILE", help="The audit log; it is added to.")] = None,
+    port: Annotated[int | None, typer.Option(help="Serve over HTTP on this port of this machine.")] = None,
+    guarantee: GuaranteeOption = GuaranteeName.some,
+    timeout: Annotated[float, typer.Option(help="Seconds that a server may take to start.", min=0.1)] = 60.0,
+) -> None:
+    """Serve."""
+    from formal_llm.agents.guard import Guard
+    from formal_llm.agents.guard.audit import AuditLog
+    from formal_llm.agents.guard.mcp.serving import serve as run
+    from formal_llm.agents.guard.record import audit_to
+
+    read = _rules(rules)
+    behind = _servers(words, server, servers)
+    # The fingerprint of the rules alone: which tools there are may change.
+    audit = None if log is None else audit_to(AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint))
+    run(behind, lambda tools: Guard(read, tools, guarantee.value), audit=audit, port=port, timeout=timeout)
+
+
+def _rules(path: Path) -> GuardRules:
+    from formal_llm.agents.guard import GuardRules
+
+    return GuardRules.from_file(path)
+
+
+def _servers(words: list[str] | None, named: list[str] | None, file: str | None) -> list[McpServer]:
+    from formal_llm.agents.guard.mcp.servers import McpServer, servers_of_file
+    from formal_llm.errors import ToolkitError
+
+    made = [McpServer.of(words)] if words else []
+    made += [McpServer.named(one) for one in named or ()]
+    made += servers_of_file(file) if file else []
+    if not made:
+        raise ToolkitError(["no MCP server is named; write its command behind --, or --server, or --servers"])
+    return made
+
+
+@app.command(help=VERIFY_HELP)
+@command
+def verify(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A log, or a file of traces.")],
+    rules: RulesArgument,
+    guarantee: GuaranteeOption = GuaranteeName.some,
+    head: Annotated[
+        str | None, typer.Option(metavar="HASH", help="The hash that the last line of the log had.")
+    ] = None,
+    repair: Annotated[bool, typer.Option(help="Look for a nearest valid trace.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Verify what was recorded."""
+    from formal_llm.agents.guard import Guard
+    from formal_llm.agents.guard.audit import is_log, read_log
+    from formal_llm.agents.guard.traces import read_traces
+    from formal_llm.agents.guard.verifying import by_rule, verify_trace
+
+    guard = Guard(_rules(rules), guarantee=guarantee.value)
+    wrong: list[str] = []
+    last = ""
+    if is_log(trace):
+        reading = read_log(trace)
+        wrong = [str(fault) for fault in reading.faults]
+        last = reading.head
+        if head is not None and head not in {entry.hash for entry in reading.entries}:
+            wrong.append(f"no line has the hash {head}: lines were taken away at the end, or the log was written anew")
+        if reading.rules and reading.rules != guard.fingerprint:
+            err().print("note: the log was written under other rules, or another guarantee", markup=False)
+    reports = [verify_trace(guard, one, repair=repair) for one in read_traces(trace)]
+    counts = by_rule(reports)
+    if as_json:
+        data: JSON = {
+            "traces": [report.to_dict() for report in reports],
+            "rules": {name: {"violations": often, "traces": traces} for name, (often, traces) in counts.items()},
+            "log": {"changed": wrong, "head": last} if last else None,
+        }
+        print_text(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        for fault in wrong:
+            print_text(f"the log was changed: {fault}")
+        for report in reports:
+            if report.violations or len(reports) == 1:
+                print_text(str(report))
+        broken = sum(not report.valid for report in reports)
+        print_text(f"{len(reports)} traces, {broken} of them break rules")
+        for name, (often, traces) in counts.items():
+            print_text(f"  {name}: {often} times, in {traces} traces")
+        if last and not wrong:
+            print_text(f"the log is as it was written; its last hash is {last}")
+    if wrong or any(not report.valid for report in reports):
+        raise typer.Exit(1)

@@ -1,0 +1,273 @@
+"""``formal-llm plan travel`` and ``formal-llm verify travel``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import date, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from formal_llm.authored.files import parse_json, read_bytes, read_text
+from formal_llm.cli import options
+from formal_llm.cli.console import EXIT_CODES_HELP, check_writable, command, err, print_text, write_to
+from formal_llm.cli.plan import Trace, answerer
+from formal_llm.cli.sources import plan_text
+from formal_llm.errors import FormalLLMError, InputError
+
+if TYPE_CHECKING:
+    from formal_llm.packs.travel.benchmark.cases import TravelCase
+    from formal_llm.packs.travel.benchmark.judged import Judged
+    from formal_llm.packs.travel.database import World
+    from formal_llm.packs.travel.query import TravelQuery
+    from formal_llm.packs.travel.reading import Reading
+
+PLAN_HELP = f"""Plan a trip: it keeps every wish and the budget, whatever the LLM answers.
+
+What you write is read by rules, or by an LLM (--reader openai:MODEL), and told before the trip. Without --database the
+trip is in a small invented world that ships with the library: Lindhaven, Port Serin, Oriel and eleven more cities, with
+flights from 8 to 25 March 2022. Where nothing fits, you are told which wishes to drop, and what it would cost then.
+
+Examples:
+
+  formal-llm plan travel "Please plan a trip for 2 people from Lindhaven to Port Serin for 3 days, from March 10th to
+      March 12th, 2022, with a budget of $1,400."
+
+  formal-llm plan travel "..." --database TravelPlanner/database --llm openai:gpt-6-luna --page trip.html
+
+  formal-llm plan travel "..." --days-json trip.json && formal-llm verify travel trip.json --query "..."
+
+{EXIT_CODES_HELP}
+"""
+VERIFY_HELP = """Verify a trip that anybody planned, by two evaluators.
+
+official: the published evaluator of TravelPlanner, with its known holes, so that figures compare. strict: none of them.
+What is wrong is told with the day and the field.
+
+The plan is a list of days as published; a file of submissions has one a line ({"idx": 1, "query": ..., "plan": [...]}).
+--query is what was wanted: a sentence, or a file with its fields (org, dest, days, date, ...). For many plans, --data
+names the folder with train.jsonl and database, and each plan is judged by its own query.
+
+Examples:
+
+  formal-llm verify travel trip.json --query "Please plan a trip from Lindhaven to Port Serin ..."
+
+  formal-llm verify travel trip.json --query query.json --database TravelPlanner/database --json
+
+  formal-llm verify travel submission.jsonl --data TravelPlanner
+
+Exit codes: 0 both evaluators accept every plan; 1 one of them does not; 2 wrong arguments, or an unreadable file.
+"""
+
+DatabaseOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="The folder of CSV files; the shipped world where left out.")
+]
+ReferenceOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The reference information of a query, as JSON, in its place.")
+]
+ReaderOption = Annotated[
+    str, typer.Option(metavar="rules|LLM", help="Who reads the sentence: rules, or an LLM; see: formal-llm llms.")
+]
+TodayOption = Annotated[
+    datetime | None, typer.Option(formats=["%Y-%m-%d"], help="What day it is, for dates without a year.")
+]
+
+
+class TravelSearch(StrEnum):
+    """How answers lead to a trip."""
+
+    greedy = "greedy"
+    best_first = "best-first"
+    sample = "sample"
+    draft = "draft"
+
+
+@command
+def plan_travel(
+    text: Annotated[str, typer.Argument(help='What is wanted: "Please plan a trip from ...".')],
+    llm: options.LLMOption = "builtin",
+    database: DatabaseOption = None,
+    reference: ReferenceOption = None,
+    reader: ReaderOption = "rules",
+    today: TodayOption = None,
+    search: Annotated[
+        TravelSearch, typer.Option(help="Follow each answer, find the most probable trip, draw, or draft and mend.")
+    ] = TravelSearch.greedy,
+    most_options: Annotated[
+        int | None, typer.Option(min=2, help='How many options a question has at most; the others are behind "more".')
+    ] = None,
+    days_json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the days as published; - prints nothing else.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the trip as a web page, with a map.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="A file of answers: what it has is not asked again.")] = None,
+    record: Annotated[Path | None, typer.Option(help="Record questions and answers, to be replayed.")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
+) -> None:
+    """Plan a trip."""
+    from formal_llm.packs.travel.page import trip_page
+    from formal_llm.packs.travel.plan_days import to_text
+    from formal_llm.packs.travel.planning import PAGES, plan_trip
+    from formal_llm.packs.travel.trip_text import trip_text, understood_text
+
+    check_writable(days_json, page, cache, record)
+    world = read_world(database, reference)
+    only_json = str(days_json) == "-"
+    reading = read_wishes(text, world, reader, today)
+    if not only_json:
+        print_text(understood_text(reading.query) + "\n")
+    tell_reading(reading)
+    with answerer(llm, cache, record) as who:
+        made = plan_trip(
+            reading.query, world, who, search=search.value, on_event=Trace(err()) if trace else None,
+            pages=PAGES if most_options is None else replace(PAGES, options=most_options),
+        )  # fmt: skip
+    if only_json:
+        print_text(to_text(made.days))
+    else:
+        print_text(trip_text(made.days, reading.query, world))
+        usage = made.plan.usage
+        err().print(f"questions: {usage.questions}; choices without one: {usage.forced}", markup=False)
+        if days_json is not None:
+            write_to(days_json, to_text(made.days))
+    if page is not None:
+        write_to(page, trip_page(made.days, reading.query, world, about={"Chosen by": llm}))
+
+
+@command
+def verify_travel(
+    plan: Annotated[str, typer.Argument(help='A file with the plan or plans; "-" for standard input.')],
+    query: Annotated[
+        str | None, typer.Option(metavar="TEXT|FILE", help="What was wanted: a sentence, or a file with its fields.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Judge each plan by its own case of this folder.")
+    ] = None,
+    cases: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file of cases, where it is not the first of --data.")
+    ] = None,
+    database: DatabaseOption = None,
+    reference: ReferenceOption = None,
+    reader: ReaderOption = "rules",
+    today: TodayOption = None,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Verify a trip."""
+    from formal_llm.packs.travel.benchmark.judged import judge_plan, judge_submissions
+    from formal_llm.packs.travel.plan_days import read_submissions
+
+    called = "standard input" if plan == "-" else plan
+    submissions = read_submissions(plan_text(plan), called)
+    if data is not None:
+        if query is not None or database is not None or reference is not None:
+            raise FormalLLMError("--data brings the queries and the database: no --query, --database or --reference")
+        judged = judge_submissions(submissions, _cases(data, cases, reader, today))
+    else:
+        world = read_world(database, reference)
+        wanted = None if query is None else _query(query, world, reader, today)
+        if wanted is None and any(not one.query for one in submissions):
+            raise FormalLLMError("what was wanted? give --query, a sentence or a file with its fields, or --data")
+        judged = [
+            judge_plan(one.days, wanted or read_wishes(one.query, world, reader, today).query, world)
+            for one in submissions
+        ]
+    _tell(judged, as_json=as_json)
+    if not all(verdict.final for one in judged for verdict in one.verdicts):
+        raise typer.Exit(1)
+
+
+def read_world(database: Path | None, reference: Path | None) -> World:
+    """The world of ``--database`` or ``--reference``; the shipped one where there is neither."""
+    from formal_llm.packs.travel.database import World
+    from formal_llm.packs.travel.folder import read_folder
+
+    if reference is None:
+        return World.shipped() if database is None else World.from_folder(database)
+    cities = None if database is None else read_folder(database).cities
+    try:
+        return World.from_reference(parse_json(read_bytes(reference)), cities)
+    except ValueError as error:
+        if isinstance(error, FormalLLMError):
+            raise
+        raise InputError(f"{reference}: this is no JSON: {error}") from None
+
+
+def read_wishes(text: str, world: World, reader: str, today: datetime | None) -> Reading:
+    """What a sentence means, read by rules or by an LLM."""
+    from formal_llm.packs.travel.reading import read_query, read_query_with
+
+    day: date | None = None if today is None else today.date()
+    if reader == "rules":
+        return read_query(text, world, day)
+    with answerer(reader, None, None) as who:
+        return read_query_with(who, text, world, day)  # type: ignore[arg-type]  # says itself who cannot write
+
+
+def tell_reading(reading: Reading) -> None:
+    """Tell on standard error what was taken for granted, and what was not understood."""
+    for said in reading.assumed:
+        err().print(f"taken for granted: {said}", markup=False)
+    for said in reading.not_understood:
+        err().print(f"not understood: {said}", style="yellow", markup=False)
+
+
+def _query(given: str, world: World, reader: str, today: datetime | None) -> TravelQuery:
+    """The query of ``--query``."""
+    from formal_llm.packs.travel.query import query_of
+
+    if len(given) > 255 or not Path(given).is_file():
+        if given.endswith((".json", ".txt")):
+            raise InputError(f"--query: there is no file {given}")
+        reading = read_wishes(given, world, reader, today)
+        tell_reading(reading)
+        return reading.query
+    text = read_text(Path(given))
+    if not text.lstrip().startswith("{"):
+        return _query(text, world, reader, today)
+    try:
+        fields = parse_json(text)
+    except ValueError as error:
+        raise InputError(f"{given}: this is no JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise InputError(f"{given}: a query is an object with org, dest, days, date, ...")
+    return query_of(fields)
+
+
+def _cases(data: Path, file: Path | None, reader: str, today: datetime | None) -> list[TravelCase]:
+    """The cases of a folder, each with what its query means."""
+    from formal_llm.packs.travel.benchmark.cases import read_cases
+
+    return [
+        case if case.query is not None
+        else replace(case, query=read_wishes(case.text, case.world, reader, today).query)
+        for case in read_cases(data, file)
+    ]  # fmt: skip
+
+
+def _tell(judged: list[Judged], *, as_json: bool) -> None:
+    """Print what the evaluators say: of one plan all of it, of many a line each and the rates."""
+    from formal_llm.packs.travel.benchmark.judged import rates_rows
+    from formal_llm.packs.travel.benchmark.tables import as_data, rates_table
+    from formal_llm.packs.travel.trip_text import money, understood_text, verdicts_text
+
+    rows = rates_rows("", judged)
+    if as_json:
+        told = [{"index": one.index, "verdicts": [verdict.to_dict() for verdict in one.verdicts]} for one in judged]
+        print_text(json.dumps({"plans": told, "rates": as_data(rows)}, indent=2))
+        return
+    if len(judged) == 1:
+        print_text(understood_text(judged[0].query) + "\n" + verdicts_text(judged[0].verdicts))
+        for verdict in judged[0].verdicts:
+            if verdict.cost is not None:
+                print_text(f"{verdict.evaluator}: the trip costs {money(verdict.cost)}")
+        return
+    for place, one in enumerate(judged):
+        for verdict in one.verdicts:
+            if not verdict.final:
+                why = str(verdict.findings[0]) if verdict.findings else "no plan"
+                more = f", and {len(verdict.findings) - 1} more" if len(verdict.findings) > 1 else ""
+                print_text(f"{one.index if one.index is not None else place}: {verdict.evaluator}: {why}{more}")
+    print_text(rates_table(rows))

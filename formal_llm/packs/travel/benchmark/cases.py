@@ -1,0 +1,159 @@
+"""The cases of TravelPlanner: queries with what they mean, the world in which they are planned, annotated plans.
+
+A folder of data::
+
+    train.jsonl        a case a line: query, reference_information; annotated_plan and the fields where they are known
+    database/          the published CSV files; flights may be missing, for those of the references stand in
+
+Other files of cases (``validation.jsonl``, a CSV file of the data set) are named. What the given training queries mean
+is shipped (``tasks/travel/training_fields.jsonl``): their file holds the sentence alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
+
+from formal_llm import authored
+from formal_llm.authored.files import lines_of, parse_json, read_bytes
+from formal_llm.errors import FormalLLMError, InputError
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.folder import Folder, read_folder
+from formal_llm.packs.travel.plan_days import Day, read_plan
+from formal_llm.packs.travel.query import TravelQuery, query_of
+from formal_llm.packs.travel.reference import read_reference
+
+#: Files of cases in a folder of data, in the order in which they are looked for.
+FILES = ("train.jsonl", "validation.jsonl", "test.jsonl", "train.csv", "validation.csv", "test.csv")
+#: What a file of cases takes at most, in bytes: 1,000 queries with their references have about 50 million.
+MOST_BYTES = 400_000_000
+
+
+@dataclass(frozen=True)
+class TravelCase:
+    """A query of the data set.
+
+    Attributes:
+        index: its number in its file.
+        text: the sentence.
+        query: what it means; None where nobody has written that down.
+        annotated: a plan that a person made; empty where there is none.
+        reference: what somebody collected for it: the JSON value; None where nobody did.
+        shared: the tables that all cases share; None where there is no folder of them.
+    """
+
+    index: int
+    text: str
+    query: TravelQuery | None = None
+    annotated: tuple[Day, ...] = ()
+    reference: object = None
+    shared: Folder | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def world(self) -> World:
+        """The database, with the flights of the reference where it has none of its own.
+
+        Raises:
+            NotationError: the reference cannot be read.
+        """
+        if self.shared is None:
+            return self.collected
+        tables = self.shared
+        flights = tables.flights if len(tables.flights) else read_reference(self.reference or {}).flights
+        return World(
+            flights, tables.roads, tables.accommodations, tables.restaurants, tables.attractions, tables.cities
+        )
+
+    @cached_property
+    def collected(self) -> World:
+        """The world of the reference alone: what a planner is given in sole-planning mode.
+
+        Raises:
+            NotationError: the reference cannot be read.
+        """
+        return World.from_reference(self.reference or {}, self.shared.cities if self.shared is not None else None)
+
+
+def read_cases(data: str | Path, file: str | Path | None = None) -> list[TravelCase]:
+    """The cases in a folder of data.
+
+    Args:
+        data: the folder.
+        file: the file of cases; where left out, the first of :data:`FILES` that is there.
+
+    Raises:
+        InputError: there is no such folder or file, or a line of it is no case; with the line.
+        NotationError: a table of the database cannot be read; with file, line and column.
+    """
+    root = Path(data)
+    if not root.is_dir():
+        raise InputError(f"{root}: there is no such folder; give the one with train.jsonl and database")
+    path = Path(file) if file is not None else next((root / name for name in FILES if (root / name).exists()), None)
+    if path is None:
+        raise InputError(f"{root}: it has no {', '.join(FILES[:-1])} or {FILES[-1]}; name the file of cases")
+    shared = read_folder(root / "database") if (root / "database").is_dir() else None
+    return [
+        _case(number, fields, f"{path}, line {line}", shared)
+        for number, (line, fields) in enumerate(_rows(path))
+    ]  # fmt: skip
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+    try:
+        text = read_bytes(path, MOST_BYTES).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: the file of cases cannot be read: {getattr(error, 'strerror', error)}") from None
+    if path.suffix == ".csv":
+        csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+        yield from enumerate(csv.DictReader(StringIO(text)), 2)
+        return
+    for line, content in enumerate(lines_of(text), 1):
+        if content.strip():
+            try:
+                value = parse_json(content)
+            except ValueError as error:
+                raise InputError(f"{path}, line {line}: this is no JSON: {error}") from None
+            if not isinstance(value, dict):
+                raise InputError(f"{path}, line {line}: a case is an object with 'query'")
+            yield line, value
+
+
+def _case(number: int, fields: Mapping[str, object], where: str, shared: Folder | None) -> TravelCase:
+    text = fields.get("query")
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(f"{where}: the case has no 'query'; it has {', '.join(map(str, fields))}")
+    given = fields.get("index", fields.get("idx"))
+    index = given if isinstance(given, int) else number
+    known = fields if fields.get("org") else _written_down().get(index, {})
+    try:
+        query = query_of({**known, "query": text}) if known.get("org") and str(known["org"]) in text else None
+        annotated = read_plan(_value(fields.get("annotated_plan")), f"{where}, annotated_plan")
+    except FormalLLMError as error:
+        raise InputError(f"{where}: {error}") from None
+    return TravelCase(index, text, query, annotated, _value(fields.get("reference_information")), shared)
+
+
+def _value(value: object) -> object:
+    """A value; where it was printed as a text, that is read. An annotated plan of CSV files stands behind its query."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return parse_json(value)
+    except ValueError:
+        return value
+
+
+def _written_down() -> Mapping[int, Mapping[str, object]]:
+    """What the training queries mean, by index."""
+    if not _WRITTEN:
+        path = authored.find("tasks", "travel") / "training_fields.jsonl"
+        _WRITTEN.update((int(str(fields["index"])), fields) for _, fields in _rows(path))
+    return _WRITTEN
+
+
+_WRITTEN: dict[int, Mapping[str, object]] = {}

@@ -1,0 +1,80 @@
+"""Plans with what both evaluators say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from formal_llm.errors import InputError
+from formal_llm.packs.travel.benchmark.cases import TravelCase
+from formal_llm.packs.travel.benchmark.rates import rates
+from formal_llm.packs.travel.benchmark.tables import RatesRow
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.official import official
+from formal_llm.packs.travel.plan_days import Day, Submission
+from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.strict import strict
+from formal_llm.packs.travel.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A plan with what both evaluators say of it.
+
+    Attributes:
+        query: what was wanted.
+        days: the plan; empty where none was delivered.
+        verdicts: that of the official evaluator, that of the strict one.
+        index: the number of the case; None where it is none.
+    """
+
+    query: TravelQuery
+    days: tuple[Day, ...]
+    verdicts: tuple[Verdict, Verdict]
+    index: int | None = None
+
+
+def judge_plan(days: Sequence[Day], query: TravelQuery, world: World, index: int | None = None) -> Judged:
+    """What both evaluators say of a plan."""
+    return Judged(query, tuple(days), (official(days, query, world), strict(days, query, world)), index)
+
+
+def judge_submissions(submissions: Sequence[Submission], cases: Sequence[TravelCase]) -> list[Judged]:
+    """What both evaluators say of the plans of many cases; a case without a plan has none delivered.
+
+    A submission belongs to the case with its sentence. One without a sentence, to the case at the place that its
+    ``idx`` tells, from 1, as the leaderboard counts.
+
+    Args:
+        submissions: the plans.
+        cases: the cases, each with what its query means.
+
+    Raises:
+        InputError: a submission belongs to no case, or two to the same one.
+    """
+    places = {" ".join(case.text.split()): place for place, case in enumerate(cases)}
+    plans: dict[int, tuple[Day, ...]] = {}
+    for number, one in enumerate(submissions, 1):
+        said = " ".join(one.query.split())
+        place = places.get(said) if said else one.index - 1 if one.index is not None else None
+        if not said and one.index is None:
+            raise InputError(f"submission {number}: it has neither 'query' nor 'idx', so nobody knows what it answers")
+        if place is None or not 0 <= place < len(cases):
+            what = f"the query {said[:60]!r}" if said else f"idx {one.index}"
+            raise InputError(f"submission {number}: none of the {len(cases)} cases has {what}")
+        if place in plans:
+            raise InputError(f"submission {number}: case {cases[place].index} has a plan already")
+        plans[place] = one.days
+    return [
+        judge_plan(plans.get(place, ()), case.query, case.world, case.index)
+        for place, case in enumerate(cases)
+        if case.query is not None
+    ]
+
+
+def rates_rows(who: str, judged: Sequence[Judged]) -> list[RatesRow]:
+    """The figures of both evaluators over plans."""
+    return [
+        RatesRow(who, evaluator, rates(one.verdicts[place] for one in judged))
+        for place, evaluator in enumerate(("official", "strict"))
+    ]

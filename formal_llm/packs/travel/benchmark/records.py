@@ -1,0 +1,98 @@
+"""What a benchmark of trips writes down: a line for each case, so that it can be stopped at any time and goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from formal_llm.authored.files import parse_json
+from formal_llm.errors import ResultsError
+from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
+
+#: What the planner is given.
+Mode: TypeAlias = Literal["sole", "two-stage"]
+_BUSY = "another benchmark is writing here; wait for it, or give another folder"
+
+
+class TravelRecord(TypedDict):
+    """The line of a case: who planned it how, what came out, and what it took.
+
+    ``read``: whether the query was read right, None where nobody knows what it means; ``error``: why there is no plan.
+    ``seconds`` are of CPU, the model's not counted where it is elsewhere.
+    """
+
+    llm: str
+    mode: Mode
+    search: str
+    index: int
+    read: bool | None
+    plan: list[dict[str, object]]
+    error: str
+    questions: int
+    requests: int
+    characters: int
+    steps: int
+    seconds: float
+
+
+class TravelRecords(AbstractContextManager["TravelRecords"]):
+    """The records of a benchmark in a folder: ``setting.json`` and ``plans.jsonl``. Nobody else writes there meanwhile.
+
+    Args:
+        folder: the folder; it is there.
+        setting: what the plans depend on, as JSON data.
+
+    Attributes:
+        lines: the records, by LLM, mode, search and index.
+
+    Raises:
+        ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read; says which.
+    """
+
+    def __init__(self, folder: Path, setting: Mapping[str, object]) -> None:
+        self._path = folder / "plans.jsonl"
+        self._check(folder / "setting.json", json.loads(json.dumps({"format": "formal_llm.travel/1", **setting})))
+        self._file = open_alone(self._path, busy=_BUSY)
+        try:
+            self.lines = self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def add(self, record: TravelRecord) -> None:
+        """Write the line of a case."""
+        write_line(self._file, self._path, record, "a line")
+        self.lines[_key(record)] = record
+
+    def __exit__(self, *raised: object) -> None:
+        self._file.close()
+
+    def _read(self) -> dict[tuple[object, ...], TravelRecord]:
+        self._file.seek(0)
+        whole, newline, rest = self._file.read().rpartition(b"\n")
+        found: dict[tuple[object, ...], TravelRecord] = {}
+        for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
+            try:
+                read: Any = parse_json(line)
+                found[_key(read)] = read
+            except (ValueError, KeyError, TypeError):
+                raise ResultsError(
+                    f"{self._path}:{number}: this is no line of a benchmark; mend or remove it"
+                ) from None
+        if rest:  # the line that was being written when the run was stopped
+            self._file.truncate(len(whole + newline))
+        return found
+
+    @staticmethod
+    def _check(file: Path, setting: object) -> None:
+        if not file.exists():
+            write_whole(file, [(json.dumps(setting, indent=1) + "\n").encode()])
+        elif parse_json(file.read_bytes()) != setting:
+            raise ResultsError(f"{file}: the folder holds a benchmark with another setting; give another folder")
+
+
+def _key(record: Mapping[str, Any]) -> tuple[object, ...]:
+    return record["llm"], record["mode"], record["search"], record["index"]

@@ -1,0 +1,106 @@
+"""The benchmark's tables: in the paper's layout, with the published figures beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from formal_llm import authored
+from formal_llm.authored.tables import Items, Keys, read_toml
+from formal_llm.packs.travel.benchmark.rates import COLUMNS, Rates
+from formal_llm.packs.travel.benchmark.records import TravelRecord
+
+_SHAPE = Keys({"figures": Items(Keys({"method": str, "final": str, "mode": str}, needed=("method", "final")))})
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFigure:
+    """What a paper tells.
+
+    Attributes:
+        method: whose figure it is.
+        final: the final pass rate in percent, as it is told: ``">98"``.
+        mode: ``"sole"`` or ``"two-stage"``; empty where that is not on record.
+    """
+
+    method: str
+    final: str
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RatesRow:
+    """A row of the table: who planned, by which evaluator it is judged, and the figures."""
+
+    who: str
+    evaluator: str
+    rates: Rates
+
+
+def published_figures() -> list[PublishedFigure]:
+    """The figures that come with the library."""
+    data = read_toml(authored.find("tasks", "travel") / "published.toml", _SHAPE)
+    return [PublishedFigure(one["method"], one["final"], one.get("mode", "")) for one in data["figures"]]
+
+
+def rates_table(rows: Sequence[RatesRow], split: str | None = None) -> str:
+    """The figures in the paper's layout, in percent, as Markdown.
+
+    Args:
+        rows: the rows.
+        split: which split the cases are of; where they are fewer than all of it, its fixed numbers get rows of their
+            own.
+    """
+    lines = [["", "evaluator", "of", *COLUMNS]]
+    for row in rows:
+        counts = [f"{part}/{whole}" for part, whole in row.rates.counts]
+        shares = [f"{share:.1%}" for share in row.rates.shares()]
+        told = [f"{share} ({count})" for share, count in zip(shares, counts, strict=True)]
+        lines.append([row.who, row.evaluator, "cases given", *told])
+        if split is not None:
+            lines.append([row.who, row.evaluator, f"whole {split} split", *_percent(row.rates.shares(split))])
+    return markdown(lines)
+
+
+def published_table(figures: Sequence[PublishedFigure]) -> str:
+    """The published figures as Markdown."""
+    rows = [["PUBLISHED, other models and splits", "mode", "final"]]
+    rows += [[one.method, one.mode, f"{one.final}%"] for one in figures]
+    return markdown(rows)
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as a Markdown table, the first as its head."""
+    ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in ruled)
+
+
+def as_data(rows: Sequence[RatesRow]) -> list[Mapping[str, object]]:
+    """The rows as JSON data."""
+    return [
+        {"who": row.who, "evaluator": row.evaluator, "cases": row.rates.cases}
+        | {name: {"passed": part, "of": whole} for name, (part, whole) in zip(COLUMNS, row.rates.counts, strict=True)}
+        for row in rows
+    ]
+
+
+def _percent(shares: Sequence[float]) -> list[str]:
+    return [f"{share:.1%}" for share in shares]
+
+
+def work_table(told: Mapping[str, Sequence[TravelRecord]]) -> str:
+    """What plans took, as Markdown: for each who planned its records."""
+    lines = [["", "read right", "questions", "most", "requests", "most", "prompt characters", "most", "CPU s", "most"]]
+    for who, records in told.items():
+        known = [one["read"] for one in records if one["read"] is not None]
+        planned = [one for one in records if one["plan"]]
+        columns = (
+            ([one["questions"] for one in planned], 0), ([one["requests"] for one in planned], 0),
+            ([one["characters"] for one in planned], 0), ([one["seconds"] for one in planned], 3),
+        )  # fmt: skip
+        cells = [who, f"{sum(known)}/{len(known)}"]
+        for values, places in columns:
+            cells += [f"{median(values or [0]):,.{places}f}", f"{max(values, default=0):,.{places}f}"]
+        lines.append(cells)
+    return markdown(lines)

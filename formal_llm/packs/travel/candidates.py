@@ -1,0 +1,240 @@
+"""What a trip can be made of: the rows of a world that fit the wishes of a traveller, priced for all who travel.
+
+A plan says ``"Coco Bambu, Rockford"``. That means all rows of this name in the city, and the published checks take the
+first row whose name *contains* it. Where these are several, the name counts as the dearest and the strictest of them:
+then every reading of the plan keeps the wishes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.meals import Kitchen, Table
+from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.rows import MODES, Accommodation, Drive, Flight, Money, Restaurant
+
+#: What an hour on the way is taken to be worth where ways are put in order, in cents for each traveller.
+_HOUR = 1500
+#: The hours of a flight where the table does not tell them.
+_FLIGHT_HOURS = 3.0
+SELF_DRIVING, TAXI = "Self-driving", "Taxi"
+_HOURS = re.compile(r"(\d+)\s*hour")
+_MINUTES = re.compile(r"(\d+)\s*min")
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+
+N = TypeVar("N", bound=_Named)
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    """A bed that fits the wishes.
+
+    Attributes:
+        name: ``"Name, City"``, as plans have it.
+        cost: of one night for all travellers, in cents.
+        nights: how many nights one has to stay.
+        row: the row of the world.
+    """
+
+    name: str
+    cost: int
+    nights: int
+    row: Accommodation
+
+
+@dataclass(frozen=True, slots=True)
+class Eatery:
+    """A restaurant.
+
+    Attributes:
+        name: ``"Name, City"``, as plans have it.
+        cost: of a meal for all travellers, in cents.
+        offers: which of the wanted cuisines it has, a bit for each.
+        row: the row of the world.
+    """
+
+    name: str
+    cost: int
+    offers: int
+    row: Restaurant
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way from a city to another on one day.
+
+    Attributes:
+        name: ``"Flight Number: F3573659"``, ``"Self-driving"`` or ``"Taxi"``.
+        cost: for all travellers, in cents.
+        hours: how long it takes, roughly.
+        row: the row of the world.
+    """
+
+    name: str
+    cost: int
+    hours: float
+    row: Flight | Drive
+
+    @property
+    def driven(self) -> bool:
+        """Whether the travellers drive themselves, which goes with no other way."""
+        return self.name == SELF_DRIVING
+
+
+@dataclass(frozen=True)
+class City:
+    """What a city has for a trip.
+
+    Attributes:
+        name: the city.
+        beds: the beds, the best rated first, of these the cheapest.
+        eateries: the restaurants by their names, the best rated first, of these the cheapest.
+        sights: the names of the attractions, in the order of the table.
+        kitchen: the restaurants by their cost.
+        place: for each restaurant its place in the kitchen.
+    """
+
+    name: str
+    beds: tuple[Bed, ...]
+    eateries: dict[str, Eatery]
+    sights: tuple[str, ...]
+    kitchen: Kitchen
+    place: dict[str, int]
+
+    @cached_property
+    def beds_by_name(self) -> dict[str, Bed]:
+        """The beds by their names."""
+        return {bed.name: bed for bed in self.beds}
+
+
+class Candidates:
+    """The candidates of a query.
+
+    Args:
+        query: what the traveller wants.
+        world: what there is.
+
+    Attributes:
+        cuisines: the wanted cuisines, each once; the bits of sets of them are in this order.
+        wanted: all of them.
+        budget: in cents, rounded down; None for no bound.
+    """
+
+    def __init__(self, query: TravelQuery, world: World) -> None:
+        self.query = query
+        self.world = world
+        self.cuisines = tuple(dict.fromkeys(query.constraints.cuisines))
+        self.wanted = (1 << len(self.cuisines)) - 1
+        self.budget = None if query.budget is None else cents(query.budget, ROUND_FLOOR)
+        self._cities: dict[str, City] = {}
+        self._ways: dict[tuple[str, str, date], tuple[Way, ...]] = {}
+
+    def city(self, name: str) -> City:
+        """What a city has for the trip."""
+        found = self._cities.get(name)
+        if found is None:
+            found = self._cities[name] = self._city(name)
+        return found
+
+    def _city(self, name: str) -> City:
+        beds = map(self._bed, _groups(self.world.accommodations(name)))
+        eateries = list(map(self._eatery, _groups(self.world.restaurants(name))))
+        sights = [group[0].name.strip() for group in _groups(self.world.attractions(name))]
+        by_cost = sorted(eateries, key=lambda one: (one.cost, one.name))
+        return City(
+            name,
+            tuple(sorted((one for one in beds if one is not None), key=lambda one: (-(one.row.rating or 0), one.cost))),
+            {one.name: one for one in sorted(eateries, key=lambda one: (-(one.row.rating or 0), one.cost))},
+            tuple(f"{sight}, {name}" for sight in sights if ";" not in sight),
+            Kitchen([Table(one.cost, one.offers) for one in by_cost], self.wanted),
+            {one.name: place for place, one in enumerate(by_cost)},
+        )
+
+    def _bed(self, meant: Sequence[Accommodation]) -> Bed | None:
+        """The bed that a name means; None where it does not fit the wishes, whichever row is meant."""
+        people, wishes = self.query.people, self.query.constraints
+        for row in meant:
+            if row.maximum_occupancy < 1:
+                return None
+            if wishes.room_type is not None and not row.is_of(wishes.room_type):
+                return None
+            if wishes.house_rule is not None and not row.allows(wishes.house_rule):
+                return None
+        cost = max(cents(row.cost_for(people)) for row in meant)
+        row = meant[0]
+        return Bed(f"{row.name.strip()}, {row.city}", cost, max(row.minimum_nights for row in meant), row)
+
+    def _eatery(self, meant: Sequence[Restaurant]) -> Eatery:
+        offers = self.wanted
+        for row in meant:
+            offers &= sum(1 << bit for bit, cuisine in enumerate(self.cuisines) if cuisine in row.cuisines)
+        row = meant[0]
+        return Eatery(
+            f"{row.name.strip()}, {row.city}", max(cents(row.cost * self.query.people) for row in meant), offers, row
+        )
+
+    def ways(self, origin: str, destination: str, day: date) -> tuple[Way, ...]:
+        """The ways from a city to another that fit the wishes, the most convenient first (price and hours together)."""
+        key = (origin, destination, day)
+        found = self._ways.get(key)
+        if found is None:
+            people, wish = self.query.people, self.query.constraints.transportation
+            ways: list[Way] = []
+            if wish != "no flight":
+                for row in self.world.flights(origin, destination, day):
+                    # The published checks take the first flight of a number, whichever day it is on.
+                    price = max(one.price for one in (row, *self.world.flights_numbered(row.number)[:1]))
+                    name = f"Flight Number: {row.number}"
+                    ways.append(Way(name, cents(price * people), _hours(row.duration) or _FLIGHT_HOURS, row))
+            for mode in MODES:
+                drive = self.world.distance(origin, destination, mode)
+                if drive is not None and wish != f"no {mode}":
+                    name = SELF_DRIVING if mode == "self-driving" else TAXI
+                    ways.append(Way(name, cents(drive.cost_for(people)), _hours(drive.duration), drive))
+            ways.sort(key=lambda way: (way.cost + _HOUR * people * way.hours, way.cost, way.name))
+            found = self._ways[key] = tuple({way.name: way for way in reversed(ways)}.values())[::-1]
+        return found
+
+
+def cents(money: Money, rounding: str = ROUND_CEILING) -> int:
+    """Money in cents; what is finer is rounded up, so that nothing costs more than it was said to."""
+    return int((Decimal(money) * 100).to_integral_value(rounding))
+
+
+def dollars(amount: int) -> str:
+    """Cents in print: ``"$1,204"`` or ``"$12.50"``."""
+    whole, rest = divmod(abs(amount), 100)
+    return f"{'-' if amount < 0 else ''}${whole:,}" + (f".{rest:02}" if rest else "")
+
+
+def _hours(duration: str | None) -> float:
+    if duration is None:
+        return 0.0
+    hours, minutes = _HOURS.search(duration), _MINUTES.search(duration)
+    return (int(hours[1]) if hours else 0) + (int(minutes[1]) / 60 if minutes else 0)
+
+
+def _groups(rows: Sequence[N]) -> list[list[N]]:
+    """The rows by the names that plans tell them by; of each name all that it may mean, what it is taken for first."""
+    exact: dict[str, list[N]] = {}
+    for row in rows:
+        if row.name.strip() not in ("", "-"):
+            exact.setdefault(" ".join(row.name.split()).casefold(), []).append(row)
+    found = []
+    for group in exact.values():
+        loose = next(row for row in rows if group[0].name.strip() in row.name)
+        found.append(group if loose in group else [*group, loose])
+    return found

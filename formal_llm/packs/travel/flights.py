@@ -1,0 +1,62 @@
+"""Flights, looked up by their cities and day; here in memory, in a database file where they are millions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from typing import Protocol, runtime_checkable
+
+from formal_llm.packs.travel.rows import Flight
+
+
+@runtime_checkable
+class FlightTable(Protocol):
+    """Where flights are looked up."""
+
+    def between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
+        """The flights from a city to another, on a day or on any, in the order of their table."""
+        ...
+
+    def numbered(self, number: str) -> tuple[Flight, ...]:
+        """The flights of that number."""
+        ...
+
+    def cities(self) -> tuple[str, ...]:
+        """The cities that flights leave from or come to, in order."""
+        ...
+
+    def __iter__(self) -> Iterator[Flight]: ...
+
+    def __len__(self) -> int: ...
+
+
+class FlightList:
+    """Flights in memory."""
+
+    def __init__(self, flights: Iterable[Flight] = ()) -> None:
+        self._all = tuple(flights)
+        self._by_way: dict[tuple[str, str], list[Flight]] = {}
+        self._by_number: dict[str, list[Flight]] = {}
+        for flight in self._all:
+            self._by_way.setdefault((flight.origin, flight.destination), []).append(flight)
+            self._by_number.setdefault(flight.number, []).append(flight)
+
+    def between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
+        """The flights from a city to another, on a day or on any, in the order of their table."""
+        return tuple(
+            flight for flight in self._by_way.get((origin, destination), ()) if day is None or flight.day == day
+        )
+
+    def numbered(self, number: str) -> tuple[Flight, ...]:
+        """The flights of that number."""
+        return tuple(self._by_number.get(number, ()))
+
+    def cities(self) -> tuple[str, ...]:
+        """The cities that flights leave from or come to, in order."""
+        return tuple(dict.fromkeys(city for way in self._by_way for city in way))
+
+    def __iter__(self) -> Iterator[Flight]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)

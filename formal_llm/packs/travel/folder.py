@@ -1,0 +1,173 @@
+"""The folder of the published database: its files, found by their names wherever in the folder they lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from formal_llm.authored.files import lines_of, read_text
+from formal_llm.errors import NotationError
+from formal_llm.packs.travel.csv_lines import Progress, csv_lines
+from formal_llm.packs.travel.flight_file import flight_file
+from formal_llm.packs.travel.flights import FlightList, FlightTable
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Restaurant, Road
+from formal_llm.packs.travel.tables import (
+    ACCOMMODATIONS,
+    ATTRACTIONS,
+    FLIGHTS,
+    RESTAURANTS,
+    ROADS,
+    RowProblem,
+    Table,
+    Value,
+)
+
+R = TypeVar("R")
+P = TypeVar("P", Accommodation, Restaurant, Attraction)
+#: A larger CSV file of flights goes into a database file.
+MOST_IN_MEMORY = 20_000_000
+#: The published name of each file, and where it lies in the published folder.
+FILES = {
+    "flights": "flights/clean_Flights_2022.csv",
+    "distances": "googleDistanceMatrix/distance.csv",
+    "accommodations": "accommodations/clean_accommodations_2022.csv",
+    "restaurants": "restaurants/clean_restaurant_2022.csv",
+    "attractions": "attractions/attractions.csv",
+    "cities": "background/citySet_with_states.txt",
+}
+
+
+@dataclass
+class Folder:
+    """What a folder holds: rows, the cities of each state, and what is unusual."""
+
+    flights: FlightTable = field(default_factory=FlightList)
+    roads: list[Road] = field(default_factory=list)
+    accommodations: list[Accommodation] = field(default_factory=list)
+    restaurants: list[Restaurant] = field(default_factory=list)
+    attractions: list[Attraction] = field(default_factory=list)
+    cities: dict[str, list[str]] = field(default_factory=dict)
+    problems: list[RowProblem] = field(default_factory=list)
+
+
+def read_folder(
+    folder: str | os.PathLike[str], *, progress: Progress | None = None, cache: str | os.PathLike[str] | None = None
+) -> Folder:
+    """Read the published database.
+
+    Args:
+        folder: the folder; the files may lie in it or in the published folders inside.
+        progress: is told how far it is, where flights go into a database file.
+        cache: the folder of such files.
+
+    Raises:
+        NotationError: no such folder, none of the tables, or one that cannot be read: with file, line and column.
+        InputError: the cache cannot be written.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise NotationError(
+            "there is no such folder", file=str(folder), suggestion="name the folder with the published CSV files"
+        )
+    places = {name: _find(root, place) for name, place in FILES.items()}
+    paths = {name: path for name, path in places.items() if path is not None}
+    if not paths.keys() - {"cities"}:
+        raise NotationError(
+            "none of the published tables is in this folder", file=str(folder), expected=tuple(FILES.values()),
+            suggestion="name the folder that holds them",
+        )  # fmt: skip
+    found = Folder()
+    told = found.problems
+    if path := paths.get("cities"):
+        found.cities = read_cities(path)
+    if path := paths.get("distances"):
+        found.roads = _roads(path, told)
+    if path := paths.get("accommodations"):
+        found.accommodations = _places(path, ACCOMMODATIONS, told)
+    if path := paths.get("restaurants"):
+        found.restaurants = _places(path, RESTAURANTS, told)
+    if path := paths.get("attractions"):
+        found.attractions = _places(path, ATTRACTIONS, told)
+    if path := paths.get("flights"):
+        if path.stat().st_size > MOST_IN_MEMORY:
+            flights = flight_file(path, cache, progress)
+            told += flights.problems()
+            found.flights = flights
+        else:
+            found.flights = FlightList(FLIGHTS.rows(csv_lines(path, FLIGHTS), str(path), told))
+    return found
+
+
+def read_cities(path: str | Path) -> dict[str, list[str]]:
+    """The cities of each state: a line each, city and state with a tab between them.
+
+    Raises:
+        NotationError: it cannot be read; with the line.
+    """
+    found: dict[str, list[str]] = {}
+    for number, line in enumerate(lines_of(read_text(path)), 1):
+        if not line.strip():
+            continue
+        city, tab, state = line.partition("\t")
+        if not (tab and city.strip() and state.strip()) or "\t" in state:
+            raise NotationError(
+                "a line should have a city and its state, with a tab between them", file=str(path), line=number,
+                source_line=line,
+            )  # fmt: skip
+        found.setdefault(state.strip(), []).append(city.strip())
+    return found
+
+
+def _find(root: Path, place: str) -> Path | None:
+    """A file at its published place, or with its published name in the folder or in one inside."""
+    name = Path(place).name
+    for candidate in (root / place, root / name, *sorted(root.glob(f"*/{name}"))):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def _numbered(path: Path, table: Table[R], told: list[RowProblem]) -> Iterator[tuple[int, R]]:
+    """The rows of a file, each with its line."""
+    at = [0]
+
+    def lines() -> Iterator[tuple[int, Mapping[str, Value]]]:
+        for at[0], cells in csv_lines(path, table):
+            yield at[0], cells
+
+    for row in table.rows(lines(), str(path), told):
+        yield at[0], row
+
+
+def _roads(path: Path, told: list[RowProblem]) -> list[Road]:
+    """The roads of a table; one that is there twice with other values is told, the first counts."""
+    first: dict[tuple[str, str], Road] = {}
+    for line, road in _numbered(path, ROADS, told):
+        same = first.setdefault((road.origin, road.destination), road)
+        if same != road:
+            said = (
+                f"the way from {road.origin} to {road.destination} is there twice, and the first one counts: "
+                f"{same.distance} and not {road.distance}, {same.duration} and not {road.duration}"
+            )
+            told.append(RowProblem(str(path), line, None, said))
+    return list(first.values())
+
+
+def _places(path: Path, table: Table[P], told: list[RowProblem]) -> list[P]:
+    """The places of a table; what a plan cannot name, or can name only in part, is told and kept."""
+    found: list[P] = []
+    first: dict[tuple[str, str], int] = {}
+    for line, place in _numbered(path, table, told):
+        found.append(place)
+        same = first.setdefault((place.city, place.name), line)
+        if same != line:
+            said = f"{place.name!r} in {place.city} is in line {same}, too: a plan that names it means that one"
+            told.append(RowProblem(str(path), line, None, said, kept=True))
+        elif place.name != " ".join(place.name.split("\n")).strip():
+            told.append(
+                RowProblem(str(path), line, None, f"the name {place.name!r} has blanks or line ends", kept=True)
+            )
+    return found

@@ -1,0 +1,194 @@
+"""The small world of our own, which ships with the pack: invented states and cities, made from a seed.
+
+``python -m formal_llm.packs.travel.making tasks/travel/world`` writes it. All names are invented; any likeness to a
+real house is chance. The rows are of the kinds of the published database: roads without a length or of more than a day,
+houses with rules, nights and beds of all sorts, one city that is called like its state, names with a comma.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from typing import TypeVar
+
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.query import CUISINES, HOUSE_RULES
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
+from formal_llm.packs.travel.writing import write_folder
+
+T = TypeVar("T")
+SEED = 17
+#: The days on which flights leave.
+FIRST_DAY, DAYS = date(2022, 3, 8), 18
+#: The cities of each state: latitude and longitude, out in the ocean.
+PLACES: dict[str, dict[str, tuple[float, float]]] = {
+    "Arvenia": {
+        "Lindhaven": (41.2, -38.6), "Marrowick": (42.9, -37.1), "St. Alder": (40.1, -36.4), "Thornquay": (43.8, -39.3),
+    },
+    "Belloro": {"Port Serin": (33.4, -29.8), "Vallisto": (35.2, -28.3), "Casa Rima": (34.1, -31.5)},
+    "North Corvale": {
+        "Oriel": (46.3, -24.7), "Oriel Falls": (47.6, -23.2), "Brackenridge": (45.1, -22.4), "Alder": (48.2, -25.6),
+    },
+    "Dunmere": {"Dunmere": (30.2, -50.9), "Kestrel Bay": (31.7, -52.3), "Sable Point": (29.1, -53.4)},
+}  # fmt: skip
+#: Cities that flights lead from and to.
+HUBS = ("Lindhaven", "Port Serin", "Oriel", "Dunmere")
+_OTHER_FOOD = ("Tea", "Cafe", "Bakery", "BBQ", "Seafood", "Pizza", "Desserts", "Fast Food")
+_ROOMS = ("Entire home/apt", "Private room", "Entire home/apt", "Private room", "Entire home/apt", "Shared room")
+_FIRST = (
+    "Amber", "Blue", "Copper", "Drift", "Elm", "Fern", "Gull", "Harbour", "Iron", "Juniper", "Kiln", "Lantern", "Mill",
+    "North", "Olive", "Pebble", "Quarry", "Raven", "Salt", "Tide",
+)  # fmt: skip
+_MEALS = (
+    "Kitchen",
+    "Table",
+    "Spoon",
+    "Oven",
+    "Tavern",
+    "Terrace",
+    "Canteen",
+    "Counter, The Old Mill",
+    "Pantry",
+    "Grill",
+)
+_BEDS = ("Loft", "Cottage", "Rooms", "Hideaway", "House", "Studio")
+_SIGHTS = ("Museum", "Lighthouse", "Gardens", "Market Hall", "Observatory", "Cliff Walk", "Old Town", "Aquarium")
+_NIGHTS = (1, 2, 1, 3, 2, 1)
+_PEOPLE = (4, 2, 2, 1, 6, 3)
+#: A mile in kilometres, and how many kilometres an hour a car and a plane make.
+_MILE, _CAR, _PLANE = 1.609344, 92, 700
+
+
+class _Dice:
+    """Random numbers that are the same in every version of Python: only ``random()`` is promised to be."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def whole(self, least: int, most: int) -> int:
+        return least + int(self._random.random() * (most - least + 1))
+
+    def one_of(self, things: Sequence[T]) -> T:
+        return things[self.whole(0, len(things) - 1)]
+
+    def some_of(self, things: Sequence[T], count: int) -> list[T]:
+        left = list(things)
+        return [left.pop(self.whole(0, len(left) - 1)) for _ in range(count)]
+
+    def chance(self, share: float) -> bool:
+        return self._random.random() < share
+
+
+def make_world(seed: int = SEED) -> World:
+    """A world of 14 cities in 4 states; the same one for the same seed, on every machine.
+
+    Of each city there are six beds, ten restaurants and six sights. Every cuisine can be eaten in every state, and
+    every house rule is allowed somewhere in every city.
+    """
+    dice = _Dice(seed)
+    where = {city: place for cities in PLACES.values() for city, place in cities.items()}
+    beds, tables, sights = [], [], []
+    for city, place in where.items():
+        beds += list(_beds(dice, city))
+        tables += list(_tables(dice, city))
+        sights += list(_sights(dice, city, place))
+    roads = list(_roads(dice, where))
+    flights = list(_flights(dice, where))
+    return World(flights, roads, beds, tables, sights, {state: tuple(cities) for state, cities in PLACES.items()})
+
+
+def _beds(dice: _Dice, city: str) -> Iterator[Accommodation]:
+    names = dice.some_of(_FIRST, len(_BEDS))
+    for number, (first, last) in enumerate(zip(names, _BEDS, strict=True)):
+        # Of each two neighbours one allows what the other forbids; so every wish can be met.
+        rules = [rule for at, rule in enumerate(HOUSE_RULES) if (at + number) % 2 == 0]
+        forbidden = tuple(f"No {rule}" for rule in dice.some_of(rules, dice.whole(1, min(2, len(rules)))))
+        price = dice.whole(30, 90) * (1 + _PEOPLE[number] // 2)
+        rating = float(dice.whole(2, 5))
+        yield Accommodation(
+            f"{first} {last}", city, price, _ROOMS[number], forbidden, _NIGHTS[number], _PEOPLE[number], rating
+        )
+
+
+def _tables(dice: _Dice, city: str) -> Iterator[Restaurant]:
+    names = dice.some_of(_FIRST, len(_MEALS))
+    for number, (first, last) in enumerate(zip(names, _MEALS, strict=True)):
+        # One cuisine of the seven in turn, so that none lacks; the others as it comes.
+        cuisines = [CUISINES[number % len(CUISINES)], *dice.some_of(_OTHER_FOOD, dice.whole(1, 3))]
+        if dice.chance(0.3):
+            cuisines.append(dice.one_of([one for one in CUISINES if one not in cuisines]))
+        yield Restaurant(f"{first} {last}", city, dice.whole(9, 70), tuple(cuisines), dice.whole(20, 49) / 10)
+
+
+def _sights(dice: _Dice, city: str, place: tuple[float, float]) -> Iterator[Attraction]:
+    names = dice.some_of(_SIGHTS, 6)
+    for number, (first, last) in enumerate(zip(dice.some_of(_FIRST, 6), names, strict=True), 1):
+        latitude = round(place[0] + dice.whole(-400, 400) / 10_000, 4)
+        longitude = round(place[1] + dice.whole(-400, 400) / 10_000, 4)
+        street = f"{dice.whole(1, 99)} {dice.one_of(_FIRST)} Street, {city}"
+        yield Attraction(
+            f"{first} {last}", city, latitude, longitude, street, "Unknown", f"https://example.org/{number}"
+        )
+
+
+def _roads(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Road]:
+    for origin, here in where.items():
+        for destination, there in where.items():
+            if origin == destination:
+                continue
+            if dice.chance(0.06):
+                yield Road(origin, destination)  # the published table has such rows, too
+                continue
+            kilometres = _kilometres(here, there) * 1.22 + dice.whole(-4, 4)
+            length = round(kilometres, 1) if kilometres < 100 else round(kilometres)
+            yield Road(origin, destination, _duration(kilometres / _CAR), f"{length:,} km", float(length))
+
+
+def _flights(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Flight]:
+    number = 1_000_000
+    ways = [(a, b) for a in where for b in where if a != b and (a in HUBS and (b in HUBS or dice.chance(0.35)))]
+    ways += [(b, a) for a, b in ways if b not in HUBS]
+    for origin, destination in ways:
+        kilometres = _kilometres(where[origin], where[destination])
+        minutes = round(30 + 60 * kilometres / _PLANE)
+        usual = round(25 + kilometres * 0.11)
+        for day in range(DAYS):
+            for _ in range(1 if dice.chance(0.75) else 0):
+                number += dice.whole(1, 900)
+                begin = dice.whole(6 * 12, 19 * 12) * 5
+                price = usual + dice.whole(-15, 45)
+                yield Flight(
+                    f"F{number}", origin, destination, FIRST_DAY + timedelta(day), _clock(begin),
+                    _clock(begin + minutes), price, f"{minutes // 60} hours {minutes % 60} minutes",
+                    float(round(kilometres / _MILE)),
+                )  # fmt: skip
+
+
+def _kilometres(here: tuple[float, float], there: tuple[float, float]) -> float:
+    """The length of the arc between two places on a globe."""
+    (a, b), (c, d) = [(math.radians(x), math.radians(y)) for x, y in (here, there)]
+    haversine = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
+    return 2 * 6_371 * math.asin(math.sqrt(haversine))
+
+
+def _duration(hours: float) -> str:
+    """As the published table prints it: days and hours, or hours and minutes."""
+    whole, minutes = divmod(round(hours * 60), 60)
+    if whole >= 24:
+        return f"{_count(whole // 24, 'day')} {_count(whole % 24, 'hour')}"
+    return f"{_count(whole, 'hour')} {_count(minutes, 'min')}" if whole else _count(minutes, "min")
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{number} {unit}" + ("" if number == 1 else "s")
+
+
+def _clock(minutes: int) -> str:
+    return f"{minutes // 60 % 24:02}:{minutes % 60:02}"
+
+
+if __name__ == "__main__":
+    write_folder(make_world(), sys.argv[1])

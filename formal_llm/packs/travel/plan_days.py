@@ -1,0 +1,200 @@
+"""A trip as it is published: a list of days, each with its city, its way, its meals, its sights and its bed, in words.
+
+::
+
+    [{"days": 1, "current_city": "from St. Petersburg to Rockford",
+      "transportation": "Flight Number: F3573659, from St. Petersburg to Rockford, Departure Time: 15:40, ...",
+      "breakfast": "-", "attraction": "-", "lunch": "-", "dinner": "Coco Bambu, Rockford",
+      "accommodation": "Pure luxury one bdrm + sofa bed on Central Park, Rockford"}, ...]
+
+The fields are those of TravelPlanner (Xie et al. 2024, arXiv 2402.01622). What a field says is judged elsewhere
+(:mod:`~formal_llm.packs.travel.official`, :mod:`~formal_llm.packs.travel.strict`): here anybody's words are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from formal_llm.authored.files import lines_of, parse_json
+from formal_llm.errors import InputError
+
+#: Where nothing is said: no meal, no bed, no journey.
+NOTHING = "-"
+#: The fields of a day that hold words, in the order in which they are printed.
+FIELDS = (
+    "current_city", "transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation",
+)  # fmt: skip
+MEALS = ("breakfast", "lunch", "dinner")
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day of a trip. A field that says nothing is ``"-"``.
+
+    Attributes:
+        days: which day it is, from 1.
+        current_city: ``"Rockford"``, or ``"from St. Petersburg to Rockford"`` on a day of travel.
+        transportation: ``"Flight Number: F3573659, from A to B, ..."``, ``"Self-driving, from A to B, ..."``,
+            ``"Taxi, from A to B, ..."``.
+        breakfast, lunch, dinner: ``"Coco Bambu, Rockford"``.
+        accommodation: where the night is spent, ``"Name, City"``.
+        attraction: ``"Name, City;Name, City;"``; the last semicolon belongs to it.
+        lacking: which fields the JSON did not have at all, not even as ``"-"``.
+    """
+
+    days: int
+    current_city: str
+    transportation: str = NOTHING
+    breakfast: str = NOTHING
+    lunch: str = NOTHING
+    dinner: str = NOTHING
+    accommodation: str = NOTHING
+    attraction: str = NOTHING
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def meals(self) -> tuple[tuple[str, str], ...]:
+        """The names of the three meals, each with what is said of it."""
+        return (("breakfast", self.breakfast), ("lunch", self.lunch), ("dinner", self.dinner))
+
+    def to_json(self) -> dict[str, object]:
+        """The day in the published format."""
+        return {"days": self.days, **{name: getattr(self, name) for name in FIELDS}}
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A line of a file of submissions.
+
+    Attributes:
+        index: which query it answers; None where the line does not say.
+        query: the query, as it was written; empty where the line does not say.
+        days: the plan; empty where none was delivered.
+    """
+
+    index: int | None
+    query: str
+    days: tuple[Day, ...]
+
+
+def said(text: str) -> bool:
+    """Whether a field says something."""
+    return text not in ("", NOTHING)
+
+
+def to_json(plan: Iterable[Day]) -> list[dict[str, object]]:
+    """A plan in the published format."""
+    return [day.to_json() for day in plan]
+
+
+def to_text(plan: Iterable[Day]) -> str:
+    """A plan in the published format, as a file holds it: a field a line."""
+    return json.dumps(to_json(plan), ensure_ascii=False, indent=2) + "\n"
+
+
+def read_plan(plan: object, where: str = "the plan") -> tuple[Day, ...]:
+    """The days of a plan that somebody wrote.
+
+    Args:
+        plan: the list of days, an object that holds it under ``plan``, or the text of either. Null, an empty list and
+            days without anything (``{}``) are no plan: nothing was delivered.
+        where: what a message calls it, such as ``"plan.json"``.
+
+    Raises:
+        InputError: it is no list of days; with the day and the field.
+    """
+    if isinstance(plan, str):
+        plan = _parsed(plan, where)
+    if isinstance(plan, Mapping):
+        if "plan" not in plan:
+            raise InputError(
+                f"{where}: this is one object, not a list of days; a plan is [{{'days': 1, ...}}, ...], or an object "
+                f"with the list under 'plan'; this one has {_listed(plan)}"
+            )
+        plan = plan["plan"]
+    if plan is None:
+        return ()
+    if isinstance(plan, str) or not isinstance(plan, Sequence):
+        raise InputError(f"{where}: a plan is a list of days, not {type(plan).__name__}: {_short(plan)}")
+    return tuple(_day(number, day, where) for number, day in enumerate(plan, 1) if day != {})
+
+
+def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ...]:
+    """The plans of a file: one plan, a list of submissions, or JSON Lines with a submission a line.
+
+    A submission is ``{"idx": 1, "query": "...", "plan": [...]}``, as the leaderboard takes it; ``index`` is read, too.
+
+    Raises:
+        InputError: it is none of these; with the line.
+    """
+    lines = [(number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()]
+    if not lines:
+        raise InputError(f"{where}: the file is empty; it should hold a plan as JSON, or a submission a line")
+    whole = _parsed_or_none(text)
+    if whole is not None:
+        value = whole[0]
+        if isinstance(value, list) and value and all(isinstance(one, dict) and "plan" in one for one in value):
+            return tuple(_submission(one, f"{where}, entry {number}") for number, one in enumerate(value, 1))
+        return (_submission(value, where),)
+    if len(lines) == 1:
+        return (_submission(_parsed(text, where), where),)
+    if not text.lstrip().startswith("{"):
+        _parsed(text, where)  # raises: one JSON value that breaks off somewhere
+    return tuple(
+        _submission(_parsed(line, f"{where}, line {number}"), f"{where}, line {number}") for number, line in lines
+    )
+
+
+def _submission(value: object, where: str) -> Submission:
+    if not isinstance(value, Mapping):
+        return Submission(None, "", read_plan(value, where))
+    index = next((value[key] for key in ("idx", "index") if isinstance(value.get(key), int)), None)
+    query = value.get("query")
+    return Submission(index, query if isinstance(query, str) else "", read_plan(value, where))
+
+
+def _day(number: int, day: object, where: str) -> Day:
+    place = f"{where}, day {number}"
+    if not isinstance(day, Mapping):
+        raise InputError(f"{place}: a day is an object with {', '.join(FIELDS)}, not {_short(day)}")
+    if not set(FIELDS) & set(day):
+        raise InputError(f"{place}: this is no day of a trip: it has {_listed(day)} and none of {', '.join(FIELDS)}")
+    texts = {name: _text(day.get(name), f"{place}, {name}") for name in FIELDS}
+    given = day.get("days", day.get("day", number))
+    digits = re.search(r"\d{1,9}", str(given))
+    lacking = tuple(name for name in FIELDS if name not in day)
+    return Day(int(digits[0]) if digits else number, **texts, lacking=lacking)
+
+
+def _text(value: object, place: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(f"{place}: this should be a text, or '-' for nothing, not {_short(value)}")
+    return value
+
+
+def _parsed(text: str, where: str) -> object:
+    try:
+        return parse_json(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: this is no JSON: {error}") from None
+
+
+def _parsed_or_none(text: str) -> tuple[object] | None:
+    try:
+        return (parse_json(text),)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _listed(value: Mapping[object, object]) -> str:
+    return ", ".join(repr(str(key)) for key in list(value)[:8]) or "nothing"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,96 @@
+"""Tables printed as the published tools print them (pandas' ``DataFrame.to_string``): columns flush right.
+
+:func:`~formal_llm.packs.travel.reference.printed_lines` reads them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TypeAlias
+
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant
+from formal_llm.packs.travel.tables import ACCOMMODATIONS, ATTRACTIONS, FLIGHTS, RESTAURANTS
+
+Cell: TypeAlias = "str | int | float | Decimal | None"
+
+
+def printed_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], numbers: Sequence[int] | None = None) -> str:
+    """A table as text.
+
+    Args:
+        columns: the names of the columns.
+        rows: the cells of each row. A column whose cells are all None is left out.
+        numbers: numbers of the rows, printed before them; none where left out.
+    """
+    parts: list[list[str]] = []
+    lead = "" if numbers is None else " "
+    for at, name in enumerate(columns):
+        cells = [row[at] for row in rows]
+        if rows and all(cell is None for cell in cells):
+            continue
+        numeric = all(isinstance(cell, int | float | Decimal) for cell in cells)
+        texts = _numbers(cells) if numeric else [_text(cell) for cell in cells]
+        # The blank before a number is the place of its sign.
+        texts = [text if numeric and text.startswith("-") else lead + text for text in texts]
+        # A column of numbers keeps a place for the sign before its name.
+        header = (" " if numeric else "") + name
+        width = max(map(len, [header, *texts]))
+        parts.append([text.rjust(width) for text in [header, *texts]])
+    if numbers is not None:
+        width = max((len(str(number)) for number in numbers), default=0)
+        parts.insert(0, [" " * width, *(str(number).ljust(width) for number in numbers)])
+    return "\n".join(" ".join(line) for line in zip(*parts, strict=True))
+
+
+def printed_flights(flights: Sequence[Flight]) -> str:
+    """What FlightSearch prints."""
+    rows = [
+        (one.number, one.price, one.departure, one.arrival, one.duration, one.day.isoformat(), one.origin,
+         one.destination, one.distance)
+        for one in flights
+    ]  # fmt: skip
+    return printed_table(FLIGHTS.columns, rows)
+
+
+def printed_accommodations(beds: Sequence[Accommodation]) -> str:
+    """What AccommodationSearch prints; prices and nights are numbers with a decimal, as in the published table."""
+    rows = [
+        (one.name, _decimal(one.price), one.room_type, " & ".join(one.house_rules), float(one.minimum_nights),
+         one.maximum_occupancy, one.rating, one.city)
+        for one in beds
+    ]  # fmt: skip
+    return printed_table(ACCOMMODATIONS.columns, rows)
+
+
+def printed_restaurants(tables: Sequence[Restaurant], numbers: Sequence[int] | None = None) -> str:
+    """What RestaurantSearch prints; it numbers its rows by their place in the whole table."""
+    rows = [(one.name, one.cost, ", ".join(one.cuisines), one.rating, one.city) for one in tables]
+    return printed_table(RESTAURANTS.columns, rows, numbers)
+
+
+def printed_attractions(sights: Sequence[Attraction]) -> str:
+    """What AttractionSearch prints."""
+    rows = [(one.name, one.latitude, one.longitude, one.address, one.phone, one.website, one.city) for one in sights]
+    return printed_table(ATTRACTIONS.columns, rows)
+
+
+def _decimal(price: int | Decimal) -> float:
+    return float(price)
+
+
+def _text(cell: Cell) -> str:
+    """A text; line ends and tabs with a backslash."""
+    if cell is None:
+        return "NaN"
+    return str(cell).replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
+
+
+def _numbers(cells: Sequence[Cell]) -> list[str]:
+    """Numbers of a column: whole ones as they are, others with as many decimals as the longest needs, up to six."""
+    if all(isinstance(cell, int) for cell in cells):
+        return [str(cell) for cell in cells]
+    texts = [f"{cell:.6f}" for cell in cells]
+    while all(text.endswith("0") and not text.endswith(".0") for text in texts):
+        texts = [text[:-1] for text in texts]
+    return texts

@@ -1,0 +1,11 @@
+"""Reading what a traveller writes: by rules, without any model, or by a model that fills in a form.
+
+- :mod:`~formal_llm.packs.travel.reading.reader`: by rules.
+- :mod:`~formal_llm.packs.travel.reading.by_llm`: by a model.
+"""
+
+from formal_llm.packs.travel.reading.by_llm import read_query_with
+from formal_llm.packs.travel.reading.draft import Reading
+from formal_llm.packs.travel.reading.reader import read_query
+
+__all__ = ["Reading", "read_query", "read_query_with"]

@@ -1,0 +1,126 @@
+"""Reading a query by a model that fills in a form; what it fills in is checked as what the rules read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from formal_llm.errors import QueryError
+from formal_llm.llms.objects import Writer, generate_object
+from formal_llm.llms.schemas import closed
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.query import CUISINES, HOUSE_RULES, ROOM_TYPES, TRANSPORTATION, dollars
+from formal_llm.packs.travel.reading.draft import MOST_DAYS, MOST_PEOPLE, Draft, Reading
+
+_NULL = {"type": "null"}
+
+
+def _or_null(schema: Mapping[str, object], description: str) -> dict[str, object]:
+    return {"anyOf": [schema, _NULL], "description": description}
+
+
+#: The form: what is not told in the text is null.
+FORM = closed(
+    {
+        "org": _or_null({"type": "string"}, "The city where the trip begins and ends, as it is written."),
+        "dest": _or_null({"type": "string"}, "The city that is visited; where several are, their state."),
+        "days": _or_null({"type": "integer", "minimum": 1, "maximum": MOST_DAYS}, "How many days the trip takes."),
+        "first_day": _or_null({"type": "string"}, "The first day, as YYYY-MM-DD."),
+        "last_day": _or_null({"type": "string"}, "The last day, as YYYY-MM-DD."),
+        "cities": _or_null({"type": "integer", "minimum": 1}, "How many cities are visited, the first not counted."),
+        "people": _or_null({"type": "integer", "minimum": 0, "maximum": MOST_PEOPLE}, "How many travel."),
+        "budget": _or_null({"type": "number", "minimum": 0}, "The most that all spend together, in dollars."),
+        "house_rule": _or_null({"enum": list(HOUSE_RULES)}, "What the bed must allow."),
+        "cuisines": {"type": "array", "items": {"type": "string"}, "description": "Cuisines that are wished for."},
+        "room_type": _or_null({"enum": list(ROOM_TYPES)}, "The room that is wished for."),
+        "transportation": _or_null({"enum": list(TRANSPORTATION)}, "The transport that is ruled out."),
+        "not_understood": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Parts of the text that tell a wish for which this form has no place, word by word.",
+        },
+    }
+)
+_ASKED = """Fill in the form from what a traveller wrote. Copy names as they are written. What is not told is null; \
+guess nothing. Today is {today}; a date without a year is the next such day. Cuisines are for example {cuisines}.
+
+What the traveller wrote:
+{text}"""
+
+
+def read_query_with(llm: Writer, text: str, world: World, today: date | None = None) -> Reading:
+    """What a traveller wants, read by a model; any language will do that it knows.
+
+    Args:
+        llm: whoever writes objects or text.
+        text: what was written.
+        world: its cities, states and cuisines are the names that are known.
+        today: for dates without a year; today where left out.
+
+    Returns:
+        The query, with what was taken for granted and what was not understood.
+
+    Raises:
+        QueryError: something that a trip needs is missing, unknown or contradicts itself; with all that is wrong.
+        InvalidAnswer: the model did not fill in the form, twice.
+        WritesNoText: the model does not write.
+    """
+    if not text.strip():
+        raise QueryError(text, [("text", "there is no text", "write what is wanted: a trip from CITY to CITY ...")])
+    asked = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
+    made = generate_object(llm, asked, FORM, max_tokens=1024, check=_check_days).value
+    draft = Draft(
+        org=_name(made["org"], world.cities()),
+        dest=_name(made["dest"], [*world.cities(), *world.states]),
+        days=_whole(made["days"]),
+        first=_day(made["first_day"]),
+        last=_day(made["last_day"]),
+        cities=_whole(made["cities"]),
+        people=_whole(made["people"]),
+        budget=None if made["budget"] is None else dollars(made["budget"]),
+        house_rule=_text(made["house_rule"]),
+        room_type=_text(made["room_type"]),
+        transportation=_text(made["transportation"]),
+        not_understood=_texts(made["not_understood"]),
+    )
+    known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
+    wanted = _texts(made["cuisines"])
+    draft.cuisines = tuple(dict.fromkeys(known[one.casefold()] for one in wanted if one.casefold() in known))
+    draft.not_understood += [
+        f"{one}: no restaurant of this world has it" for one in wanted if one.casefold() not in known
+    ]
+    return draft.reading(text, world)
+
+
+def _check_days(made: Mapping[str, object]) -> str | None:
+    """What is wrong with the days, in words for the model."""
+    for name in ("first_day", "last_day"):
+        try:
+            _day(made[name])
+        except ValueError:
+            return f"{name} is {made[name]!r}, which is no day of the calendar as YYYY-MM-DD"
+    return None
+
+
+def _name(value: object, known: Sequence[str]) -> str | None:
+    """A name as the world spells it, where nothing but letter case differs."""
+    if value is None:
+        return None
+    plain = str(value).strip()
+    return next((name for name in known if name.casefold() == plain.casefold()), plain)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _day(value: object) -> date | None:
+    return None if value is None else date.fromisoformat(str(value))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _texts(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []

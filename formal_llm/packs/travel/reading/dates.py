@@ -1,0 +1,163 @@
+"""Days of the calendar in a text: ``March 16th to March 18th, 2022``, ``the 8th to the 10th of March``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.numbers import COUNT, count_of
+from formal_llm.packs.travel.reading.passages import Passage
+
+_MONTH_NAMES = """january february march april may june july august september october november december"""
+_MONTHS = _MONTH_NAMES.split()
+_MONTH = r"(?:" + "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name for name in _MONTHS) + r"|sept)\b\.?"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?\b\.?"
+_TO = r"(?:-|–|—|to|until|till|til|through|thru|and|&|,\s*and|,|up to)"
+_WEEKDAY_NAME = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_WEEKDAY = rf"(?:{_WEEKDAY_NAME},?\s+)?"
+_MORE_DAYS = rf"(?:\s*{_TO}\s*{_WEEKDAY}(?:the\s+)?{_DAY}(?![/\d])){{0,14}}"
+_YEAR = r"(?:,?\s*(?:of\s+|in\s+)?(?P<year>(?:19|20)\d\d)\b)?"
+_FORMS = (
+    re.compile(r"(?<![\d/.])(?P<y>\d{4})(?P<sign>[-/.])(?P<m>\d{1,2})(?P=sign)(?P<d>\d{1,2})(?!\d)"),
+    re.compile(r"\b(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4})\b"),
+    re.compile(r"\b(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})\b"),
+    re.compile(rf"\b(?P<days>{_DAY}{_MORE_DAYS})\s*(?:day\s+)?(?:of\s+)?(?P<month>{_MONTH}){_YEAR}", re.IGNORECASE),
+    re.compile(rf"\b(?P<month>{_MONTH})\s*(?:the\s+)?(?P<days>{_DAY}{_MORE_DAYS}){_YEAR}", re.IGNORECASE),
+)
+#: A day without its month, after another date: ``from March 10th to the 12th, 2022``, ``back on the 16th``.
+_DAY_ALONE = re.compile(rf"\bthe\s+(?P<days>\d{{1,2}}(?:st|nd|rd|th)\b){_YEAR}|\b(?P<also>\d{{1,2}}(?:st|nd|rd|th)\b)")
+_ENDS = re.compile(
+    r"\b(?:back|return\w*|end(?:s|ing)?|last day|until|till|home|conclud\w+)\b[^.!?\d]{0,25}$", re.IGNORECASE
+)
+_LENGTHS = (
+    re.compile(rf"\b(?P<count>{COUNT})[\s-]*(?:full\s+)?days?\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<nights>{COUNT})[\s-]*nights?\b", re.IGNORECASE),
+    re.compile(rf"\b(?P<weeks>{COUNT}|a|one)?(?:full |whole |entire )?[\s-]?weeks?\b(?:[\s-]long)?", re.IGNORECASE),
+)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A date as it stands there; the year and the month may stand elsewhere."""
+
+    day: int
+    month: int | None
+    year: int | None
+    begin: int
+    end: int
+    text: str
+
+
+def read_dates(passage: Passage, draft: Draft, today: date) -> None:
+    """Put down first day, last day and number of days.
+
+    Args:
+        passage: the text.
+        draft: what is being found out.
+        today: where no year is told, it is that of the next such day.
+    """
+    told = sorted(_told(passage), key=lambda one: (one.begin, one.end))
+    passage.mark(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
+    days = list(_days(told, draft, today))
+    if days and not any(role == "dates" for role, _, _ in draft.problems):
+        if len(set(days)) > 1:
+            draft.first, draft.last = days[0], days[-1]  # several days in a row are a list of all
+        elif _ENDS.search(passage.text[: told[0].begin]):
+            draft.last = days[0]
+        else:
+            draft.first = days[0]
+    _read_length(passage, draft)
+
+
+def _read_length(passage: Passage, draft: Draft) -> None:
+    """Put down how many days the trip is said to take: the number that fits the dates, else the first."""
+    lengths = _lengths(passage)
+    wanted = (draft.last - draft.first).days + 1 if draft.first and draft.last else None
+    fitting = [one for one in lengths if one[0] == wanted]
+    if lengths:
+        draft.days = (fitting or lengths)[0][0]
+    # What does not fit is left over, and told, where something else does.
+    passage.mark(*[(begin, end) for count, begin, end in lengths if count == draft.days or not fitting])
+
+
+def _told(passage: Passage) -> Iterator[_Told]:
+    """All dates that stand there, each part of the text read once."""
+    for number, form in enumerate(_FORMS):
+        for found in form.finditer(passage.text):
+            if not passage.is_free(*found.span()):
+                continue
+            passage.mark(found.span())
+            begin, end = found.span()
+            if "y" in form.groupindex:
+                day, month = int(found["d"]), int(found["m"])
+                if number == 1 and month > 12 >= day:
+                    day, month = month, day  # 16/03/2022
+                yield _Told(day, month, int(found["y"]), begin, end, found.group())
+                continue
+            month = next(at for at, name in enumerate(_MONTHS, 1) if name.startswith(found["month"][:3].casefold()))
+            year = int(found["year"]) if found["year"] else None
+            for place, day_text in enumerate(re.findall(r"\d{1,2}", found["days"])):
+                yield _Told(int(day_text), month, year, begin + place, end, found.group())
+    for found in _DAY_ALONE.finditer(passage.text):
+        if passage.is_free(*found.span()) and not re.match(
+            r"\s+(?:birthday|anniversary|time|floor|grade)", passage.text[found.end() :]
+        ):
+            passage.mark(found.span())
+            digits = re.search(r"\d{1,2}", found.group())
+            assert digits
+            year = int(found["year"]) if found["year"] else None
+            yield _Told(int(digits.group()), None, year, found.start(), found.end(), found.group())
+
+
+def _days(told: list[_Told], draft: Draft, today: date) -> Iterator[date]:
+    """The days of the calendar: what one does not tell is told by its neighbours."""
+    years = [one.year for one in told if one.year is not None]
+    for place, one in enumerate(told):
+        nearest = sorted((abs(place - at), other.month) for at, other in enumerate(told) if other.month is not None)
+        if one.month is None and not nearest:
+            continue  # "the 2nd" of something else
+        month = one.month if one.month is not None else nearest[0][1]
+        assert month is not None
+        year = one.year or (years[0] if len(set(years)) == 1 else next((o.year for o in told[place:] if o.year), None))
+        try:
+            if year is None:
+                year = next(y for y in range(today.year, today.year + 9) if _is_day(y, month, one.day, today))
+                said = f"the year is {year}"
+                if said not in draft.assumed:
+                    draft.assumed.append(said)
+            yield date(year, month, one.day)
+        except (ValueError, StopIteration):
+            name = _MONTHS[month - 1].capitalize() if 1 <= month <= 12 else f"month {month}"
+            there = f"there is no {one.day} {name}" + (f" {year}" if year else "")
+            draft.wrong("dates", f"{there} ({one.text.strip()!r})", "write a day of the calendar: March 16th, 2022")
+            return
+
+
+def _is_day(year: int, month: int, day: int, today: date) -> bool:
+    try:
+        return date(year, month, day) >= today
+    except ValueError:
+        return False
+
+
+def _lengths(passage: Passage) -> list[tuple[int, int, int]]:
+    """How many days the trip is said to take, with the places; a week is a week of seven days."""
+    found: list[tuple[int, int, int]] = []
+    for form in _LENGTHS:
+        for one in form.finditer(passage.text):
+            if not passage.is_free(*one.span()):
+                continue
+            group = one.lastgroup
+            if group is None:
+                if one.group().strip().casefold() not in ("week", "week-long", "week long"):
+                    continue
+                count = 7
+            elif group == "weeks":
+                count = 7 * (1 if one["weeks"].casefold() == "a" else count_of(one["weeks"]))
+            else:
+                count = count_of(one[group]) + (1 if group == "nights" else 0)
+            found.append((count, *one.span()))
+    return sorted(found, key=lambda one: one[1])

@@ -1,0 +1,169 @@
+"""What both readers give: a query, and what was assumed or not understood; and the errors that both raise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+from formal_llm.errors import QueryError, did_you_mean
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.query import Constraints, TravelQuery
+from formal_llm.packs.travel.rows import Money
+
+#: The longest trip that is read; the data set has at most seven days.
+MOST_DAYS = 60
+MOST_PEOPLE = 1_000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A query as it was understood.
+
+    Attributes:
+        query: the query.
+        assumed: what was not told and taken for granted, in words: ``"one person travels"``.
+        not_understood: parts of the text that tell something nobody understood, or that no plan can keep.
+    """
+
+    query: TravelQuery
+    assumed: tuple[str, ...] = ()
+    not_understood: tuple[str, ...] = ()
+
+
+@dataclass
+class Draft:
+    """What has been found out about a query; what is None has not been told.
+
+    Attributes:
+        org, dest: a city; a city or a state.
+        days: how many days it takes.
+        first, last: its first and its last day.
+        cities: how many cities are visited.
+        people: how many travel.
+        budget: dollars for all.
+        house_rule, room_type, transportation, cuisines: the wishes.
+        problems: what is wrong: the part of the text, what is wrong with it, a way out.
+        assumed, not_understood: as of :class:`Reading`.
+    """
+
+    org: str | None = None
+    dest: str | None = None
+    days: int | None = None
+    first: date | None = None
+    last: date | None = None
+    cities: int | None = None
+    people: int | None = None
+    budget: Money | None = None
+    house_rule: str | None = None
+    room_type: str | None = None
+    transportation: str | None = None
+    cuisines: tuple[str, ...] = ()
+    problems: list[tuple[str, str, str | None]] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    not_understood: list[str] = field(default_factory=list)
+
+    def wrong(self, part: str, problem: str, way_out: str | None = None) -> None:
+        """Put down what is wrong, and with which part of the text."""
+        self.problems.append((part, problem, way_out))
+
+    def reading(self, text: str, world: World) -> Reading:
+        """The query, where it is whole and fits together.
+
+        Raises:
+            QueryError: something is missing or wrong; all of it is told.
+        """
+        self._check_places(world)
+        self._check_dates()
+        self._check_cities(world)
+        if self.people is None:
+            self.people = 1
+            self.assumed.append("one person travels")
+        elif not 1 <= self.people <= MOST_PEOPLE:
+            self.wrong("", f"{self.people} people cannot travel", "say how many travel: for 2 people")
+        if self.problems:
+            raise QueryError(text, self.problems)
+        if self.budget is None:
+            self.assumed.append("money does not matter, since no budget is told")
+        assert self.org and self.dest and self.days and self.cities and self.first
+        query = TravelQuery(
+            self.org,
+            self.dest,
+            self.days,
+            self.cities,
+            tuple(self.first + timedelta(day) for day in range(self.days)),
+            self.people,
+            self.budget,
+            Constraints(self.house_rule, self.cuisines, self.room_type, self.transportation),
+            text,
+        )
+        return Reading(query, tuple(self.assumed), tuple(dict.fromkeys(self.not_understood)))
+
+    def _check_places(self, world: World) -> None:
+        cities, states = world.cities(), world.states
+        told = {name for name, _, _ in self.problems}
+        if self.org is None:
+            if "org" not in told:
+                self.wrong("org", "it is not told in which city the trip begins", "write: from CITY")
+        elif self.org not in cities:
+            self._unknown("org", self.org, cities, states)
+        if self.dest is None:
+            if "dest" not in told:
+                self.wrong("dest", "it is not told where the trip goes", "write: to CITY, or: 2 cities in STATE")
+        elif self.dest not in cities and self.dest not in states:
+            self._unknown("dest", self.dest, [*cities, *states], ())
+        elif self.dest == self.org and self.dest not in states:
+            self.wrong("dest", f"the trip begins and ends in {self.org}", "write where it goes: to CITY")
+
+    def _unknown(self, role: str, name: str, known: object, states: object) -> None:
+        assert isinstance(known, list | tuple) and isinstance(states, tuple)
+        if name in states:
+            self.wrong(role, f"{name} is a state; the trip begins in a city", "name the city: from CITY")
+            return
+        near = did_you_mean(name, known)
+        way_out = f"did you mean {near}?" if near else f"there are: {', '.join(known[:12])} ..."
+        self.wrong(role, f"no city {name!r} is known", way_out)
+
+    def _check_dates(self) -> None:
+        """Days, first and last day fit together, and those that are missing follow from the others."""
+        if any(role == "dates" for role, _, _ in self.problems):
+            return
+        if self.first and self.last:
+            told = (self.last - self.first).days + 1
+            if told < 1:
+                self.wrong("dates", f"the trip ends on {self.last}, before it begins on {self.first}")
+            elif self.days is not None and self.days != told:
+                self.wrong(
+                    "dates", f"from {self.first} to {self.last} are {told} days, not {self.days}",
+                    "correct the dates or the number of days",
+                )  # fmt: skip
+            else:
+                self.days = told
+        elif self.days is None:
+            self.wrong("dates", "it is not told how many days the trip takes", "write: for 3 days")
+        elif self.first is None and self.last is None:
+            self.wrong("dates", "it is not told when the trip begins", "write: from March 16th to March 18th, 2022")
+        elif self.first is None and self.last is not None:
+            self.first = self.last - timedelta(self.days - 1)
+        if self.days is not None and not 1 <= self.days <= MOST_DAYS:
+            self.wrong("days", f"a trip of {self.days} days cannot be planned", f"at most {MOST_DAYS} days")
+
+    def _check_cities(self, world: World) -> None:
+        """How many cities are visited fits where the trip goes."""
+        if self.dest is None or self.days is None:
+            return
+        is_state, is_city = self.dest in world.states, self.dest in world.cities()
+        if self.cities is None:
+            # As in the data set: a city for three days, two cities of a state for five, three for seven.
+            self.cities = 1 if is_city and (not is_state or self.days <= 3) else max(1, (self.days - 1) // 2)
+            if self.cities > 1:
+                self.assumed.append(f"{self.cities} cities are visited in {self.days} days")
+        elif self.cities > 1 and is_city and not is_state:
+            self.wrong(
+                "dest", f"{self.cities} cities are to be visited, and {self.dest} is one city",
+                f"name their state: {self.cities} cities in {world.state_of(self.dest) or 'STATE'}",
+            )  # fmt: skip
+        there = len([city for city in world.cities(self.dest) if city != self.org])
+        if self.cities > 1 and is_state and self.cities > there:
+            self.wrong("cities", f"{self.cities} cities are to be visited, and {self.dest} has {there}")
+        elif not 1 <= self.cities <= max(self.days, 1):
+            self.wrong("cities", f"{self.cities} cities cannot be visited in {self.days} days")

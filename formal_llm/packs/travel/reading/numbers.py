@@ -1,0 +1,52 @@
+"""Numbers as people write them: ``4``, ``four``, ``a``, ``1,700``, ``1.2k``, ``two thousand five hundred``."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+_ONE_WORDS = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen
+"""
+_ONES = _ONE_WORDS.split()
+_TEN_WORDS = """twenty thirty forty fifty sixty seventy eighty ninety"""
+_TENS = _TEN_WORDS.split()
+_SMALL = {word: value for value, word in enumerate(_ONES)} | {
+    word: 10 * value for value, word in enumerate(_TENS, start=2)
+}
+#: A count: digits or a word up to twenty.
+COUNT = rf"(?:\d{{1,4}}|{'|'.join([*reversed(_ONES), *_TENS])})"
+#: An amount in digits: thousands with commas or without, perhaps cents or a k.
+DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d{1,2})?(?![\d])\s?k?\b"
+_WORDS = rf"(?:{'|'.join([*reversed(_ONES), *_TENS])}|hundred|thousand|and|a)"
+#: An amount in words.
+_NUMBER = "|".join([*reversed(_ONES), *_TENS])
+IN_WORDS = rf"(?:(?:{_NUMBER}|a)(?:[ -]+{_WORDS}){{0,4}}[ -]+(?:hundred|thousand)(?:[ -]+{_WORDS}){{0,5}})"
+
+
+def count_of(word: str) -> int:
+    """The number that a count stands for.
+
+    Raises:
+        KeyError: it is none.
+    """
+    plain = word.strip().casefold()
+    return int(plain) if plain.isdigit() else _SMALL[plain]
+
+
+def amount_of(text: str) -> int | Decimal:
+    """The number that an amount stands for, in digits or in words."""
+    plain = text.strip().casefold()
+    if plain[0].isdigit():
+        exact = Decimal(plain.rstrip("k ").replace(",", "")) * (1000 if plain.endswith("k") else 1)
+        return int(exact) if exact == int(exact) else exact
+    total, current = 0, 0
+    for word in re.split(r"[ -]+", plain):
+        if word == "hundred":
+            current = max(current, 1) * 100
+        elif word == "thousand":
+            total, current = total + max(current, 1) * 1000, 0
+        elif word not in ("and", "a"):
+            current += _SMALL[word]
+    return total + current

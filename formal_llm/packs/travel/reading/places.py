@@ -1,0 +1,173 @@
+"""Cities and states in a text, and which of them the trip begins in and goes to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.numbers import COUNT, count_of
+from formal_llm.packs.travel.reading.passages import Passage
+
+_OF = r"(?:\s*[:\-–>→?]+)?\s*(?:the\s+)?(?:(?:city|town|state)\s+(?:of|is)\s+)?$"
+#: What stands before the city where the trip begins.
+_FROM = re.compile(
+    r"(?:\bfrom|\bdepart(?:s|ing|ure)?|\bleav(?:e|es|ing)|\bstart(?:s|ing)?(?:\s+(?:at|in|point|city))?|"
+    r"\bbeg[iu]n(?:s|ning)?(?:\s+(?:at|in))?|\borigin(?:ating)?(?:\s+(?:in|is))?|\bout\s+of|\bbased\s+in|"
+    r"\bhome\s+(?:is|in|town\s+is)|\blives?\s+in|\bliving\s+in|\bset(?:ting)?\s+off\s+(?:in|at))" + _OF,
+    re.IGNORECASE,
+)
+#: What stands before the place where it goes.
+_TO = re.compile(
+    r"(?:\bto|\bvisit(?:s|ing)?|\bdestination|\bexplor(?:e|es|ing)|\bsee(?:ing)?|\bdiscover(?:ing)?|\btour(?:ing)?|"
+    r"\btowards?|\binto|\bfor|->|→|=>|\bin|\bat|\bthrough|\bacross|\baround|\bof)" + _OF,
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    rf"\b(?P<count>{COUNT}|a|one|both)\s+(?:(?:different|distinct|separate|various|unique|other)\s+)?"
+    r"(?:cities|city|towns|town|stops|stop|destinations)\b(?!\s+of\s+departure)",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(r"\s*(?:,|and|&|,\s*and|(?:,|and)?\s*then(?: to)?)\s*", re.IGNORECASE)
+_AFTER_STATE = re.compile(r"\s*(?:\(\s*(?:the\s+)?state\s*\)|state\b)", re.IGNORECASE)
+_AFTER_CITY = re.compile(r"\s*,?\s*(?:\(\s*(?:the\s+)?(?:city|town)\s*\)|(?:the\s+)?(?:city|town)\b)", re.IGNORECASE)
+#: Names that nobody knows, where a place should stand.
+_NAME = r"(?P<name>[A-Z][\w.'’-]*[\w](?:[ ](?!From|To|For|On|In|And)[A-Z][\w.'’-]*[\w])*)"
+_UNKNOWN_FROM = re.compile(r"\b(?:[Ff]rom|[Dd]eparting|[Ll]eaving|[Ss]tarting (?:in|at|from))\s+" + _NAME)
+_UNKNOWN_TO = re.compile(r"\b(?:to|visit(?:ing)?|(?:cities|towns|stops|trip|days)\s+in|for|explor(?:e|ing))\s+" + _NAME)
+_NO_NAME = re.compile(
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|"
+    r"Aug|Sept?|Oct|Nov|Dec|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|I|We|My|Our|The|USD?|American|Chinese|Italian|"
+    r"Mexican|Indian|Mediterranean|French)\b"
+)
+
+
+@dataclass(frozen=True)
+class _Mention:
+    name: str
+    begin: int
+    end: int
+
+
+def read_places(passage: Passage, draft: Draft, world: World) -> None:
+    """Put down where the trip begins, where it goes, and how many cities are visited."""
+    mentions = list(_mentions(passage.text, world))
+    passage.mark(*[(one.begin, one.end) for one in mentions])
+    for found in _NUMBER.finditer(passage.text):
+        word = found["count"].casefold()
+        count = {"a": 1, "both": 2}.get(word) or count_of(word)
+        if draft.cities is None or count > draft.cities:
+            draft.cities = count
+        passage.mark(found.span())
+    org, dest = _roles(passage.text, mentions, world)
+    if org is None:
+        draft.org = _unknown(_UNKNOWN_FROM, passage, mentions)
+    else:
+        draft.org = org.name
+    if dest is None:
+        again = [one.name for one in mentions[1:] if one.name == draft.org]
+        draft.dest = _unknown(_UNKNOWN_TO, passage, mentions) or next(iter(again), None)
+    else:
+        draft.dest = dest.name
+        _take_all(passage.text, mentions, dest, draft, world)
+    used = {draft.org, draft.dest}
+    for one in mentions:
+        # A city of the state is a wish of its own, which a query cannot hold.
+        if one.name in used:
+            continue
+        if world.state_of(one.name) != draft.dest:
+            draft.not_understood.append(one.name)
+        else:
+            draft.not_understood.append(f"{one.name}: which cities of {draft.dest} are visited is left to the plan")
+
+
+def _take_all(text: str, mentions: list[_Mention], dest: _Mention, draft: Draft, world: World) -> None:
+    """Several cities in a row, "Vallisto and Casa Rima", are so many cities of their state; which is told below."""
+    state, found, last = world.state_of(dest.name), [dest.name], dest
+    for one in mentions[mentions.index(dest) + 1 :]:
+        if world.state_of(one.name) != state or one.name in found or not _LISTED.fullmatch(text[last.end : one.begin]):
+            break
+        found.append(one.name)
+        last = one
+    if state is not None and len(found) > 1 and draft.org not in found:
+        draft.dest, draft.cities = state, max(draft.cities or 0, len(found))
+
+
+def _roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention | None, _Mention | None]:
+    """The first mention after a word such as "from", and the best after a word such as "to"."""
+    begins, goes, free = [], [], []
+    for one in mentions:
+        before = text[max(0, one.begin - 60) : one.begin]
+        if _FROM.search(before):
+            begins.append(one)
+        elif _TO.search(before):
+            goes.append(one)
+        else:
+            free.append(one)
+    cities = set(world.cities())
+    org = next((one for one in begins if one.name in cities), begins[0] if begins else None)
+    rest = [one for one in [*goes, *free] if org is None or one.name != org.name or one.name in world.states]
+    if org is None:
+        # "Oriel -> Alder", "Marrowick to Thornquay": what no word marks stands first.
+        org = next((one for one in free if one.name in cities), None)
+        if org is None and len(goes) > 1:
+            org = next((one for one in goes[1:] if one.name in cities), None)
+        rest = [one for one in [*goes, *free] if one is not org]
+    several = [one for one in rest if one.name in world.states and _NUMBER.search(text)]
+    apart = [one for one in rest if org is None or one.name != org.name]
+    dest = next(iter([*several, *apart, *rest]), None)
+    return org, dest
+
+
+def _mentions(text: str, world: World) -> Iterator[_Mention]:
+    """Where names of cities and states stand; of names inside of others, the longest."""
+    names, form = _names((*world.cities(), *world.states))
+    # Where the text has capitals at all, a name has one: "mobile" is no city then.
+    capitals = any(sign.isupper() for sign in text[1:])
+    for found in form.finditer(text) if names else ():
+        if not capitals or found.group()[0].isupper():
+            said = found.group()
+            yield _Mention(said if said in names.values() else names[_key(said)], *found.span())
+
+
+@lru_cache(8)
+def _names(known: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str]]:
+    """Names by what the spellings of one have in common, and the form of all of them."""
+    names: dict[str, str] = {}
+    for name in known:
+        names.setdefault(_key(name), name)
+    alone = "|".join(sorted(map(_pattern, dict.fromkeys(known)), key=len, reverse=True))
+    return names, re.compile(rf"(?<![\w-])(?:{alone})(?!\w)", re.IGNORECASE)
+
+
+def _pattern(name: str) -> str:
+    """A name, with or without the full stop of an abbreviation."""
+    return re.escape(name).replace(r"\ ", r"\s+").replace(r"St\.", r"(?:St\.?|Saint)")
+
+
+def _key(name: str) -> str:
+    plain = " ".join(name.casefold().replace(".", "").split())
+    return re.sub(r"\bsaint\b", "st", plain)
+
+
+def _unknown(form: re.Pattern[str], passage: Passage, mentions: list[_Mention]) -> str | None:
+    """A name that no table knows, where a place should stand."""
+    for found in form.finditer(passage.text):
+        begin, end = found.span("name")
+        if not _NO_NAME.match(found["name"]) and all(end <= one.begin or one.end <= begin for one in mentions):
+            passage.mark((begin, end))
+            return found["name"]
+    return None
+
+
+def read_kinds(passage: Passage, draft: Draft, world: World) -> None:
+    """A city that is called like its state: what stands behind the name tells which is meant."""
+    for one in _mentions(passage.text, world):
+        behind = passage.text[one.end :]
+        if found := _AFTER_STATE.match(behind) or _AFTER_CITY.match(behind):
+            passage.mark((one.end, one.end + found.end()))
+            if one.name == draft.dest and draft.cities is None and "state" not in found.group().casefold():
+                draft.cities = 1

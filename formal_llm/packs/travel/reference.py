@@ -1,0 +1,268 @@
+"""Reading the reference information of a published query: tables and sentences, each under a title.
+
+It is published in three forms, and all are read: an object of titles and lists of rows (``train_ref_info.jsonl``), a
+list of titles and printed tables (the data set; also as the text of a Python list), and either of them as a JSON text.
+
+A printed table is parsed by the right edges of its columns, which is how it was printed; so names with any number of
+blanks inside are read back. Blanks before a name are lost in print, and decimals beyond the sixth.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from formal_llm.authored.files import parse_json
+from formal_llm.errors import NotationError
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
+from formal_llm.packs.travel.tables import (
+    ACCOMMODATIONS,
+    ATTRACTIONS,
+    FLIGHTS,
+    RESTAURANTS,
+    ROADS,
+    RowProblem,
+    Table,
+    Value,
+)
+
+#: The most characters of a reference information that is given as a text.
+MOST_CHARACTERS = 20_000_000
+_PLACES = re.compile(r"(Attractions|Restaurants|Accommodations) in (.+)")
+_WAY = re.compile(r"(Flight|Self-driving|Taxi) from (.+?) to (.+?)(?: on (\d{4}-\d{2}-\d{2}))?")
+_DRIVE = re.compile(
+    r"(?:self-driving|taxi|driving), from (?P<origin>.+) to (?P<destination>.+), "
+    r"duration: (?P<duration>.+), distance: (?P<distance>.+), cost: \S+",
+    re.IGNORECASE,
+)
+_NO_ROAD = re.compile(r"No valid information\.|.*, no valid information\.", re.IGNORECASE)
+_NOTHING = re.compile(r"There is no (?:flight|restaurant|attraction|accommodation)\b.*")
+_TABLES: dict[str, Table[Accommodation] | Table[Restaurant] | Table[Attraction]] = {
+    "Attractions": ATTRACTIONS,
+    "Restaurants": RESTAURANTS,
+    "Accommodations": ACCOMMODATIONS,
+}
+
+
+@dataclass
+class Reference:
+    """What a reference information holds.
+
+    Attributes:
+        flights, roads, accommodations, restaurants, attractions: its rows, in order.
+        problems: what is unusual in it.
+        cities: the cities that it names, in order.
+    """
+
+    flights: list[Flight] = field(default_factory=list)
+    roads: list[Road] = field(default_factory=list)
+    accommodations: list[Accommodation] = field(default_factory=list)
+    restaurants: list[Restaurant] = field(default_factory=list)
+    attractions: list[Attraction] = field(default_factory=list)
+    problems: list[RowProblem] = field(default_factory=list)
+    cities: list[str] = field(default_factory=list)
+
+
+def read_reference(reference: object) -> Reference:
+    """What a reference information holds.
+
+    Args:
+        reference: an object of titles and contents, a list of objects with ``Description`` and ``Content``, or either
+            as a text.
+
+    Raises:
+        NotationError: it is none, or a table in it cannot be read; with the title and the line.
+    """
+    found = Reference()
+    for title, content in _sections(reference):
+        if place := _PLACES.fullmatch(title):
+            found.cities.append(place[2])
+            _read_places(found, place[1], title, content)
+        elif way := _WAY.fullmatch(title):
+            found.cities += [way[2], way[3]]
+            if way[1] == "Flight":
+                found.flights += FLIGHTS.rows(_lines(content, FLIGHTS, title), title, found.problems)
+            else:
+                _read_road(found, way[2], way[3], title, content)
+        else:
+            raise NotationError(
+                f"this title is not known: {title[:120]!r}",
+                file="reference information",
+                expected=("Attractions in CITY", "Flight from A to B on DATE", "Self-driving from A to B", "..."),
+            )
+    found.cities = list(dict.fromkeys(found.cities))
+    return found
+
+
+def _sections(reference: object) -> Iterator[tuple[str, object]]:
+    """Titles with their contents."""
+    if isinstance(reference, str):
+        reference = _parsed(reference)
+    if isinstance(reference, Mapping):
+        for title, content in reference.items():
+            yield str(title), content
+        return
+    if isinstance(reference, Sequence) and not isinstance(reference, str | bytes):
+        for number, section in enumerate(reference, 1):
+            if not isinstance(section, Mapping) or "Description" not in section or "Content" not in section:
+                raise NotationError(
+                    f"section {number} should have a Description and a Content", file="reference information"
+                )
+            yield str(section["Description"]), section["Content"]
+        return
+    raise NotationError(
+        f"a reference information is a list or an object of tables, not {type(reference).__name__}",
+        file="reference information",
+    )
+
+
+def _parsed(text: str) -> object:
+    """The value of a text that is JSON, or a Python list as the data set prints it."""
+    if len(text) > MOST_CHARACTERS:
+        raise NotationError(f"it has more than {MOST_CHARACTERS:,} characters", file="reference information")
+    try:
+        return parse_json(text)
+    except ValueError as json_trouble:
+        try:
+            value: object = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise NotationError(
+                f"this is neither JSON nor a list of tables: {json_trouble}", file="reference information"
+            ) from None
+        return value
+
+
+def _read_places(found: Reference, kind: str, title: str, content: object) -> None:
+    lines = list(_lines(content, _TABLES[kind], title))
+    if kind == "Attractions":
+        found.attractions += ATTRACTIONS.rows(lines, title, found.problems)
+    elif kind == "Restaurants":
+        found.restaurants += RESTAURANTS.rows(lines, title, found.problems)
+    else:
+        found.accommodations += ACCOMMODATIONS.rows(lines, title, found.problems)
+
+
+def _read_road(found: Reference, origin: str, destination: str, title: str, content: object) -> None:
+    """A road stands there twice, by car and by taxi; the first time counts, the second must say the same."""
+    text = content.strip() if isinstance(content, str) else ""
+    if _NO_ROAD.fullmatch(text):
+        road = Road(origin, destination)
+    elif drive := _DRIVE.fullmatch(text):
+        cells: dict[str, Value] = {"origin": origin, "destination": destination}
+        cells |= {name: drive[name] for name in ("duration", "distance")}
+        road = next(ROADS.rows([(1, cells)], title, found.problems))
+        if (drive["origin"], drive["destination"]) != (origin, destination):
+            told = f"it tells of the way from {drive['origin']} to {drive['destination']}"
+            found.problems.append(RowProblem(title, 1, None, told, kept=True))
+    else:
+        raise NotationError(
+            f"this is no way: {str(content)[:120]!r}",
+            file=title,
+            expected=("self-driving, from A to B, duration: ..., distance: ..., cost: ...", "No valid information."),
+        )
+    same = next((one for one in found.roads if (one.origin, one.destination) == (origin, destination)), None)
+    if same is None:
+        found.roads.append(road)
+    elif same != road:
+        told = f"it says {road.duration}, {road.distance}; the same way is said to be {same.duration}, {same.distance}"
+        found.problems.append(RowProblem(title, 1, None, told))
+
+
+def _lines(content: object, table: Table[object], title: str) -> Iterator[tuple[int, Mapping[str, Value]]]:
+    """The lines of a table: of a list of rows, or of a printed one."""
+    if isinstance(content, str):
+        if not _NOTHING.fullmatch(content.strip()) and content.strip():
+            yield from printed_lines(content, table, title)
+        return
+    if not isinstance(content, Sequence):
+        raise NotationError(f"the table of {table.name} should be a list of rows or a text", file=title)
+    for number, row in enumerate(content, 1):
+        if not isinstance(row, Mapping):
+            raise NotationError("a row should be an object with the columns of its table", file=title, line=number)
+        table.check_header(row, title, number)
+        yield number, row
+
+
+def printed_lines(text: str, table: Table[object], title: str) -> Iterator[tuple[int, Mapping[str, Value]]]:
+    """The lines of a table that is printed with its columns flush right, with or without row numbers before them.
+
+    Raises:
+        NotationError: a column is missing, or a line does not keep to the columns.
+    """
+    header, *lines = text.strip("\n").split("\n")
+    header = header.rjust(max(map(len, lines), default=0))  # the tools print a table without the blanks before it
+    places = ((re.search(rf"(?<!\S){re.escape(column)}(?!\S)", header), column) for column in table.columns)
+    edges = sorted((found.end(), column) for found, column in places if found)
+    table.check_header([column for _, column in edges], title)
+    begin = _number_width(lines, edges, title) if _numbered(lines, edges) else 0
+    for number, line in enumerate(lines, 2):
+        yield number, _cut(line, edges, begin, title, number)
+
+
+def _numbered(lines: Sequence[str], edges: Sequence[tuple[int, str]]) -> bool:
+    """Whether row numbers stand before the first column.
+
+    With them, a text has a blank before it that is its own, besides the one that parts columns; without, it has not.
+    """
+    told = False
+    for (left, _), (right, name) in pairwise(edges):
+        cells = [line[left:right].lstrip(" ") for line in lines]
+        if all(_is_number(cell) for cell in cells):
+            continue  # a number may have a sign in the place of its blank
+        longest = max(map(len, cells))
+        if longest == right - left - 1:
+            return False
+        told = told or longest >= len(name)
+    if told:
+        return True
+    numbers = [found.end() for line in lines if (found := re.match(r"\d+(?=  )", line))]
+    return bool(lines) and len(numbers) == len(lines)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _number_width(lines: Sequence[str], edges: Sequence[tuple[int, str]], title: str) -> int:
+    """How wide the row numbers are."""
+    width = 0
+    for number, line in enumerate(lines, 2):
+        found = re.match(r"\d+(?= )", line[: edges[0][0]])
+        if found is None:
+            raise NotationError("there is no row number before this line", file=title, line=number, source_line=line)
+        width = max(width, found.end())
+    return width
+
+
+def _cut(line: str, edges: Sequence[tuple[int, str]], begin: int, title: str, number: int) -> dict[str, Value]:
+    cells: dict[str, Value] = {}
+    last = edges[-1][0]
+    if len(line) != last:
+        raise NotationError(
+            f"the line has {len(line)} characters; the table is {last} wide",
+            file=title,
+            line=number,
+            source_line=line,
+            suggestion="a printed table must be given as it was printed, with all its blanks",
+        )
+    for edge, column in edges:
+        if begin and line[begin] != " ":
+            raise NotationError(
+                f"the line does not keep to column {column!r}", file=title, line=number, column=begin + 1,
+                source_line=line, suggestion="a printed table must be given as it was printed, with all its blanks",
+            )  # fmt: skip
+        cells[column] = _plain(line[begin:edge].lstrip(" "))
+        begin = edge
+    return cells
+
+
+def _plain(cell: str) -> str:
+    """A cell as it was before it was printed: line ends and tabs in it are printed with a backslash."""
+    return cell.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t")

@@ -1,0 +1,169 @@
+"""The words of the questions about a trip: as few as tell what is asked and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from decimal import Decimal
+
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidates, Eatery, Way, dollars
+from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.routes import Routes, Shape, nights_of
+from formal_llm.packs.travel.rows import Flight
+from formal_llm.packs.travel.slots import Slot, slots
+
+#: The word for no meal.
+NOTHING = "-"
+
+
+class Telling:
+    """The words for what a trip is made of.
+
+    Args:
+        candidates: what that is.
+    """
+
+    def __init__(self, candidates: Candidates) -> None:
+        self._candidates = candidates
+        self._query = candidates.query
+
+    # -- what is asked ------------------------------------------------------------------------------------------
+
+    def ask_city(self, cities: Sequence[str], count: int) -> str:
+        """Which city comes next."""
+        if not cities:
+            return "Which city to visit" + (" first?" if count > 1 else "?")
+        return f"Which city to visit after {cities[-1]}?"
+
+    def ask_nights(self, cities: Sequence[str]) -> str:
+        """How long to stay where."""
+        return f"How many nights in {_and(cities)}?"
+
+    def ask_way(self, origin: str, destination: str, day: int, left: int) -> str:
+        """How to go on."""
+        return f"{self._day(day)}: how to get from {origin} to {destination}?{self._left(left)}"
+
+    def ask(self, slot: Slot, city: str, nights: int, left: int, missing: int) -> str:
+        """What is asked for a slot."""
+        if slot.kind == "bed":
+            return f"Where to sleep in {city}, {_count(nights, 'night')}?{self._left(left)}"
+        if slot.kind == "sight":
+            return f"{self._day(slot.day)}: what to see in {city}?"
+        wanted = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if missing >> bit & 1]
+        still = f" Still wanted: {_and(wanted)} food." if wanted else ""
+        return f"{self._day(slot.day)}: where to have {slot.kind} in {city}?{self._left(left)}{still}"
+
+    def _day(self, day: int) -> str:
+        return f"Day {day + 1}"
+
+    def _left(self, left: int) -> str:
+        return "" if self._candidates.budget is None else f" {dollars(left)} left."
+
+    # -- what can be chosen -------------------------------------------------------------------------------------
+
+    def nights(self, cities: Sequence[str], shape: Shape) -> str:
+        """How the nights are spread."""
+        told = ", ".join(f"{_count(stay.nights, 'night')} in {city}" for city, stay in zip(cities, shape, strict=True))
+        eaten = [f"{stay.after} of 3 meals in {city}" for city, stay in zip(cities, shape[:-1], strict=False)]
+        return told if not eaten or shape[0].before == 1 else f"{told}; on the day of leaving {_and(eaten)}"
+
+    def way(self, way: Way) -> str:
+        """A way."""
+        row = way.row
+        if isinstance(row, Flight):
+            return f"flight {row.number}, {row.departure} to {row.arrival}, {dollars(way.cost)}"
+        return f"{way.name.lower()}, {row.duration}, {dollars(way.cost)}"
+
+    def bed(self, bed: Bed) -> str:
+        """A bed: what a night costs for all travellers."""
+        return f"{bed.row.name.strip()}: {dollars(bed.cost)} a night{_stars(bed.row.rating)}"
+
+    def eatery(self, eatery: Eatery) -> str:
+        """A restaurant: what a meal costs for all travellers, and what it offers of the wanted cuisines."""
+        offered = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if eatery.offers >> bit & 1]
+        shown = offered or eatery.row.cuisines[:1]
+        food = f", {', '.join(shown)}" if shown else ""
+        return f"{eatery.row.name.strip()}: {dollars(eatery.cost)}{_stars(eatery.row.rating)}{food}"
+
+    def sight(self, name: str) -> str:
+        """A sight."""
+        return name.rsplit(", ", 1)[0]
+
+    def nothing(self, meal: str) -> str:
+        """No meal."""
+        return f"no {meal}"
+
+    # -- all of it ----------------------------------------------------------------------------------------------
+
+    def symbols(self, routes: Routes) -> Iterator[tuple[str, Symbol]]:
+        """What is known of all the names that a trip may be made of."""
+        yield NOTHING, Symbol("nothing")
+        yield from ((nights_of(shape), Symbol()) for shape in routes.shapes)
+        for city in map(self._candidates.city, routes.cities):
+            yield city.name, Symbol(description="a city")
+            for bed in city.beds:
+                told = f"bed{self.bed(bed).removeprefix(bed.row.name.strip())}"
+                yield bed.name, Symbol(description=told, numbers=_numbers(bed.cost, bed.row.rating))
+            for one in city.eateries.values():
+                told = f"restaurant{self.eatery(one).removeprefix(one.row.name.strip())}"
+                yield one.name, Symbol(description=told, numbers=_numbers(one.cost, one.row.rating))
+            for name in city.sights:
+                yield name, Symbol(description="sight")
+        yield from ((name, Symbol(description="a way")) for name in (SELF_DRIVING, TAXI))
+        for way in routes.known_ways():
+            yield way.name, Symbol(description=self.way(way), numbers=_numbers(way.cost, None))
+
+    def rules(self, routes: Routes) -> str:
+        """What a trip is, in words."""
+        query, count = self._query, routes.count
+        lines = [
+            f"A trip is {2 * count + 2 + len(slots(routes.shapes[0]))} names, a line each, in this order:",
+            f"- {_count(count, 'city')} to visit, in their order; then how many nights in each, as in "
+            f"{nights_of(routes.shapes[0])}",
+            f"- {count + 1} ways, one for each leg: from {query.org} to the first city, and in the end back; "
+            f"who drives once drives all the way",
+            "- for each city: a bed for all its nights; dinner on the day of arrival, or -; for each whole day "
+            "breakfast, a sight, lunch and dinner; breakfast on the day of leaving, or -",
+            "No restaurant and no sight comes twice.",
+        ]
+        return "\n".join(lines)
+
+
+def summary(query: TravelQuery) -> str:
+    """A query in a line."""
+    wishes = query.constraints
+    told = [
+        f"{query.days} days from {_date(query.dates[0])}" if query.dates else f"{query.days} days",
+        _count(query.people, "traveller"),
+        *([] if query.budget is None else [f"${query.budget:,} for all"]),
+        *([wishes.room_type] if wishes.room_type else []),
+        *([f"{wishes.house_rule} allowed"] if wishes.house_rule else []),
+        *([wishes.transportation] if wishes.transportation else []),
+        *([f"{_and(wishes.cuisines)} food"] if wishes.cuisines else []),
+    ]
+    return f"A trip from {query.org} to {query.dest}: {', '.join(told)}."
+
+
+def _numbers(cost: int, rating: float | None) -> dict[str, Decimal | float]:
+    """What options can be grouped and ordered by."""
+    return {"cost": Decimal(cost) / 100, **({} if rating is None else {"rating": rating})}
+
+
+def _date(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"
+
+
+def _stars(rating: float | None) -> str:
+    return f", {rating:g} stars" if rating else ""
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+_PLURALS = {"city": "cities"}
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what if number == 1 else _PLURALS.get(what, f'{what}s')}"

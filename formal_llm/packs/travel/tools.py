@@ -1,0 +1,277 @@
+"""The eight published tools of TravelPlanner over a world, with their outputs and errors, and ``CostEnquiry``.
+
+A :class:`ToolSession` is what one agent has: a notebook, and how often it failed. Each tool can be called as a function
+(:meth:`ToolSession.toolkit`), or as the text that an agent wrote (:meth:`ToolSession.act`)::
+
+    session = ToolSession(World.shipped())
+    session.act("FlightSearch[Lindhaven, Oriel, 2022-03-10]")
+    session.act("NotebookWrite[flights to Oriel]")
+
+What goes wrong is told in the answer, as it is published: an agent reads it and tries again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import TypeAlias, cast
+
+from formal_llm.llms.generation import TextLLM
+from formal_llm.packs.travel.cost_enquiry import cost_enquiry
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.printed import (
+    printed_accommodations,
+    printed_attractions,
+    printed_flights,
+    printed_restaurants,
+)
+from formal_llm.packs.travel.rows import Mode
+from formal_llm.tools.tool import Tool, tool
+from formal_llm.tools.toolkit import Toolkit
+
+#: Writes a plan from the notes of a session and the query.
+PlanWriter: TypeAlias = Callable[[str, str], str]
+#: The published bounds: steps of a run, failures of a tool in a row, the same action in a row.
+MOST_STEPS, MOST_FAILURES, MOST_REPEATS = 30, 3, 3
+_ACTION = re.compile(r"(\w+)\[(.+)\]", re.DOTALL)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_INVALID = (
+    "Invalid Action. Valid Actions are  FlightSearch[Departure City, Destination City, Date] / "
+    "AccommodationSearch[City] /  RestaurantSearch[City] / NotebookWrite[Short Description] / AttractionSearch[City] / "
+    "CitySearch[State] / GoogleDistanceMatrix[Origin, Destination, Mode] and Planner[Query]."
+)
+_PLAN = """Write a travel plan for the query, day by day, from the notes alone. A day has these lines: Day, Current \
+City, Transportation, Breakfast, Attraction, Lunch, Dinner, Accommodation; a place is written as "Name, City", and "-" \
+stands for nothing. Attractions end with ";".
+
+Notes:
+{notes}
+
+Query: {query}
+
+Plan:"""
+
+
+class _Illegal(Exception):
+    """An action that a tool refuses; its text is what the agent is told."""
+
+
+class ToolSession:
+    """The tools of one agent, over a world that may be shared. Calls are one after the other.
+
+    Args:
+        world: what is looked up.
+        write_plan: what ``Planner`` does with notes and query; :func:`plan_writer` makes one of a model. Without one
+            there is no ``Planner``.
+
+    Attributes:
+        notebook: what was written, with what it is about: ``(description, text)``.
+        answer: what ``Planner`` gave.
+        stopped: why the run is over, in words; None as long as it goes on.
+    """
+
+    def __init__(self, world: World, write_plan: PlanWriter | None = None) -> None:
+        self.world = world
+        self.notebook: list[tuple[str, str]] = []
+        self.answer: str | None = None
+        self.stopped: str | None = None
+        self._write_plan = write_plan
+        self._current: str | None = None
+        self._failures: dict[str, int] = {}
+        self._actions: list[str] = []
+        self._steps = 0
+
+    # -- the tools -----------------------------------------------------------------------------------------------------
+
+    def flight_search(self, origin: str, destination: str, day: str) -> str:
+        """Flights from a city to another on a day, as YYYY-MM-DD."""
+        return self._told("FlightSearch", lambda: self._flights(origin, destination, day))
+
+    def distance_matrix(self, origin: str, destination: str, mode: str) -> str:
+        """Duration, distance and cost from a city to another by self-driving or taxi."""
+        return self._told("GoogleDistanceMatrix", lambda: self._way(origin, destination, mode))
+
+    def accommodation_search(self, city: str) -> str:
+        """Accommodations in a city."""
+        # The published tool says "attraction" here, too.
+        found = self.world.accommodations
+        none = "There is no attraction in this city."
+        return self._told(
+            "AccommodationSearch", lambda: self._in(city, lambda: printed_accommodations(found(city)), none)
+        )
+
+    def restaurant_search(self, city: str) -> str:
+        """Restaurants in a city."""
+        none = "There is no restaurant in this city."
+        numbers, found = self.world.restaurant_numbers, self.world.restaurants
+        return self._told(
+            "RestaurantSearch", lambda: self._in(city, lambda: printed_restaurants(found(city), numbers(city)), none)
+        )
+
+    def attraction_search(self, city: str) -> str:
+        """Attractions in a city."""
+        found = self.world.attractions
+        none = "There is no attraction in this city."
+        return self._told("AttractionSearch", lambda: self._in(city, lambda: printed_attractions(found(city)), none))
+
+    def city_search(self, state: str) -> str:
+        """The cities of a state."""
+        cities = self.world.cities(state)
+        if state not in self.world.states:
+            return self._failed("CitySearch", "Invalid State")
+        self._failures.clear()
+        return str(list(cities))  # not what a note is made of: that stays the last table
+
+    def notebook_write(self, description: str) -> str:
+        """Write what the last search found into the notebook, under a short description."""
+        self.notebook.append((description, str(self._current)))
+        self._failures.clear()
+        return f"The information has been recorded in Notebook, and its index is {len(self.notebook) - 1}."
+
+    def planner(self, query: str) -> str:
+        """Write the plan from what is in the notebook; this ends the run."""
+        if self._write_plan is None:
+            return self._failed("Planner", "There is no planner in this session.")
+        self.answer = self._write_plan(self.notes(), query)
+        self.stopped = "the plan is written"
+        return self.answer
+
+    def cost_enquiry(self, sub_plan: str) -> str:
+        """What one day of a plan costs: a JSON object with people_number and the keys of a day."""
+        return cost_enquiry(self.world, sub_plan)
+
+    def notes(self) -> str:
+        """The notebook as a planner is shown it."""
+        listed = [
+            {"index": at, "Short Description": about, "Content": text} for at, (about, text) in enumerate(self.notebook)
+        ]
+        return str(listed)
+
+    # -- for agents ----------------------------------------------------------------------------------------------------
+
+    def toolkit(self, *, with_costs: bool = False) -> Toolkit:
+        """The tools under their published names.
+
+        Args:
+            with_costs: whether ``CostEnquiry`` is among them; the published planners have it, and the agents have not.
+        """
+        # What is searched is what the next note holds: so no executor shares, caches or reorders calls.
+        made = [tool(name, deterministic=False)(function) for name, function in self._functions().items()]
+        if with_costs:
+            made.append(tool("CostEnquiry")(self.cost_enquiry))
+        return Toolkit(cast("list[Tool]", made))
+
+    def act(self, action: str) -> str:
+        """What an agent is told that wrote an action: ``FlightSearch[Lindhaven, Oriel, 2022-03-10]``.
+
+        The run is over (:attr:`stopped`) after 30 steps, after three failures of a tool in a row and then one more
+        try, and where the same action stands there three times in a row.
+        """
+        if self.stopped is not None:
+            return f"The run is over: {self.stopped}."
+        self._steps += 1
+        if self._actions and self._actions[-1] != action:
+            self._actions.clear()
+        self._actions.append(action)
+        found = _ACTION.fullmatch(action.strip())
+        name = found[1] if found and found[1] in self._functions() else "invalidAction"
+        if len(self._actions) == MOST_REPEATS:
+            self.stopped = f"the same action was repeated {MOST_REPEATS} times"
+        elif self._failures.get(name, 0) >= MOST_FAILURES:
+            self.stopped = f"{name} failed {MOST_FAILURES} times"
+        if self.stopped is not None:
+            return f"The run is over: {self.stopped}."
+        said = self._call(name, found[2] if found else "")
+        if self._steps >= MOST_STEPS and self.stopped is None:
+            self.stopped = f"{MOST_STEPS} steps were taken"
+        return said
+
+    def _call(self, name: str, argument: str) -> str:
+        if name == "invalidAction":
+            return self._failed(name, _INVALID)
+        function = self._functions()[name]
+        if name not in _THREE:
+            return function(argument)
+        parts = argument.split(", ")
+        if len(parts) < 3:
+            return self._failed(name, f"Illegal {_CALLED.get(name, name)}. Please try again.")
+        return function(*parts[:3])
+
+    def _functions(self) -> dict[str, Callable[..., str]]:
+        found: dict[str, Callable[..., str]] = {
+            "FlightSearch": self.flight_search,
+            "GoogleDistanceMatrix": self.distance_matrix,
+            "AccommodationSearch": self.accommodation_search,
+            "RestaurantSearch": self.restaurant_search,
+            "AttractionSearch": self.attraction_search,
+            "CitySearch": self.city_search,
+            "NotebookWrite": self.notebook_write,
+        }
+        return found | ({"Planner": self.planner} if self._write_plan is not None else {})
+
+    def _told(self, name: str, search: Callable[[], str]) -> str:
+        """What a search found, kept for a note; or what is wrong with it."""
+        try:
+            self._current = search()
+        except _Illegal as illegal:
+            return self._failed(name, str(illegal))
+        self._failures.clear()
+        return self._current
+
+    def _failed(self, name: str, said: str) -> str:
+        self._failures[name] = self._failures.get(name, 0) + 1
+        return said
+
+    def _flights(self, origin: str, destination: str, day: str) -> str:
+        if not _DAY.fullmatch(day):
+            raise _Illegal(f"'{day}' is not in the format YYYY-MM-DD")
+        self._check_city(origin)
+        self._check_city(destination)
+        try:
+            found = self.world.flights(origin, destination, date.fromisoformat(day))
+        except ValueError:  # a day that is not in the calendar
+            found = ()
+        return printed_flights(found) if found else f"There is no flight from {origin} to {destination} on {day}."
+
+    def _way(self, origin: str, destination: str, mode: str) -> str:
+        origin, destination = _bare(origin), _bare(destination)
+        road = self.world.road(origin, destination)
+        if road is None:
+            return f"{mode}, from {origin} to {destination}, no valid information."
+        if not road.usable:
+            return "No valid information."
+        known: Mode | None = "self-driving" if "driving" in mode else "taxi" if mode == "taxi" else None
+        drive = self.world.distance(origin, destination, known) if known else None
+        cost = drive.cost if drive is not None else None
+        told = f"duration: {road.duration}, distance: {road.distance}, cost: {cost}"
+        return f"{mode}, from {origin} to {destination}, {told}"
+
+    def _in(self, city: str, printed: Callable[[], str], none: str) -> str:
+        self._check_city(city)
+        table = printed()
+        return table if "\n" in table else none
+
+    def _check_city(self, city: str) -> None:
+        if city not in self.world.cities():
+            raise _Illegal(f"{city} is not valid city in {list(self.world.cities())}.")
+
+
+def plan_writer(llm: TextLLM, max_tokens: int = 4096) -> PlanWriter:
+    """A ``Planner`` that lets a model write the plan from the notes."""
+
+    def write(notes: str, query: str) -> str:
+        return llm.generate(_PLAN.format(notes=notes, query=query), max_tokens=max_tokens).text
+
+    return write
+
+
+#: Tools whose arguments are parted by commas, and how the published errors call them.
+_THREE = ("FlightSearch", "GoogleDistanceMatrix")
+_CALLED = {"FlightSearch": "Flight Search"}
+
+
+def _bare(city: str) -> str:
+    """A city without what stands behind it in parentheses."""
+    found = re.match(r"(.*?)\([^)]*\)", city)
+    return found[1] if found else city

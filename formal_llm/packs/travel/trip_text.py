@@ -1,0 +1,83 @@
+"""A trip and what is said of it as plain text, for terminals and logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.plan_days import Day
+from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.resolved import bill, resolve_plan, total_of
+from formal_llm.packs.travel.rows import Money
+from formal_llm.packs.travel.verdict import COMMONSENSE, HARD, Verdict
+
+#: What the fields of a day that cost something are called.
+CALLED = {
+    "transportation": "Journey", "breakfast": "Breakfast", "lunch": "Lunch", "dinner": "Dinner",
+    "accommodation": "Night",
+}  # fmt: skip
+
+
+def money(amount: Money | None) -> str:
+    """An amount of money; ``"?"`` where nobody knows it."""
+    return "?" if amount is None else f"${amount:,}"
+
+
+def understood(query: TravelQuery) -> dict[str, str]:
+    """What a query means, in words, each under what it is called."""
+    wishes = query.constraints
+    several = query.visiting_city_number > 1
+    rows = {
+        "From": query.org,
+        "To": f"{query.visiting_city_number} cities in {query.dest}" if several else query.dest,
+        "Days": f"{query.days}" + (f", {query.dates[0]} to {query.dates[-1]}" if query.dates else ""),
+        "People": str(query.people),
+        "Budget": "" if query.budget is None else money(query.budget),
+        "Rooms": ", ".join(filter(None, (wishes.room_type, wishes.house_rule and f"{wishes.house_rule} allowed"))),
+        "Food": ", ".join(wishes.cuisines),
+        "Travel": wishes.transportation or "",
+    }
+    return {name: text or "any" for name, text in rows.items()}
+
+
+def understood_text(query: TravelQuery) -> str:
+    """What a query means, a line for each thing."""
+    return "".join(f"{name + ':':9}{text}\n" for name, text in understood(query).items())
+
+
+def trip_text(plan: Sequence[Day], query: TravelQuery, world: World) -> str:
+    """The days of a trip with what they cost, and what is left of the budget."""
+    days = resolve_plan(plan, query, world)
+    lines = bill(days, query)
+    parts: list[str] = []
+    for day in days:
+        on = "" if day.on is None else f", {day.on:%A} {day.on.day} {day.on:%B %Y}"
+        parts.append(f"Day {day.number}{on}: {day.day.current_city}")
+        parts += [
+            f"  {CALLED[line.field]:11}{money(line.total):>9}  {line.text}" for line in lines if line.day == day.number
+        ]
+        parts += [f"  {'Sight':11}{'':9}  {stop.named.text}" for stop in day.sights]
+        parts.append("")
+    total = total_of(lines)
+    people = "one person" if query.people == 1 else f"{query.people} people"
+    left = "" if query.budget is None else _left(query.budget - total)
+    parts.append(f"{money(total)} for {people}{left}")
+    return "\n".join(parts) + "\n"
+
+
+def _left(rest: Money) -> str:
+    return f"; {money(rest)} of the budget left" if rest >= 0 else f"; {money(-rest)} more than the budget"
+
+
+def verdicts_text(verdicts: Sequence[Verdict]) -> str:
+    """What evaluators say: a line for each check that is asked for, then each finding."""
+    lines = ["".join([f"{'':26}", *(f"{one.evaluator:14}" for one in verdicts)]).rstrip()]
+    for check in (*COMMONSENSE, *HARD):
+        states = [one.states[check] for one in verdicts]
+        if any(state != "not asked" for state in states):
+            lines.append("".join([f"{check:26}", *(f"{state:14}" for state in states)]).rstrip())
+    finals = ["passed" if one.final else "failed" if one.delivered else "no plan" for one in verdicts]
+    lines.append("".join([f"{'final':26}", *(f"{state:14}" for state in finals)]).rstrip())
+    for one in verdicts:
+        lines += [f"{one.evaluator}: {finding}" for finding in one.findings]
+    return "\n".join(lines) + "\n"

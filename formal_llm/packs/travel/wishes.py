@@ -1,0 +1,166 @@
+"""Queries that nothing fulfils: the fewest wishes to drop, in the traveller's words, and the cheapest trip without.
+
+Sets of wishes are tried by their size, so what is told is as small as can be; and whether a trip keeps the others is
+decided by the cost of the cheapest one, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from formal_llm.errors import NoValidPlan
+from formal_llm.packs.travel.candidates import dollars
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.itinerary import days_of
+from formal_llm.packs.travel.meals import NEVER
+from formal_llm.packs.travel.plan_days import Day
+from formal_llm.packs.travel.query import TravelQuery
+from formal_llm.packs.travel.routes import cities_of
+from formal_llm.packs.travel.trip import Trip
+
+_ROOMS = {
+    "entire room": "an entire home",
+    "private room": "a private room",
+    "shared room": "a shared room",
+    "not shared room": "a room of one's own",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A wish that could be dropped.
+
+    Attributes:
+        kind: ``"budget"``, ``"house rule"``, ``"room type"``, ``"transportation"`` or ``"cuisine"``.
+        value: what is wished for.
+    """
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "budget":
+                return f"a budget of {self.value}"
+            case "house rule":
+                return f"a bed where {self.value} {'is' if self.value == 'smoking' else 'are'} allowed"
+            case "room type":
+                return _ROOMS.get(self.value, self.value)
+            case "cuisine":
+                return f"{self.value} food"
+            case _:
+                return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Wishes to drop, and the cheapest trip that keeps the others.
+
+    Attributes:
+        dropped: the wishes.
+        cost: what that trip costs, in cents.
+        days: the trip.
+    """
+
+    dropped: tuple[Wish, ...]
+    cost: int
+    days: tuple[Day, ...]
+
+    def __str__(self) -> str:
+        return f"without {_and(self.dropped)} there is a trip for {dollars(self.cost)}"
+
+
+class NoTrip(NoValidPlan):
+    """No trip keeps all wishes.
+
+    Attributes:
+        remedies: the smallest sets of wishes without which there is one, the cheapest trip first; all have the same
+            size. Empty where no trip is possible whatever is dropped.
+    """
+
+    def __init__(self, reason: str, remedies: tuple[Remedy, ...] = ()) -> None:
+        self.remedies = remedies
+        told = "".join(f"\n- {remedy}" for remedy in remedies)
+        super().__init__(f"{reason}{told}", remedy=[str(wish) for wish in remedies[0].dropped] if remedies else ())
+
+
+def wishes_of(query: TravelQuery) -> tuple[Wish, ...]:
+    """The wishes of a query."""
+    wishes = query.constraints
+    found = [] if query.budget is None else [Wish("budget", f"${query.budget:,}")]
+    single = (
+        ("house rule", wishes.house_rule),
+        ("room type", wishes.room_type),
+        ("transportation", wishes.transportation),
+    )
+    found += [Wish(kind, value) for kind, value in single if value]
+    return (*found, *(Wish("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisines)))
+
+
+def without(query: TravelQuery, dropped: tuple[Wish, ...]) -> TravelQuery:
+    """A query less some of its wishes."""
+    kinds = {wish.kind for wish in dropped}
+    wishes = query.constraints
+    kept = replace(
+        wishes,
+        house_rule=None if "house rule" in kinds else wishes.house_rule,
+        room_type=None if "room type" in kinds else wishes.room_type,
+        transportation=None if "transportation" in kinds else wishes.transportation,
+        cuisines=tuple(one for one in wishes.cuisines if Wish("cuisine", one) not in dropped),
+    )
+    return replace(query, budget=None if "budget" in kinds else query.budget, constraints=kept)
+
+
+def remedies(query: TravelQuery, world: World) -> tuple[Remedy, ...]:
+    """The smallest sets of wishes without which there is a trip, each with the cheapest one; none where there is none.
+
+    Args:
+        query: what is wanted; nothing fulfils it.
+        world: what there is.
+    """
+    wishes = wishes_of(query)
+    for size in range(1, len(wishes) + 1):
+        found = [remedy for dropped in combinations(wishes, size) for remedy in _without(query, world, dropped)]
+        if found:
+            return tuple(sorted(found, key=lambda remedy: remedy.cost))
+    return ()
+
+
+def _without(query: TravelQuery, world: World, dropped: tuple[Wish, ...]) -> Iterator[Remedy]:
+    trip = Trip(without(query, dropped), world, every_meal=True)
+    cost = trip.routes.least((), most=trip.most, some=False)
+    if cost < NEVER:
+        word = trip.cheapest()
+        assert word is not None
+        yield Remedy(dropped, cost, days_of(trip, word))
+
+
+def no_trip(query: TravelQuery, world: World) -> NoTrip:
+    """What to say of a query that nothing fulfils."""
+    found = remedies(query, world)
+    if found:
+        return NoTrip("no trip keeps all the wishes. What could be dropped:", found)
+    return NoTrip(_obstacle(query, world))
+
+
+def _obstacle(query: TravelQuery, world: World) -> str:
+    """Why there is no trip whatever is dropped."""
+    trip, count = Trip(without(query, wishes_of(query)), world, every_meal=True), query.visiting_city_number
+    open_ = trip.routes.cities
+    if not cities_of(query, world):
+        return f"no city to visit is known in {query.dest}"
+    if len(open_) < count:
+        able = f"only {_and(open_)} {'has' if len(open_) == 1 else 'have'}" if open_ else "nothing there has"
+        wanted = "" if count == 1 else f", and {count} cities are to be visited"
+        return f"{able} the beds, restaurants and sights that a trip to {query.dest} takes{wanted}"
+    return (
+        f"there is no way from {query.org} to {_and(open_) if len(open_) == count else query.dest} and home again on "
+        "these days that is self-driving all along, or flights and taxis"
+    )
+
+
+def _and(parts: Iterable[object]) -> str:
+    names = [str(part) for part in parts]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,311 @@
+"""Pages: a question with very many options, asked as several small ones.
+
+A choice among 300 restaurants with pages of 20 options begins with the 19 that fit the task best and "more: 281 other
+options". Or with groups, ``by=["cost"]``: "cost 5 to 12: 20 options", "cost 13 to 15: 21 options", and so on.
+
+A page is a fork like any other: an answer that opens the next page is a choice without moves, and stands in the
+journal. So each option can be reached in just one way, the probability of an option is the product of those of the
+answers that led to it, and whoever drives a walk need not know of pages.
+
+A selection, where several options are chosen, is asked page by page: each answer names what is chosen on this page, and
+with "more" that the next page is wanted too. No answer is accepted from which no set can be chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeAlias
+from zlib import crc32
+
+from formal_llm.automata.models.quantities import Number, carriers, shown
+from formal_llm.errors import unknown
+from formal_llm.llms.builtin import stems
+from formal_llm.llms.question import Option
+from formal_llm.planning.plans.vocabulary import Vocabulary
+from formal_llm.planning.walks.forks import Choice, Fork, Menu, Part, indices
+from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.wording import Wording
+
+#: Options by their texts.
+NAME = "name"
+#: So much of an option's text names where a group begins and ends.
+_EDGE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """An option, as functions that group and order options see it.
+
+    Attributes:
+        text: what is shown.
+        names: the terminals that it puts into the plan at once.
+        numbers: what these carry, such as ``cost``; of several terminals the sum.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    numbers: Mapping[str, Number]
+
+
+#: How options are grouped: ``"name"``, the name of a number that terminals carry, or a function that names the group.
+By: TypeAlias = str | Callable[[Offer], str]
+#: What comes first: ``"name"``, the name of a number (the lowest first), or a function whose lowest values come first.
+Order: TypeAlias = str | Callable[[Offer], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """How large a question may be, and how a larger one is split.
+
+    Attributes:
+        options: the most options of a question, "more" among them; 2 or more.
+        characters: the most characters of their lines; None for no bound. Two lines stand in every question, however
+            long they are.
+        by: how options are grouped where they are too many, one after the other while a group is still too large.
+            ``"name"``: by the alphabet. A number that terminals carry (``"cost"``): ranges, about as many options in
+            each. A function of an :class:`Offer`: what it returns names the group. A selection is not grouped.
+        order: what comes first on pages and in groups; where left out, the options that share the most words with the
+            task. Those that are equal stay in the order of the rules.
+
+    Raises:
+        ValueError: a bound that leaves no question.
+    """
+
+    options: int = 20
+    characters: int | None = None
+    by: tuple[By, ...] = ()
+    order: Order | None = None
+
+    def __post_init__(self) -> None:
+        if self.options < 2:
+            raise ValueError(f"a page has 2 options or more, not {self.options}")
+        if self.characters is not None and self.characters < 1:
+            raise ValueError(f"a page has 1 character or more, not {self.characters}")
+        by: By | Iterable[By] = self.by
+        object.__setattr__(self, "by", (by,) if isinstance(by, str) or callable(by) else tuple(by))
+
+    @property
+    def told(self) -> list[object]:
+        """What tells these pages from others, as JSON data: functions by their names."""
+        ways = (one if isinstance(one, str) else getattr(one, "__qualname__", "") for one in (*self.by, self.order))
+        return [self.options, self.characters, *ways]
+
+    @classmethod
+    def of(cls, given: Pages | int | None) -> Pages | None:
+        """The pages that a number of options, or nothing, stands for."""
+        return cls(given) if isinstance(given, int) else given
+
+
+@dataclass(frozen=True)
+class Pager:
+    """Splits the choices of a walk into pages.
+
+    Attributes:
+        pages: how.
+        wording: the texts of options.
+        task: what the plan is for.
+        vocabulary: what the terminals are called.
+    """
+
+    pages: Pages
+    wording: Wording
+    task: str
+    vocabulary: Vocabulary = field(compare=False)
+
+    def __post_init__(self) -> None:
+        known = carriers({name: symbol.numbers for name, symbol in self.vocabulary.symbols.items()})
+        for told in (*self.pages.by, self.pages.order):
+            if isinstance(told, str) and told != NAME and told not in known:
+                raise ValueError(
+                    f"{unknown('number of options for pages', told, [NAME, *known])}; no terminal carries it"
+                )
+
+    def first(self, fork: Fork, texts: Callable[[Fork], Sequence[str]]) -> Fork:
+        """The first page of a fork; the fork itself where it fits on one. ``texts`` are those of its choices."""
+        found: tuple[Pager, Fork] | None = fork.paged
+        if found is None or (found[0] is not self and found[0] != self):
+            found = fork.paged = (self, self._first(fork, texts(fork)))
+        return found[1]
+
+    def _first(self, fork: Fork, texts: Sequence[str]) -> Fork:
+        place = _Place(self, fork, dict(zip((choice.index for choice in fork.choices), texts, strict=True)))
+        if place.fits(fork.choices):
+            return fork
+        ordered = place.ordered()
+        return place.of_set(ordered, frozenset()) if fork.several else place.page(ordered, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """The choices of a fork, with their texts by index."""
+
+    pager: Pager
+    fork: Fork
+    texts: Mapping[int, str]
+
+    def text(self, choice: Choice) -> str:
+        return self.texts[choice.index] if choice.menu is None else choice.menu.text
+
+    def offer(self, choice: Choice) -> Offer:
+        numbers: dict[str, Number] = {}
+        for name in choice.reads:
+            symbol = self.pager.vocabulary.symbols.get(name)
+            for quantity, value in symbol.numbers.items() if symbol is not None else ():
+                numbers[quantity] = numbers[quantity] + value if quantity in numbers else value  # type: ignore[operator]
+        return Offer(self.texts[choice.index], choice.reads, numbers)
+
+    # -- order --------------------------------------------------------------------------------------------------
+
+    def ordered(self) -> tuple[Choice, ...]:
+        """The choices, what fits the task best first."""
+        order, choices = self.pager.pages.order, self.fork.choices
+        if order is None:
+            worth = self._worth()
+            return tuple(sorted(choices, key=lambda choice: -worth[choice.index]))
+        rank = _by_number(order) if isinstance(order, str) else order
+        return tuple(sorted(choices, key=lambda choice: rank(self.offer(choice))))
+
+    def _worth(self) -> dict[int, float]:
+        """How much each choice has of the words of the task; a word counts the more, the fewer have it."""
+        wanted = frozenset(stems(self.pager.task))
+        words = self.pager.vocabulary
+        said = {
+            choice.index: wanted.intersection(
+                stems(" ".join([self.texts[choice.index], *map(words.description, choice.reads)]))
+            )
+            for choice in self.fork.choices
+        } if wanted else {}  # fmt: skip
+        speak = Counter(word for one in said.values() for word in one)
+        return {c.index: sum(1 / speak[word] for word in sorted(said.get(c.index, ()))) for c in self.fork.choices}
+
+    # -- pages --------------------------------------------------------------------------------------------------
+
+    def fits(self, choices: Sequence[Choice]) -> bool:
+        """Whether choices are one question."""
+        pages = self.pager.pages
+        return len(choices) <= max(2, pages.options) and (
+            pages.characters is None or len(choices) <= 2 or self._length(choices) <= pages.characters
+        )
+
+    def _length(self, choices: Iterable[Choice]) -> int:
+        return sum(_line(number, self.text(choice)) for number, choice in enumerate(choices, 1))
+
+    def page(self, choices: tuple[Choice, ...], level: int) -> Fork:
+        """The page of choices that are not grouped yet, by what groups them at a level."""
+        by = self.pager.pages.by
+        for place in range(level, 0 if self.fits(choices) else len(by)):
+            groups = self._groups(by[place], choices)
+            if len(groups) > 1:
+                return self.listed(tuple(self._grouped(name, group, place + 1) for name, group in groups))
+        return self.listed(choices)
+
+    def _grouped(self, name: str, group: tuple[Choice, ...], level: int) -> Choice:
+        if len(group) == 1:
+            return group[0]
+        text = fill(self.pager.wording.group_option, {"group": name, "count": len(group)})
+        return self._menu(text, group, lambda _: self.page(group, level))
+
+    def _menu(self, text: str, items: tuple[Choice, ...], make: Callable[[frozenset[str]], Fork]) -> Choice:
+        menu = Menu(text, items, make, _key(choice for item in items for choice in item.all()))
+        return Choice(menu.key, (), menu=menu)
+
+    def listed(self, items: tuple[Choice, ...]) -> Fork:
+        """The page that begins with the first of some options, with "more" where they do not fit."""
+        head, rest = self._cut(items)
+        return self._fork((*head, self._more(rest, lambda _: self.listed(rest))) if rest else head)
+
+    def of_set(self, members: tuple[Choice, ...], taken: frozenset[str]) -> Fork:
+        """The page of a selection that begins with the first of some members, after others were chosen."""
+        head, rest = self._cut(members)
+        more = self._more(rest, partial(self.of_set, rest)).menu if rest else None
+        later = frozenset(choice.reads[0] for choice in rest)
+        here = taken.union(choice.reads[0] for choice in head)
+        return self._fork(head, more, Part(here, taken, later, "" if more is None else more.marker))
+
+    def _more(self, rest: tuple[Choice, ...], make: Callable[[frozenset[str]], Fork]) -> Choice:
+        count = sum(1 for item in rest for _ in item.all())
+        return self._menu(fill(self.pager.wording.more_option, {"count": count}), rest, make)
+
+    def _cut(self, items: tuple[Choice, ...]) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
+        """The options of a page, and those after it: none, or at least two."""
+        if self.fits(items):
+            return items, ()
+        pages, count = self.pager.pages, min(self.pager.pages.options - 1, len(items) - 2)
+        if pages.characters is not None:
+            left = pages.characters - _line(count + 1, fill(self.pager.wording.more_option, {"count": len(self.texts)}))
+            while count > 1 and self._length(items[:count]) > left:
+                count -= 1
+        return items[:count], items[count:]
+
+    def _fork(self, choices: tuple[Choice, ...], more: Menu | None = None, part: Part | None = None) -> Fork:
+        whole, here = self.fork, indices(choices)
+        texts = [*map(self.text, choices), *([more.text] if more is not None else [])]
+        options = tuple(Option(number, text) for number, text in enumerate(texts, 1))
+        return Fork(
+            choices, whole.total, whole.several, unknown=whole.unknown & here, open=whole.open & here,
+            tally=whole.tally, shown=(self.pager.wording, options), more=more, part=part,
+        )  # fmt: skip
+
+    # -- groups -------------------------------------------------------------------------------------------------
+
+    def _groups(self, by: By, choices: tuple[Choice, ...]) -> list[tuple[str, tuple[Choice, ...]]]:
+        """Groups of choices, with their names; in each the order stays."""
+        if callable(by):
+            named: dict[str, list[Choice]] = {}
+            for choice in choices:
+                named.setdefault(str(by(self.offer(choice))), []).append(choice)
+            return [(name, tuple(group)) for name, group in named.items()]
+        if by == NAME:
+            keys = {choice: self.texts[choice.index].casefold() for choice in choices}
+            spans = self._spans(keys)
+            return [(_between(*(self.texts[c.index][:_EDGE] for c in span)), group) for span, group in spans]
+        numbers = {choice: self.offer(choice).numbers for choice in choices}
+        spans = self._spans({choice: known[by] for choice, known in numbers.items() if by in known})
+        found = [(f"{by} {_between(*(shown(numbers[c][by]) for c in span))}", group) for span, group in spans]
+        without = tuple(choice for choice in choices if by not in numbers[choice])
+        return [*found, (f"no {by}", without)] if without else found
+
+    def _spans(self, keys: Mapping[Choice, Any]) -> list[tuple[tuple[Choice, Choice], tuple[Choice, ...]]]:
+        """Choices in groups from the lowest key to the highest, about as many in each; equal keys stay together.
+
+        As many groups as there are pages, where that is no more than a question has options.
+        """
+        size = self.pager.pages.options
+        rising = sorted(keys, key=keys.__getitem__)
+        count = min(size, max(2, math.ceil(len(rising) / size)))
+        edges = [0]
+        for number in range(1, count):
+            edge = max(edges[-1], round(number * len(rising) / count))
+            while edges[-1] < edge < len(rising) and keys[rising[edge]] == keys[rising[edge - 1]]:
+                edge += 1
+            edges.append(edge)
+        spans = [rising[one:other] for one, other in pairwise([*edges, len(rising)]) if one < other]
+        inside = {choice: number for number, span in enumerate(spans) for choice in span}
+        groups: list[list[Choice]] = [[] for _ in spans]
+        for choice in keys:
+            groups[inside[choice]].append(choice)
+        return [((span[0], span[-1]), tuple(group)) for span, group in zip(spans, groups, strict=True)]
+
+
+def _by_number(quantity: str) -> Callable[[Offer], Any]:
+    if quantity == NAME:
+        return lambda offer: offer.text.casefold()
+    return lambda offer: (quantity not in offer.numbers, offer.numbers.get(quantity, 0))
+
+
+def _between(first: str, last: str) -> str:
+    return first if first == last else f"{first} to {last}"
+
+
+def _key(choices: Iterable[Choice]) -> int:
+    return -1 - crc32(repr(sorted((choice.index, choice.reads) for choice in choices)).encode())
+
+
+def _line(number: int, text: str) -> int:
+    """The characters of a line."""
+    return len(f"{number}: {text}\n")

@@ -1,0 +1,121 @@
+"""Steps are driven alike by one who waits and one who awaits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from formal_llm.agents.decoding.steps import ENOUGH, MORE, Coming, Do, Steps, Telling, adriven, driven, relayed
+from formal_llm.errors import LLMError
+from formal_llm.llms.generation import Generated, Writing
+from formal_llm.llms.question import Question
+from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.usage import TokenUsage
+
+ASKED = Writing("u")
+
+
+async def _listed(steps: Any, llm: object) -> list[Any]:
+    return [told async for told in adriven(steps, llm)]
+
+
+DRIVERS = pytest.mark.parametrize(
+    "drive", [lambda s, llm: list(driven(s, llm)), lambda s, llm: asyncio.run(_listed(s, llm))], ids=["waits", "awaits"]
+)
+Drive = Callable[[Any, object], list[Any]]
+
+
+@DRIVERS
+def test_what_is_asked_for_is_sent_in(drive: Drive) -> None:
+    def steps() -> Steps[str]:
+        yield f"chose {(yield Question('?', ['a', 'b'])).number}"
+        yield f"wrote {(yield ASKED).text}"
+        yield f"first {(yield Telling(ASKED))}, then {(yield MORE)}, then {(yield MORE).text}"
+        yield f"did {(yield Do(lambda: 7))}"
+
+    llm = FunctionTextLLM(lambda _: "abc", lambda _: 2, piece=2)
+    assert drive(steps(), llm) == ["chose 2", "wrote abc", "first ab, then c, then abc", "did 7"]
+
+
+@DRIVERS
+def test_errors_are_thrown_in(drive: Drive) -> None:
+    def fail(*_: object) -> Any:
+        raise LLMError("no")
+
+    def steps() -> Steps[str]:
+        for step in (Question("?", ["a", "b"]), ASKED, Telling(ASKED), Do(fail)):
+            try:
+                yield step
+            except LLMError as error:
+                yield str(error)
+        yield ASKED
+
+    told = []
+    with pytest.raises(LLMError):
+        told += drive(steps(), FunctionTextLLM(fail, fail))
+    caught = steps()
+    assert drive(relayed(caught, lambda step: step is not ASKED), FunctionTextLLM(fail, fail)) == ["no"] * 3
+
+
+@DRIVERS
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("pieces", [1, 9])
+def test_a_text_as_it_comes(drive: Drive, streaming: bool, pieces: int) -> None:
+    closed: list[bool] = []
+
+    class Writes(FunctionTextLLM):
+        def stream(self, *given: Any, **how: Any) -> Any:
+            try:
+                yield from super().stream(*given, **how)
+            finally:
+                closed.append(True)
+
+    def steps() -> Steps[object]:
+        coming = Coming(ASKED, streaming=streaming)
+        for _ in range(pieces):
+            if coming.made is None:
+                yield (yield from coming.more())
+        yield (yield from coming.close())
+
+    whole = Generated("abcde", TokenUsage(1, 0, 2), "")
+    expected: list[object] = ["abcde", whole]
+    if streaming and pieces == 1:
+        expected = ["ab", Generated("ab", TokenUsage(1))]  # what it would have cost nobody knows
+    elif streaming:
+        expected = ["ab", "cd", "e", "", whole]
+    assert drive(steps(), Writes(lambda _: "abcde", piece=2)) == expected
+    assert closed == [True] * streaming
+
+
+def test_who_leaves_closes_all() -> None:
+    closed: list[str] = []
+
+    class Writes(FunctionTextLLM):
+        def stream(self, *given: Any, **how: Any) -> Any:
+            try:
+                yield from super().stream(*given, **how)
+            finally:
+                closed.append("stream")
+
+    def steps() -> Steps[object]:
+        try:
+            yield (yield Telling(ASKED))
+            yield ENOUGH
+        finally:
+            closed.append("steps")
+
+    going = driven(steps(), Writes(lambda _: "abc"))
+    assert next(going) == "abc"
+    going.close()
+
+    async def first() -> object:
+        awaited = adriven(steps(), Writes(lambda _: "abc"))
+        came = await anext(awaited)
+        await awaited.aclose()
+        return came
+
+    assert asyncio.run(first()) == "abc"
+    assert sorted(closed) == ["steps", "steps", "stream", "stream"]

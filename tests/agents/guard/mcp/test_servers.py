@@ -1,0 +1,47 @@
+"""Which servers stand behind a guard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from formal_llm.agents.guard.mcp.servers import McpServer, servers_of_file
+from formal_llm.errors import ToolkitError
+
+
+def test_commands_and_addresses() -> None:
+    assert McpServer.of(["npx", "-y", "server"]) == McpServer("npx", ("npx", "-y", "server"))
+    assert McpServer.of(["https://a.example:8/mcp?x"]) == McpServer("a.example:8", url="https://a.example:8/mcp?x")
+    assert McpServer.named("files=python 'my server.py'") == McpServer("files", ("python", "my server.py"))
+    assert McpServer.named("web=http://x/mcp").url == "http://x/mcp"
+    for wrong in ("files", "=x", "a b=x", "x='"):
+        with pytest.raises(ToolkitError):
+            McpServer.named(wrong)
+    with pytest.raises(ToolkitError, match="behind --"):
+        McpServer.of([])
+
+
+def test_the_file_of_a_client(tmp_path: Path) -> None:
+    path = tmp_path / ".mcp.json"
+
+    def servers(data: object) -> list[McpServer]:
+        path.write_text(json.dumps({"mcpServers": data}))
+        return servers_of_file(str(path))
+
+    assert servers({
+        "files": {"command": "npx", "args": ["-y", "s"], "env": {"A": "1"}, "cwd": "/"},
+        "web": {"type": "http", "url": "http://x/mcp", "headers": {"Authorization": "Bearer y"}},
+        "off": {"command": "x", "disabled": True},
+    }) == [
+        McpServer("files", ("npx", "-y", "s"), env={"A": "1"}, folder="/"),
+        McpServer("web", url="http://x/mcp", headers={"Authorization": "Bearer y"}),
+    ]  # fmt: skip
+    with pytest.raises(ToolkitError, match="neither a command nor a url"):
+        servers({"x": {}})
+    with pytest.raises(ToolkitError, match="comand"):
+        servers({"x": {"comand": "y"}})
+    path.write_text("{")
+    with pytest.raises(ToolkitError, match="no JSON"):
+        servers_of_file(str(path))

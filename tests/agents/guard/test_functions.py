@@ -1,0 +1,39 @@
+"""Functions of conditions."""
+
+from __future__ import annotations
+
+import pytest
+
+from formal_llm.agents.guard.data import Unsaid
+from formal_llm.agents.guard.functions import FUNCTIONS
+
+
+def test_folders() -> None:
+    inside = FUNCTIONS["inside"].work
+    assert inside("src/a", "src")
+    assert inside("a/b", ".")
+    assert not any(inside(path, "src") for path in ("srcx/a", "src/../a", "/src/a"))
+    assert not any(inside(path, ".") for path in ("../a", "/a", ".."))
+
+
+def test_hosts() -> None:
+    host = FUNCTIONS["host"].work
+    assert host("https://example.com@evil.org/x") == "evil.org"
+    assert host("example.com:80") == "example.com"
+    with pytest.raises(Unsaid):
+        host("https://")
+
+
+def test_lists() -> None:
+    assert FUNCTIONS["max"].work([1, "3", 2]) == "3"
+    with pytest.raises(Unsaid):
+        FUNCTIONS["min"].work([])
+
+
+def test_what_a_shell_line_runs() -> None:
+    runs = FUNCTIONS["runs"].work
+    assert runs([["git", "push", "origin"]], "git push")
+    assert runs("cd lib && sudo git -C . push", "git push") and runs("python3 -m pytest -q", "python* -m pytest")
+    assert not runs('echo "git push"', "git push") and not runs("", "git push")
+    with pytest.raises(Unsaid):
+        runs(3, "git push")

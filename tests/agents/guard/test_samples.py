@@ -1,0 +1,28 @@
+"""What events can be: what is found by trying, against trying everything."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.agents.guard import Call
+from formal_llm.agents.guard.labels import Labeller
+from formal_llm.agents.guard.reading import read_rules
+from formal_llm.agents.guard.samples import possible
+
+ATOMS = st.builds(
+    "{} {} {}".format, st.sampled_from("pq"), st.sampled_from(["<", "<=", "==", "!=", ">"]), st.integers(0, 3)
+)
+
+
+@given(st.lists(st.lists(ATOMS, min_size=1, max_size=2).map(" and ".join), min_size=1, max_size=3))
+def test_all_sets_of_letters(conditions: list[str]) -> None:
+    text = "".join(f"l{place}: t[{one}]\n" for place, one in enumerate(conditions))
+    labeller = Labeller(read_rules(text + "rule r: never l0").letters)
+    halves = [number / 2 for number in range(-2, 9)]
+    wanted = {frozenset(labeller.of(Call("t", {"p": p, "q": q})).letters) for p, q in product(halves, halves)}
+    found = possible(labeller, "call", "t")
+    assert not found.doubtful
+    assert set(found.least) == wanted

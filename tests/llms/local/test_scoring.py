@@ -1,0 +1,156 @@
+"""Ways of scoring options, against the brute force: each text read alone, token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.errors import ModelError
+from formal_llm.llms.local.scoring import MODES, UNKNOWN, named, readings, weights
+from formal_llm.llms.local.text_scorer import text_scorer
+from formal_llm.llms.question import Message, Question
+
+TEXTS = ["Image Denoising", 'the output of "Colorization"', "Translation", "the input image", "Image Denoising"]
+
+
+def asked(texts: list[str], task: str = "a noisy image", *, told: bool = True) -> Question:
+    lines = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
+    prompt = f"{f'Task: {task}. ' if told else ''}Which tool?\n{lines}\nAnswer with a number from 1 to {len(texts)}."
+    return Question(prompt, texts, task=task, messages=[Message("system", f"You plan for {task}.")] if told else [])
+
+
+def written(model: Any, tokenizer: Any, question: Question, answers: list[str], *, mean: bool = False) -> torch.Tensor:
+    """The log-probability of each answer and its end, with nothing of the library's scorers."""
+    found = []
+    before = "".join(f"{m.content}\n{'Answer:' if m.role == 'user' else ''}" + ("" if m.role == "user" else "\n")
+                     for m in question.messages)  # fmt: skip
+    start = len(tokenizer(before, add_special_tokens=False)["input_ids"])
+    for answer in answers:
+        ids = tokenizer(f"{before} {answer}\n", add_special_tokens=False)["input_ids"]
+        logs = torch.log_softmax(model(input_ids=torch.tensor([ids])).logits[0].float(), dim=-1)
+        total = sum(logs[place - 1, ids[place]] for place in range(start, len(ids)))
+        found.append(total / (len(ids) - start) if mean else total)
+    return torch.stack(found)  # type: ignore[arg-type]
+
+
+def normalised(scores: torch.Tensor) -> torch.Tensor:
+    return torch.log_softmax(scores, dim=0)
+
+
+def brute(model: Any, tokenizer: Any, mode: str, texts: list[str]) -> torch.Tensor:
+    question = asked(texts)
+    numbers = [str(number) for number in range(1, len(texts) + 1)]
+    if mode == "number":
+        return normalised(written(model, tokenizer, question, numbers))
+    if mode == "rotated":
+        total = torch.zeros(len(texts))
+        for by in range(len(texts)):
+            scores = written(model, tokenizer, asked(texts[by:] + texts[:by]), numbers)
+            total += torch.stack([scores[(index - by) % len(texts)] for index in range(len(texts))]) / len(texts)
+        return normalised(total)
+    scores = written(model, tokenizer, question, texts, mean=mode == "mean")
+    if mode == "calibrated":
+        scores = scores - written(model, tokenizer, asked(texts, UNKNOWN), texts)
+    return normalised(scores)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("texts", [TEXTS[:4], TEXTS, TEXTS[1:3]])
+def test_each_is_what_it_says(llama: Any, spoken: Callable[..., Any], mode: str, texts: list[str]) -> None:
+    scorer = text_scorer(llama, spoken(), scoring=mode)
+    with torch.no_grad():
+        wanted = brute(llama, spoken(), mode, texts)
+        for _ in range(2):  # the second time from memory
+            (found,) = scorer.log_probabilities([asked(texts)])
+            assert torch.allclose(found, wanted, atol=1e-4)
+            scorer._remembered.clear()
+
+
+def test_a_mixture(llama: Any, spoken: Callable[..., Any]) -> None:
+    with torch.no_grad():
+        parts = {mode: brute(llama, spoken(), mode, TEXTS) for mode in ("calibrated", "number")}
+        mixed = normalised(parts["calibrated"] + 0.5 * parts["number"])
+        (found,) = text_scorer(llama, spoken(), scoring="calibrated+0.5*number").log_probabilities([asked(TEXTS)])
+    assert torch.allclose(found, mixed, atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_gradient_is_that_of_the_brute_force(llama: Any, spoken: Callable[..., Any], mode: str) -> None:
+    texts = TEXTS[:3]
+    weight = llama.get_input_embeddings().weight
+
+    def slope(scores: torch.Tensor) -> torch.Tensor:
+        return torch.autograd.grad(scores[0] - 0.3 * scores[1], [weight])[0]
+
+    (found,) = text_scorer(llama, spoken(), scoring=mode).log_probabilities([asked(texts)])
+    wanted = slope(brute(llama, spoken(), mode, texts))
+    assert float((slope(found) - wanted).norm() / wanted.norm()) < 1e-3
+
+
+def test_one_texts_probability_is_that_of_the_other(llama: Any, spoken: Callable[..., Any]) -> None:
+    with torch.no_grad():
+        (found,) = text_scorer(llama, spoken(), scoring="text").log_probabilities([asked(TEXTS)])
+    assert found[0] == found[4]
+
+
+def test_rotated_options_keep_their_probabilities(llama: Any, spoken: Callable[..., Any]) -> None:
+    texts = TEXTS[:4]
+    scorer = text_scorer(llama, spoken(), scoring="rotated")
+    with torch.no_grad():
+        first, other = scorer.log_probabilities([asked(texts), asked(texts[1:] + texts[:1])])
+    assert torch.allclose(first, other.roll(1), atol=1e-5)
+
+
+def test_a_prompt_without_the_task_says_nothing_by_itself(llama: Any, spoken: Callable[..., Any]) -> None:
+    question = asked(TEXTS, told=False)
+    with torch.no_grad():
+        (plain,) = text_scorer(llama, spoken(), scoring="text").log_probabilities([question])
+        (found,) = text_scorer(llama, spoken(), scoring="calibrated").log_probabilities([question])
+    assert torch.equal(plain, found)
+
+
+def test_the_unknown_task_is_read_once(llama: Any, spoken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = text_scorer(llama, spoken(), scoring="calibrated")
+    read: list[int] = []
+    score = scorer.score
+    monkeypatch.setattr(scorer, "score", lambda prompts: read.append(len(prompts)) or score(prompts))
+    with torch.no_grad():
+        scorer.log_probabilities([asked(TEXTS, "one"), asked(TEXTS, "two")])
+        scorer.log_probabilities([asked(TEXTS, "three")])
+    assert read == [3, 1]
+    scorer.forget()
+    with torch.no_grad():
+        scorer.log_probabilities([asked(TEXTS, "three")])
+    assert read == [3, 1, 2]
+
+
+def test_prompts_that_list_no_options() -> None:
+    with pytest.raises(ModelError, match="no line with 1 and 'a'"):
+        readings(Question("Which?", ["a", "b"]), "rotated")
+
+
+@given(st.dictionaries(st.sampled_from(MODES), st.sampled_from([0.25, 0.5, 1.0, 2.0]), min_size=1))
+def test_names(scoring: dict[str, float]) -> None:
+    assert weights(named(scoring)) == scoring == weights(scoring)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no way of scoring"),
+        ("numbr", "did you mean number"),
+        ("x*text", "no weight"),
+        ("0*text", "above 0"),
+        ("inf*text", "above 0"),
+        ("nan*text", "above 0"),
+        ("text+text", "named once"),
+    ],
+)
+def test_what_is_no_scoring(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        weights(text)

@@ -1,0 +1,93 @@
+from datetime import date, timedelta
+from decimal import ROUND_FLOOR, Decimal
+
+import pytest
+
+from formal_llm.packs.travel.candidates import Candidates, cents, dollars
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.query import Constraints, TravelQuery
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
+
+DAYS = tuple(date(2022, 3, 1) + timedelta(day) for day in range(3))
+
+
+def bed(name, price=50, kind="Private room", rules=(), nights=1, holds=2, rating=3.0):
+    return Accommodation(name, "B", price, kind, rules, nights, holds, rating)
+
+
+def candidates(world, people=3, budget=500, **wishes):
+    return Candidates(TravelQuery("A", "B", 3, 1, DAYS, people, budget, Constraints(**wishes)), world)
+
+
+def test_beds_fit_the_wishes_and_are_priced_for_all():
+    world = World(
+        accommodations=[
+            bed("cheap", 40, rating=2.0),
+            bed("good", 50, rating=5.0),
+            bed("shared", kind="Shared room"),
+            bed("strict", rules=("No pets",)),
+            bed("none", holds=0),
+        ]
+    )
+    found = candidates(world, room_type="not shared room", house_rule="pets").city("B").beds
+    assert [(one.name, one.cost) for one in found] == [("good, B", 10_000), ("cheap, B", 8_000)]
+
+
+def test_a_name_that_means_several_rows_counts_as_the_dearest_and_the_strictest():
+    world = World(
+        accommodations=[
+            bed("Loft by the sea", 90, rules=("No pets",)),
+            bed("Loft", 40),
+            bed("Hut", 10),
+            bed("Hut", 20),
+        ],
+        restaurants=[
+            Restaurant("Bar 1", "B", 9, ("Tea", "Indian")),
+            Restaurant("Bar", "B", 5, ("Indian",)),
+            Restaurant("bar", "B", 7, ("Indian", "Tea")),
+        ],
+    )
+    found = candidates(world, people=1, house_rule="pets", cuisines=("Indian", "Tea")).city("B")
+    assert [(one.name, one.cost) for one in found.beds] == [("Hut, B", 2_000)]
+    assert {one.name: (one.cost, one.offers) for one in found.eateries.values()} == {
+        "Bar 1, B": (900, 3),
+        "Bar, B": (900, 1),  # "bar" is the same name, "Bar 1" the first that holds it
+    }
+
+
+def test_what_the_published_format_cannot_say_is_left_out():
+    world = World(attractions=[Attraction("Tower; old", "B"), Attraction("-", "B"), Attraction("Park", "B")])
+    assert candidates(world).city("B").sights == ("Park, B",)
+
+
+def test_ways_are_those_of_the_day_that_are_wished_for():
+    flights = [Flight(f"F{n}", "A", "B", DAYS[n], "10:00", "11:00", 100 + n) for n in range(2)]
+    world = World(flights, [Road("A", "B", "5 hours", "100 km", 100.0)])
+    ways = candidates(world).ways("A", "B", DAYS[0])
+    assert {way.name: way.cost for way in ways} == {
+        "Flight Number: F0": 30_000,
+        "Self-driving": 500,
+        "Taxi": 10_000,
+    }
+    assert [way.name for way in ways if way.driven] == ["Self-driving"]
+    names = {way.name for way in candidates(world, transportation="no self-driving").ways("A", "B", DAYS[1])}
+    assert names == {"Flight Number: F1", "Taxi"}
+    names = {way.name for way in candidates(world, transportation="no flight").ways("A", "B", DAYS[1])}
+    assert names == {"Self-driving", "Taxi"}
+    assert candidates(World(roads=[Road("A", "B", "1 day 5 hours", "900 km", 900.0)])).ways("A", "B", DAYS[0]) == ()
+
+
+def test_a_flight_counts_as_the_first_of_its_number_where_that_is_dearer():
+    flights = [Flight("F1", "A", "C", DAYS[1], "1:00", "2:00", 90), Flight("F1", "A", "B", DAYS[0], "1:00", "2:00", 50)]
+    assert [way.cost for way in candidates(World(flights), people=1).ways("A", "B", DAYS[0])] == [9_000]
+
+
+@pytest.mark.parametrize(("amount", "shown"), [(120_400, "$1,204"), (1_250, "$12.50"), (-5, "-$0.05"), (0, "$0")])
+def test_money_in_print(amount, shown):
+    assert dollars(amount) == shown
+
+
+def test_what_is_finer_than_a_cent_is_never_cheaper():
+    assert cents(Decimal("1.001")) == 101
+    assert cents(Decimal("1.009"), ROUND_FLOOR) == 100
+    assert cents(7) == 700

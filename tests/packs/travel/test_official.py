@@ -1,0 +1,96 @@
+"""The official evaluator, against what the published scripts answer: each check on a plan that fails it alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from formal_llm.packs.travel.official import official
+from formal_llm.packs.travel.plan_days import Day
+from tests.packs.travel.trips import trip
+
+PLAN, QUERY, WORLD = trip("Lindhaven", "Port Serin")
+LONG = trip("Lindhaven", "Port Serin", "Vallisto")
+
+
+def failed(days, query=QUERY, world=WORLD):
+    return {check for check, state in official(days, query, world).states.items() if state == "failed"}
+
+
+def changed(number, days=PLAN, **fields):
+    return tuple(replace(day, **fields) if day.days == number else day for day in days)
+
+
+@pytest.mark.parametrize(
+    ("days", "check"),
+    [
+        (changed(1, dinner="Nowhere, Port Serin"), "Within Sandbox"),
+        (changed(2, attraction="Nowhere, Port Serin;"), "Within Sandbox"),
+        (changed(2, lunch="-"), "Complete Information"),
+        (changed(2, attraction="-"), "Complete Information"),
+        (changed(2, accommodation="-"), "Complete Information"),
+        (changed(1, lacking=("lunch",)), "Complete Information"),
+        (changed(2, dinner=PLAN[1].lunch), "Diverse Restaurants"),
+        (changed(2, attraction=2 * (PLAN[1].attraction.split(";")[0] + ";")), "Diverse Attractions"),
+    ],
+)
+def test_a_check_fails_alone(days, check):
+    assert failed(days) == {check}
+
+
+def test_days_that_are_missing():
+    assert "Complete Information" in failed(PLAN[:2])
+
+
+def test_wishes_are_not_judged_where_the_plan_is_not_complete():
+    verdict = official(changed(2, lunch="-"), QUERY, WORLD)
+    assert verdict.states["Budget"] == "not judged"
+    assert verdict.cost is None
+    assert not verdict.hard
+
+
+@pytest.mark.parametrize(
+    ("current_city", "problem"),
+    [
+        ("from Vallisto to Port Serin", "the trip should begin in Lindhaven"),
+        ("from nowhere", "the published script breaks off here: it reads no 'from A to B'"),
+    ],
+)
+def test_the_route(current_city, problem):
+    found = official(changed(1, current_city=current_city), QUERY, WORLD).findings
+    assert problem in [one.problem for one in found if one.check == "Reasonable City Route"]
+
+
+def test_a_city_of_another_state_and_one_that_is_passed_through():
+    days, query, world = LONG
+    assert "Reasonable City Route" in failed(days, replace(query, dest="Arvenia"), world)
+    through = changed(4, days, current_city="from Vallisto to Port Serin")
+    assert "Reasonable City Route" in failed(through, query, world)
+
+
+def test_a_script_that_breaks_off_is_a_failure():
+    found = official(changed(1, transportation="flight number F1, from A to B"), QUERY, WORLD).findings
+    assert any("breaks off" in one.problem for one in found)
+
+
+def test_a_meal_at_home_ends_the_look_at_cuisines_of_its_day():
+    """As published: the rest of the day is not looked at."""
+    place = WORLD.restaurants("Lindhaven")[0]
+    food = next(one for one in WORLD.restaurants("Port Serin") if PLAN[0].dinner.startswith(one.name)).cuisines[0]
+    others = {
+        cuisine
+        for day in PLAN[1:]
+        for _, text in day.meals
+        for one in WORLD.restaurants("Port Serin")
+        if text.startswith(one.name)
+        for cuisine in one.cuisines
+    }
+    query = replace(QUERY, constraints=replace(QUERY.constraints, cuisines=(food,)))
+    assert not failed(PLAN, query)
+    at_home = changed(1, breakfast=f"{place.name}, Lindhaven")
+    assert failed(at_home, query) == (set() if food in others else {"Cuisine"})
+
+
+def test_more_than_half_is_missing():
+    days = tuple(Day(number, "Port Serin") for number in (1, 2, 3))
+    found = official(days, QUERY, WORLD).findings
+    assert "more than half of the information is missing" in [one.problem for one in found]

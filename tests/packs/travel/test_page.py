@@ -1,0 +1,89 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.page import trip_page
+from formal_llm.packs.travel.plan_days import Day
+from tests.packs.travel.trips import trip
+
+PLAN, QUERY, WORLD = trip("Lindhaven", "Port Serin")
+
+
+class Tags(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def text_of(page):
+    return " ".join(" ".join(Tags(page).text).split())
+
+
+def test_the_page_tells_days_costs_and_verdicts():
+    said = text_of(trip_page(PLAN, replace(QUERY, budget=5000), WORLD))
+    assert "Lindhaven to Port Serin, 3 days" in said
+    assert "Day 2, Friday 11 March 2022" in said
+    assert PLAN[1].lunch in said
+    assert re.search(r"\$[\d,]+ of \$5,000 for 2", said)
+    assert "Yes: the strict evaluator finds nothing wrong." in said
+
+
+def test_the_bar_of_a_plan_over_its_budget_is_full():
+    page = trip_page(PLAN, replace(QUERY, budget=10), WORLD)
+    assert '<div class="over" style="width:100.0%">' in page
+    assert "too much" in text_of(page)
+    assert "No, says the strict evaluator:" in text_of(page)
+
+
+def test_the_page_stands_alone_and_obeys_nobody():
+    evil = '"><script>alert(1)</script><img src=http://x onerror=alert(1)>\u202e'
+    days = tuple(
+        replace(day, current_city=evil, dinner=f"{evil}, {evil}", accommodation=f"{evil}, B", attraction=f"{evil};")
+        for day in PLAN
+    )
+    query = replace(QUERY, org=evil, dest=evil, text=evil)
+    page = trip_page(days, query, WORLD, about={evil: evil})
+    tags = Tags(page)
+    assert {tag for tag, _ in tags.tags} <= {
+        "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "small", "svg", "rect", "defs", "marker",
+        "path", "circle", "text", "div", "span", "section", "table", "tr", "th", "td", "ul", "li",
+    }  # fmt: skip
+    assert not any(name.startswith("on") or name in ("src", "href") for _, found in tags.tags for name in found)
+    assert "\u202e" not in page
+
+
+def svgs(page):
+    return [ElementTree.fromstring(found) for found in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+
+
+def test_the_map_shows_the_cities_where_they_lie():
+    page = trip_page(*trip("Port Serin", "Oriel", "Brackenridge", "Alder", mode="Taxi"))
+    drawn = svgs(page)[0]
+    places = {
+        text.text: (float(text.get("x")), float(text.get("y")))
+        for text in drawn.iter("{http://www.w3.org/2000/svg}text")
+    }
+    assert {"Port Serin", "Oriel", "Brackenridge", "Alder", "day 1: taxi", "day 7: taxi"} <= set(places)
+    assert places["Port Serin"][1] > places["Oriel"][1]  # it lies to the south
+    assert all(0 <= x <= 720 and 0 <= y <= 400 for x, y in places.values())
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}path"))) == 5  # four ways and the head of an arrow
+
+
+def test_cities_that_nobody_knows_stand_on_a_ring():
+    page = trip_page(PLAN, QUERY, World())
+    assert "where these cities lie is not known" in text_of(page)
+    assert len(list(svgs(page)[0].iter("{http://www.w3.org/2000/svg}circle"))) == 2
+
+
+def test_a_plan_of_nonsense_has_a_page():
+    for days in ((), (Day(1, ""),), (Day(1, "from A to A", "?"), Day(9, "B", attraction=";;"))):
+        assert trip_page(days, replace(QUERY, budget=None, dates=()), WORLD).startswith("<!DOCTYPE html>")

@@ -1,0 +1,63 @@
+from formal_llm.packs.travel.telling import summary
+from formal_llm.packs.travel.trip import Trip
+from tests.packs.travel.given_cases import large_query, large_world
+
+WORLD = large_world()
+TRIP = Trip(large_query(), WORLD)
+
+
+def asked(trip, word):
+    moves = trip.moves(trip.chosen(word))
+    (question,) = {move.question for move in moves}
+    return question, [move.text for move in moves]
+
+
+def test_a_query_in_a_line():
+    assert summary(large_query()) == (
+        "A trip from Home to Somewhere: 7 days from 1 March 2022, 2 travellers, $6,000 for all, not shared room, "
+        "pets allowed, Indian, French, Mexican and Italian food."
+    )
+
+
+def test_each_question_says_what_is_asked_and_what_is_left():
+    word = TRIP.cheapest()
+    spent = [TRIP.chosen(word[:size]).spent // 100 for size in range(len(word))]
+    assert asked(TRIP, ())[0] == "Which city to visit first?"
+    assert asked(TRIP, word[:1])[0] == f"Which city to visit after {word[0]}?"
+    question, nights = asked(TRIP, word[:3])
+    assert question == f"How many nights in {word[0]}, {word[1]} and {word[2]}?"
+    assert nights[0] == f"2 nights in {word[0]}, 2 nights in {word[1]}, 2 nights in {word[2]}"
+    assert asked(TRIP, word[:4])[0] == f"Day 1: how to get from Home to {word[0]}? $6,000 left."
+    question, beds = asked(TRIP, word[:8])
+    assert question.startswith(f"Where to sleep in {word[0]}, ")
+    assert question.endswith(f" ${6_000 - spent[8]:,} left.")
+    assert all(" a night, " in bed for bed in beds)
+    question, tables = asked(TRIP, word[:9])
+    assert question == (
+        f"Day 1: where to have dinner in {word[0]}? ${6_000 - spent[9]:,} left. "
+        "Still wanted: Indian, French, Mexican and Italian food."
+    )
+    assert tables[-1] == "no dinner"
+
+
+def test_what_is_still_wanted_comes_first():
+    chosen = TRIP.chosen(TRIP.cheapest()[:9])
+    offers = [TRIP.candidates.city(chosen.cities[0]).eateries[move.read].offers for move in TRIP.moves(chosen)[:-1]]
+    counts = [offered.bit_count() for offered in offers]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]
+
+
+def test_without_a_budget_nothing_is_said_of_money_that_is_left():
+    trip = Trip(large_query(None), WORLD)
+    assert asked(trip, trip.cheapest()[:8])[0].endswith("?")
+
+
+def test_all_names_of_a_trip_are_told():
+    symbols = TRIP.symbols
+    assert set(TRIP.cheapest()) <= symbols.keys()
+    assert symbols["-"].label == TRIP.label("-") == "nothing"
+    table = next(iter(TRIP.candidates.city("City A").eateries.values()))
+    assert symbols[table.name].description.startswith("restaurant: $")
+    assert symbols[table.name].numbers["cost"] * 100 == table.cost
+    assert str(TRIP).startswith("A trip is 29 names, a line each, in this order:")

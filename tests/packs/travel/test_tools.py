@@ -1,0 +1,121 @@
+import pytest
+
+from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.packs.travel.database import World
+from formal_llm.packs.travel.reference import read_reference
+from formal_llm.packs.travel.tools import MOST_STEPS, ToolSession, plan_writer
+from tests.packs.travel.given import cases, needs_data
+
+WORLD = World.shipped()
+ERRORS = {
+    "FlightSearch[Lindhaven, Oriel]": "Illegal Flight Search. Please try again.",
+    "FlightSearch[Lindhaven, Oriel, March 10]": "'March 10' is not in the format YYYY-MM-DD",
+    "FlightSearch[Lindhaven, Paris, 2022-03-10]": "Paris is not valid city in ['Lindhaven', 'Marrowick'",
+    "FlightSearch[Vallisto, Alder, 2022-02-31]": "There is no flight from Vallisto to Alder on 2022-02-31.",
+    "AttractionSearch[Paris]": "Paris is not valid city in [",
+    "CitySearch[Texas]": "Invalid State",
+    "GoogleDistanceMatrix[Oriel, Alder]": "Illegal GoogleDistanceMatrix. Please try again.",
+    "GoogleDistanceMatrix[Oriel, Paris, taxi]": "taxi, from Oriel to Paris, no valid information.",
+    "GoogleDistanceMatrix[Lindhaven, Sable Point, taxi]": "No valid information.",  # more than a day
+    "Search[Oriel]": "Invalid Action. Valid Actions are  FlightSearch[",
+    "let me think": "Invalid Action.",
+    "Planner[a trip]": "Invalid Action.",  # this session has none
+}
+
+
+@pytest.mark.parametrize(("action", "told"), ERRORS.items())
+def test_what_goes_wrong_is_told_as_published(action: str, told: str) -> None:
+    assert ToolSession(WORLD).act(action).startswith(told)
+
+
+def test_a_city_without_rows() -> None:
+    session = ToolSession(World(cities={"X": ["A"]}))
+    said = [session.act(f"{what}Search[A]") for what in ("Accommodation", "Restaurant", "Attraction")]
+    assert said[1:] == ["There is no restaurant in this city.", "There is no attraction in this city."]
+    assert said[0] == "There is no attraction in this city."  # as published
+
+
+def test_a_search_finds_all_rows() -> None:
+    session = ToolSession(WORLD)
+    found = read_reference({"Restaurants in Oriel": session.act("RestaurantSearch[Oriel]")}).restaurants
+    assert tuple(found) == WORLD.restaurants("Oriel")
+    assert session.act("CitySearch[Belloro]") == "['Port Serin', 'Vallisto', 'Casa Rima']"
+    drive = WORLD.distance("Oriel", "Alder", "self-driving")
+    assert drive is not None
+    assert session.act("GoogleDistanceMatrix[Oriel(x), Alder, self-driving]") == (
+        f"self-driving, from Oriel to Alder, duration: {drive.duration}, distance: {drive.distance}, cost: {drive.cost}"
+    )
+
+
+@needs_data
+def test_the_given_tables_come_back_through_the_tools() -> None:
+    for case in cases()[:6]:
+        world = World.from_reference(case["reference_information"])
+        session = ToolSession(world)
+        for title, content in case["reference_information"].items():
+            if title.startswith("Accommodations in "):
+                city = title.removeprefix("Accommodations in ")
+                read = read_reference({title: session.accommodation_search(city)}).accommodations
+                # Blanks before a name are lost in print.
+                assert [one.name for one in read] == [one.name.lstrip(" ") for one in world.accommodations(city)]
+            elif title.startswith("Taxi") and content != "No valid information.":
+                origin, _, destination = title.removeprefix("Taxi from ").partition(" to ")
+                assert session.distance_matrix(origin, destination, "taxi") == content
+
+
+def test_the_notebook_holds_what_was_found_last() -> None:
+    session = ToolSession(WORLD, lambda notes, query: f"{query}: {notes}")
+    session.act("AttractionSearch[Alder]")
+    session.act("CitySearch[Belloro]")  # is no table
+    assert session.act("NotebookWrite[sights]") == "The information has been recorded in Notebook, and its index is 0."
+    session.act("FlightSearch[Oriel, Paris, 2022-03-10]")  # failed: what was found before stays
+    assert session.act("NotebookWrite[again]").endswith("its index is 1.")
+    assert session.notebook[0][1] == session.notebook[1][1] == ToolSession(WORLD).attraction_search("Alder")
+    answer = session.act("Planner[my trip]")
+    assert answer.startswith("my trip: [{'index': 0, 'Short Description': 'sights', 'Content': ")
+    assert session.answer == answer and session.act("CitySearch[Belloro]") == "The run is over: the plan is written."
+
+
+def test_the_same_action_three_times_ends_the_run() -> None:
+    session = ToolSession(WORLD)
+    session.act("CitySearch[Belloro]")
+    session.act("CitySearch[Belloro]")
+    assert session.stopped is None
+    assert "repeated 3 times" in session.act("CitySearch[Belloro]")
+
+
+def test_three_failures_of_a_tool_end_the_run_at_its_next_try() -> None:
+    session = ToolSession(WORLD)
+    for name in "abc":
+        assert session.act(f"AttractionSearch[{name}]").startswith(name)
+    assert "AttractionSearch failed 3 times" in session.act("AttractionSearch[Alder]")
+    fresh = ToolSession(WORLD)
+    for name in "abcabc":
+        fresh.act(f"AttractionSearch[{name}]")
+        fresh.act("CitySearch[Belloro]")  # what works clears the count
+    assert fresh.stopped is None
+
+
+def test_a_run_has_so_many_steps() -> None:
+    session = ToolSession(WORLD)
+    for number in range(MOST_STEPS):
+        session.act(f"NotebookWrite[{number}]")
+    assert session.stopped == "30 steps were taken" and len(session.notebook) == MOST_STEPS
+
+
+def test_the_tools_are_tools_of_ours() -> None:
+    session = ToolSession(WORLD, lambda notes, query: query)
+    kit = session.toolkit(with_costs=True)
+    assert set(kit.tools) == {
+        "FlightSearch", "GoogleDistanceMatrix", "AccommodationSearch", "RestaurantSearch", "AttractionSearch",
+        "CitySearch", "NotebookWrite", "Planner", "CostEnquiry",
+    }  # fmt: skip
+    assert kit["CitySearch"]("Belloro") == "['Port Serin', 'Vallisto', 'Casa Rima']"
+    assert [str(kind) for kind in kit["FlightSearch"].inputs] == ["text"] * 3
+    assert kit["CostEnquiry"]('{"people_number": 1}') == "The cost of your plan is 0 dollars."
+    assert not any(tool.deterministic for tool in session.toolkit())  # a note holds what was found last
+
+
+def test_a_model_writes_the_plan() -> None:
+    said = plan_writer(FunctionTextLLM(lambda asked: asked.prompt))("the notes", "the query")
+    assert "the notes" in said and "Query: the query" in said
