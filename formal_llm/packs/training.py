@@ -21,7 +21,7 @@ from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs import training_rewards as rewards
 from formal_llm.planning import Planner, Task, TaskPack
 from formal_llm.rltf.all_plans import count_plans
-from formal_llm.rltf.distributed import World
+from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.metrics_log import View
 from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, local_model
 from formal_llm.rltf.reward_cache import CachedReward
@@ -126,7 +126,7 @@ def trainer_of(
     settings: Settings,
     folder: str | Path,
     *,
-    world: World | None = None,
+    world: Processes | None = None,
     views: Sequence[View] = (),
     ingredients: Ingredients | None = None,
 ) -> Iterator[Trainer]:

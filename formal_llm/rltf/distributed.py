@@ -27,7 +27,7 @@ _PATIENCE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
-class World:
+class Processes:
     """The processes of a run.
 
     Attributes:
@@ -84,7 +84,7 @@ class World:
 
 
 @contextmanager
-def world(processes: int | None = None) -> Iterator[World]:
+def world(processes: int | None = None) -> Iterator[Processes]:
     """The processes that ``torchrun`` started; this one alone where it did not.
 
     Args:
@@ -100,7 +100,7 @@ def world(processes: int | None = None) -> Iterator[World]:
             f"torchrun --nproc-per-node {processes} -m formal_llm train ..."
         )
     if size == 1:
-        yield World()
+        yield Processes()
         return
     import torch
     import torch.distributed as dist
@@ -114,7 +114,7 @@ def world(processes: int | None = None) -> Iterator[World]:
     try:
         if dist.get_world_size() != size:
             raise TrainingError(f"the process group has {dist.get_world_size()} processes, not {size}")
-        yield World(rank, size)
+        yield Processes(rank, size)
         dist.barrier()  # a process that leaves early makes the others abort
     finally:
         dist.destroy_process_group()

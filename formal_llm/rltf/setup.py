@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
-from formal_llm.rltf.distributed import World
+from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings, count_updates
@@ -44,7 +44,7 @@ class Setup:
     tasks: tuple[Task, ...]
     settings: Settings
     references: ReferenceLimits | None = None
-    world: World = field(default_factory=World)
+    world: Processes = field(default_factory=Processes)
 
     @property
     def updates(self) -> int:

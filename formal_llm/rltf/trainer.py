@@ -21,7 +21,7 @@ from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.rltf.baselines import mean_of
 from formal_llm.rltf.checkpoint import BEST, FINAL, Checkpoints, RunState
-from formal_llm.rltf.distributed import World
+from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.metrics_log import LOG, RunLog, View
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.report import write_report
@@ -96,14 +96,16 @@ class Trainer:
         settings: Settings | None = None,
         metrics: Mapping[str, Reward] | None = None,
         references: ReferenceLimits | None = None,
-        world: World | None = None,
+        world: Processes | None = None,
         views: tuple[View, ...] = (),
     ) -> None:
         if not tasks:
             raise TrainingError("there is no task to train on")
         if both := {task.description for task in tasks} & {task.description for task in held_out}:
             raise TrainingError(f"a task is held out and trained on: {min(both)!r}")
-        self.setup = Setup(planner, policy, reward, tuple(tasks), settings or Settings(), references, world or World())
+        self.setup = Setup(
+            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes()
+        )
         self.learner = Learner(self.setup)
         self.held_out = tuple(held_out)
         self._folder = Path(folder)

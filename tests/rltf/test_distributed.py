@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm.errors import TrainingError
-from formal_llm.rltf.distributed import World, world
+from formal_llm.rltf.distributed import Processes, world
 
 SCRIPT = """
 import torch
@@ -47,7 +47,7 @@ def test_the_number_of_processes_is_asserted() -> None:
 
 def test_alone_there_is_nothing_to_exchange() -> None:
     with world() as here:
-        assert here == World(0, 1)
+        assert here == Processes(0, 1)
         assert here.first
         assert here.own([1, 2, 3]) == [1, 2, 3]
         assert here.gather({"a": 1}) == {"a": 1}

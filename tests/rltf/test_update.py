@@ -12,7 +12,7 @@ import torch
 from formal_llm import Planner, Task
 from formal_llm.errors import RewardError, TrainingError
 from formal_llm.planning import Plan
-from formal_llm.rltf.distributed import World
+from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import Setup
@@ -82,7 +82,7 @@ def test_a_reward_that_is_no_number_changes_nothing(value: float) -> None:
 
 def test_a_gradient_that_is_not_finite_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = runs.small_trainer(tmp_path, updates=2)
-    monkeypatch.setattr(World, "sum_gradients", lambda _, parameters: parameters[0].grad.fill_(math.nan))
+    monkeypatch.setattr(Processes, "sum_gradients", lambda _, parameters: parameters[0].grad.fill_(math.nan))
     before = weights(trainer.learner)
     with pytest.raises(TrainingError, match=r"the gradient in step 1 is nan, not finite .*make it"):
         trainer.run()
@@ -92,7 +92,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(tmp_path: Path, monkeypat
 def test_what_another_process_could_not_do_is_an_error_here(monkeypatch: pytest.MonkeyPatch) -> None:
     made = learner()
     before = weights(made)
-    monkeypatch.setattr(World, "gather", lambda _, mine: {**mine, 1: "no such luck"})
+    monkeypatch.setattr(Processes, "gather", lambda _, mine: {**mine, 1: "no such luck"})
     with pytest.raises(TrainingError, match="process 1 failed: no such luck"):
         made.update()
     assert made.told_all

@@ -13,7 +13,7 @@ from formal_llm.llms.local.encoders import encoder_scorer
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.planning import Plan
-from formal_llm.rltf.distributed import World, world
+from formal_llm.rltf.distributed import Processes, world
 from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
@@ -48,7 +48,7 @@ def tiny_policy(kind: str = "llama", **settings: Any) -> Policy:
 
 def small_trainer(
     folder: Path, *, kind: str = "llama", temperature: float = 1.0, reward: Any = wanted_tool,
-    policy: Policy | None = None, references: ReferenceLimits | None = None, alone: World | None = None,
+    policy: Policy | None = None, references: ReferenceLimits | None = None, alone: Processes | None = None,
     **settings: Any,
 ) -> Trainer:  # fmt: skip
     given = {"samples": 4, "tasks_per_update": 3, "updates": 6, "learning_rate": 3e-3, "checkpoint_every": 2}
