@@ -11,6 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Production, SumLimit, Symbol, selection
+from formal_llm.automata.models.repetition import is_sugar, repeated, repetition, spelled_sugar
+from formal_llm.automata.models.symbols import closure
 
 
 def examples(count: int) -> settings:
@@ -24,7 +26,10 @@ LETTERS = ("a", "b", "c")
 #: Any name that the notation can write.
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=5).filter(
     lambda name: (
-        not re.search(r'\s|[|"#(),=]|->|→|::=', name) and not name.startswith("%") and name not in {"ε", "%empty"}
+        not re.search(r'\s|[|"#(),=]|->|→|::=', name)
+        and not name.startswith("%")
+        and name not in {"ε", "%empty"}
+        and not is_sugar(name)
     )
 )
 #: Any text at all, with much of what needs care in quotes.
@@ -142,8 +147,40 @@ told = st.sampled_from(
 )
 
 
+bounds = st.sampled_from([(0, None), (1, None), (0, 1), (2, None), (1, 2), (0, 2), (2, 2)])
+
+
 @st.composite
-def told_grammars(draw: st.DrawFn, *, tools: bool = False) -> CFG:
+def repeating(draw: st.DrawFn, made: list[Production], *, least: int = 0) -> list[Production]:
+    """The productions with some symbols of their bodies repeated; from ``least`` on in each body."""
+    groups = ("(a b)", "(a | b c)", "(b | c)", "(A b? | c)")
+    new = []
+    for production in made:
+        body = list(production.body)
+        for place in range(least, len(body)):
+            if draw(st.booleans()) and not body[place].startswith("some("):
+                of = draw(st.sampled_from((body[place], body[place], *groups)))
+                body[place] = repetition(of, *draw(bounds)) if draw(st.integers(0, 4)) else of
+        new.append(Production(production.head, tuple(body), production.text))
+    while True:  # what may be empty is not repeated
+        spelled = [*new, *spelled_sugar(new)]
+        nullable = closure([(p.head, p.body) for p in spelled], ())
+        wrong = {p.head for p in spelled if (again := repeated(p.head)) is not None and again.of in nullable}
+        if not wrong:
+            return new
+        inside = [name for p in new for name in p.body]
+        new = [Production(p.head, tuple(_calmed(name, wrong) for name in p.body), p.text) for p in new]
+        if inside == [name for p in new for name in p.body]:  # it is inside a group
+            new = [Production(p.head, tuple(n for n in p.body if n[0] != "("), p.text) for p in new]
+
+
+def _calmed(name: str, wrong: set[str]) -> str:
+    again = repeated(name)
+    return again.of if again is not None and name in wrong else name
+
+
+@st.composite
+def told_grammars(draw: st.DrawFn, *, tools: bool = False, repeats: bool = False) -> CFG:
     """Random grammars whose productions have texts; with ``tools`` each longer body begins with a tool."""
     made = draw(productions())
     if tools:
@@ -152,6 +189,8 @@ def told_grammars(draw: st.DrawFn, *, tools: bool = False) -> CFG:
         made += [Production("T", ("a",)), Production("T", ("c",))]
     made = [Production(p.head, p.body, draw(st.none() | told)) for p in made]
     made += [Production(head, (draw(st.sampled_from(LETTERS)),)) for head in HEADS]
+    if repeats:
+        made = draw(repeating(made, least=1 if tools else 0))
     plain = CFG(made)
     labels = draw(st.dictionaries(st.sampled_from(LETTERS), told, max_size=2))
     return plain.with_labels({name: label for name, label in labels.items() if name in plain.terminals})

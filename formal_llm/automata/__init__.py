@@ -25,7 +25,8 @@ from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.models.written import Notation, register
 from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
 from formal_llm.automata.notation.bpmn import read_bpmn
-from formal_llm.automata.notation.cfg import read_grammar, write_grammar
+from formal_llm.automata.notation.cfg import read_grammar
+from formal_llm.automata.notation.cfg_writing import write_grammar
 from formal_llm.automata.notation.flowchart import read_flowchart, write_flowchart
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.automata.notation.letters import read_letters

@@ -53,6 +53,22 @@ def check(
     as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
+    show(source, strict, set_, constraint, max_states, as_json)
+
+
+def show(
+    source: str,
+    strict: bool = False,
+    set_: Sequence[str] | None = None,
+    constraint: Sequence[str] | None = None,
+    max_states: int = 20_000,
+    as_json: bool = False,
+) -> None:
+    """Print what the check of rules finds.
+
+    Raises:
+        Exit: with code 1 where an example is not kept, or ``strict`` found warnings.
+    """
     loaded = load(source, set_, constraint)
     warnings = list(loaded.warnings)
     found = _written(loaded)

@@ -21,12 +21,14 @@ from formal_llm.cli import (
     diff,
     guard,
     inspect,
+    lsp,
     plan,
     run,
     studio,
     travel,
     try_,
     verify,
+    watch,
 )
 from formal_llm.cli.console import EXIT_CODES_HELP, guard_errors, print_text, settings
 
@@ -114,6 +116,8 @@ app.command("try", help=try_.HELP)(try_.try_)
 app.command("author", help=author.HELP)(author.author_)
 app.command(help=studio.HELP)(studio.studio)
 app.command(help=check.HELP)(check.check)
+app.command(help=watch.HELP)(watch.watch)
+app.command(help=lsp.HELP)(lsp.lsp)
 app.command(help=diff.HELP)(diff.diff)
 app.command(help=inspect.DRAW_HELP)(inspect.draw)
 app.command(help=inspect.TASKS_HELP)(inspect.tasks)

@@ -11,7 +11,26 @@ _SHOWN = 160
 
 
 class GrammarWarning(UserWarning):
-    """A grammar, formula or behaviour that can be used, but probably says something else than its author meant."""
+    """A grammar, formula or behaviour that can be used, but probably says something else than its author meant.
+
+    Attributes:
+        problem: what looks wrong, in one sentence.
+        file: the name of the source, or None for a string.
+        line, column: the place, counted from 1; None where it is no single place.
+    """
+
+    def __init__(
+        self, problem: str, *, file: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.problem = problem
+        self.file = file
+        self.line = line
+        self.column = column
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        place = "" if self.line is None else f":{self.line}:{self.column}"
+        return f"{self.file or '<string>'}{place}: {self.problem}"
 
 
 class NotationError(FormalLLMError, ValueError):

@@ -21,7 +21,7 @@ from formal_llm.studio.parts import Asked, Part, text_of
 MAX_STATES = 20_000
 #: What messages call the text in the editor.
 _NAME = "rules"
-_PLACE = re.compile(rf"{_NAME}(?::(\d+)(?::(\d+))?)?: ", re.DOTALL)
+_PLACE = re.compile(rf"{_NAME}(?:\.\w+)?(?::(\d+)(?::(\d+))?)?: ", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def read(text: str, ending: str) -> Written:
         FormalLLMError: it cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
-        rules = read_rules_text(text, ending, _NAME)
+        rules = read_rules_text(text, _NAME + ending)
         names = rules.placeholders if isinstance(rules, Flowchart) else ()
         source = automaton_of(rules, {name: f"{{{name}}}" for name in names})
     told = dict.fromkeys(str(one.message) for one in caught)

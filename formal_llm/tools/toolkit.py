@@ -11,6 +11,7 @@ from functools import cached_property
 
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Source
 from formal_llm.automata.models.automaton import HasTerminals
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.symbols import members, reach
 from formal_llm.errors import ToolkitError, did_you_mean
@@ -116,6 +117,8 @@ class Toolkit:
                 near = did_you_mean(name, self.tools)
                 problems.append(f"no tool for the terminal {name}" + (f" (did you mean {near}?)" if near else ""))
         for production in cfg.productions:
+            if repeated(production.head) is not None:
+                continue  # it applies nothing
             problems += self._objections(cfg, production.head, production.body, known)
         if problems:
             raise ToolkitError(list(dict.fromkeys(problems)))
@@ -131,7 +134,7 @@ class Toolkit:
             tools = [self.tools[name] for name in body if name in self.tools and not self.tools[name].inputs]
         else:
             tools = [self.tools[name] for name in _members_of_class(cfg, body[0]) if name in self.tools]
-        open_ended = any(members(symbol) is not None for symbol in body[1:])
+        open_ended = any(members(symbol) is not None or repeated(symbol) is not None for symbol in body[1:])
         for tool in tools:
             if not open_ended and len(tool.inputs) != len(body) - 1:
                 yield f"{shown}: {tool} takes {len(tool.inputs)} inputs, here it gets {len(body) - 1}"
@@ -178,7 +181,7 @@ class Toolkit:
 def applied(cfg: CFG) -> set[str]:
     """The terminals that a grammar applies to something: those at the heads of bodies, directly or through a class."""
     return {
-        name for production in cfg.productions if len(production.body) > 1
+        name for production in cfg.productions if len(production.body) > 1 and repeated(production.head) is None
         for name in _members_of_class(cfg, production.body[0])
     }  # fmt: skip
 

@@ -86,11 +86,8 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
 
 #: Signs of other notations for grammars, which here are parts of names; and how it is written here.
 _FOREIGN = (
-    (re.compile(r"(\w+)\*"), "any number of {0}", "Many -> {0} Many | ε"),
-    (re.compile(r"(\w+)\+"), "one {0} or more", "Many -> {0} Many | {0}"),
-    (re.compile(r"(\w+)\?"), "{0} or nothing", "Maybe -> {0} | ε"),
-    (re.compile(r"\[(\w+)\]"), "{0} or nothing", "Maybe -> {0} | ε"),
-    (re.compile(r"\{(\w+)\}"), "any number of {0}", "Many -> {0} Many | ε"),
+    (re.compile(r"\[(\w+)\]"), "{0} or nothing", "{0}?"),
+    (re.compile(r"\{(\w+)\}"), "any number of {0}", "{0}*"),
     (re.compile(r"['`](\w+)['`]"), "the terminal {0}", "{0}"),
 )
 

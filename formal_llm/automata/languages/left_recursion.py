@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
+from formal_llm.automata.models.repetition import is_sugar
 from formal_llm.automata.models.symbols import Production, closure
 
 #: The result may have so many productions; beyond that the rules stay as they are.
@@ -59,7 +60,7 @@ def _transformed(cfg: CFG) -> list[Production] | None:
         if len(group) > 1 or any(corners.has_edge(name, name) for name in group):
             recursive.update(dict.fromkeys(group, len(groups)))
             groups.append(group)
-    if not groups:
+    if not groups or any(is_sugar(name) for name in recursive):
         return None
     by_group: dict[int, list[Production]] = {}
     found = [p for p in cfg.productions if p.head not in recursive]

@@ -5,7 +5,9 @@ chapter 5). Here it is an immutable value that also carries what people read, la
 may use up, its limits.
 
 A body may hold a *selection* ``some(a, b, c)``: any non-empty subset of the terminals, in that order. It is sugar for
-the unambiguous right-linear productions that :attr:`CFG.expanded` adds.
+the unambiguous right-linear productions that :attr:`CFG.expanded` adds. It may hold repetitions and groups, ``X*`` or
+``(a b | c){1,3}``: nonterminals whose names tell their rules, which are the last among the productions
+(:mod:`formal_llm.automata.models.repetition`).
 """
 
 from __future__ import annotations
@@ -20,8 +22,17 @@ from formal_llm.automata.models.frozen import ByFields, FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.quantities import is_finite
+from formal_llm.automata.models.repetition import (
+    alternatives,
+    held_by,
+    in_words,
+    is_sugar,
+    problem_of,
+    repeated,
+    spelled_sugar,
+)
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, closure, members, reach, spelled_out
-from formal_llm.automata.models.written import Written, notation_of
+from formal_llm.automata.models.written import Comment, Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -37,12 +48,14 @@ class CFG(ByFields, Written, Drawable):
     """A context-free grammar with labels and limits.
 
     Args:
-        productions: in the order in which options are shown.
+        productions: in the order in which options are shown; those of repetitions and groups in bodies are added.
         start: the start symbol; the head of the first production where left out.
         symbols: labels, descriptions and numbers of symbols.
         limits: bounds that every plan must keep.
         order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
             a tool and what it is applied to, or from the first to the last; None where the grammar does not say.
+        comments: what is printed with statements that have not changed, by what is printed for them; they mean nothing,
+            and grammars with other comments are equal.
 
     Raises:
         GrammarError: a name that the notation cannot write, no production at all, an unknown start symbol, a limit or
@@ -56,6 +69,7 @@ class CFG(ByFields, Written, Drawable):
     symbols: Mapping[str, Symbol] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     order: Order | None = None
+    comments: Mapping[str, Comment] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -64,10 +78,12 @@ class CFG(ByFields, Written, Drawable):
         symbols: Mapping[str, Symbol] | None = None,
         limits: Limits | None = None,
         order: Order | None = None,
+        comments: Mapping[str, Comment] | None = None,
     ) -> None:
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
         )
+        made = _with_sugar(made)
         if not made:
             raise GrammarError("a grammar needs at least one production", suggestion="write one: S -> a")
         object.__setattr__(self, "productions", made)
@@ -76,6 +92,7 @@ class CFG(ByFields, Written, Drawable):
         object.__setattr__(self, "symbols", FrozenDict(named))
         object.__setattr__(self, "limits", limits or Limits())
         object.__setattr__(self, "order", order)
+        object.__setattr__(self, "comments", FrozenDict(comments or {}))
         _check_wellformed(self)
 
     @classmethod
@@ -143,6 +160,11 @@ class CFG(ByFields, Written, Drawable):
         return FrozenDict(dict.fromkeys(production.head for production in self.productions))
 
     @cached_property
+    def authored(self) -> tuple[Production, ...]:
+        """The productions that somebody wrote: all but those that spell out repetitions and groups."""
+        return tuple(production for production in self.productions if not is_sugar(production.head))
+
+    @cached_property
     def selections(self) -> Mapping[str, None]:
         """The selection symbols ``some(...)`` that bodies use, in order (an ordered set)."""
         return FrozenDict(dict.fromkeys(name for p in self.productions for name in p.body if members(name) is not None))
@@ -153,9 +175,10 @@ class CFG(ByFields, Written, Drawable):
         names: dict[str, None] = {}
         for production in self.productions:
             for symbol in production.body:
-                for name in members(symbol) or (symbol,):
-                    if name not in self.nonterminals:
-                        names[name] = None
+                for held in held_by(symbol) if symbol in self.nonterminals else (symbol,):
+                    for name in members(held) or (held,):
+                        if name not in self.nonterminals:
+                            names[name] = None
         return FrozenDict(names)
 
     @cached_property
@@ -200,6 +223,12 @@ class CFG(ByFields, Written, Drawable):
         symbol = self.symbols.get(name)
         if symbol is not None and symbol.label:
             return symbol.label
+        again = repeated(name)
+        if again is not None:
+            return in_words(name, self.label(again.of))
+        bodies = alternatives(name)
+        if bodies is not None:
+            return " or ".join(", ".join(map(self.label, body)) or "nothing" for body in bodies)
         chosen = members(name)
         return "some of " + ", ".join(map(self.label, chosen)) if chosen else name.replace("_", " ")
 
@@ -239,6 +268,40 @@ class CFG(ByFields, Written, Drawable):
 # -- what makes a grammar well-formed ---------------------------------------------------------------------------------
 
 
+def _with_sugar(given: tuple[Production, ...]) -> tuple[Production, ...]:
+    """The productions, with those that spell out repetitions and groups at their end.
+
+    Raises:
+        GrammarError: a repetition or a group that cannot be, or that has a rule of its own.
+    """
+    authored = tuple(production for production in given if not is_sugar(production.head))
+    for name in dict.fromkeys(name for production in authored for name in production.body):
+        wrong = problem_of(name)
+        if wrong is not None:
+            raise GrammarError(wrong[0], suggestion=wrong[1])
+    spelled = spelled_sugar(authored)
+    if len(authored) < len(given):
+        known = set(spelled)
+        for production in given:
+            if is_sugar(production.head) and production not in known:
+                raise GrammarError(
+                    f"{production.head} is a repetition or a group, and can have no rule of its own",
+                    suggestion="give the symbol another name, and this one as its label",
+                )
+    return (*authored, *spelled)
+
+
+def _check_repeated(cfg: CFG) -> None:
+    """Raise where what is repeated may be empty: then there were no end of ways to make the same plan."""
+    for name in cfg.nonterminals:
+        again = repeated(name)
+        if again is not None and again.of in cfg.nullable:
+            raise GrammarError(
+                f"{again.of} may be empty, and is repeated: {name}",
+                suggestion=f"write {again.of}" if again.most == 1 else f"leave ε out of the rules of {again.of}",
+            )
+
+
 def _check_wellformed(cfg: CFG) -> None:
     """Raise for what no grammar may have.
 
@@ -250,6 +313,7 @@ def _check_wellformed(cfg: CFG) -> None:
         raise GrammarError(f"the order is 'backward' or 'forward', not {cfg.order!r}")
     _check_symbols(cfg)
     _check_selections(cfg)
+    _check_repeated(cfg)
     if cfg.start not in cfg.nonterminals:
         raise GrammarError(unknown("start symbol", cfg.start, cfg.nonterminals))
     _check_descriptions(cfg)
@@ -258,6 +322,8 @@ def _check_wellformed(cfg: CFG) -> None:
 
 def _check_symbols(cfg: CFG) -> None:
     for name in {*cfg.nonterminals, *cfg.terminals}:
+        if is_sugar(name):
+            continue
         if not _NAME.fullmatch(name) or name in EMPTY_WORDS:
             raise GrammarError(
                 f"{name!r} cannot be the name of a symbol",
@@ -281,6 +347,8 @@ def _check_descriptions(cfg: CFG) -> None:
     """Labels, descriptions and numbers."""
     known = {*cfg.nonterminals, *cfg.terminals}
     for name, symbol in cfg.symbols.items():
+        if is_sugar(name):
+            raise GrammarError(f"{name} is a repetition or a group, and has no label of its own")
         if name not in known:
             raise GrammarError(unknown("symbol with a label", name, known))
         if symbol.numbers and name in cfg.nonterminals:

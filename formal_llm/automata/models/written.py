@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from formal_llm.authored.files import read_text
 from formal_llm.errors import NotationError
 
 T = TypeVar("T")
 W = TypeVar("W", bound="Written")
+
+
+class Comment(NamedTuple):
+    """What is written above a statement, a line each, and behind it; with the signs that begin a comment."""
+
+    above: tuple[str, ...] = ()
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,36 @@
-"""Reading and writing grammars as text.
+"""Reading grammars as text.
 
 The syntax is in :mod:`formal_llm.automata.notation.cfg_syntax`; here is what the statements mean. Every token knows its
-place, so that an error can name file, line and column and draw a caret. Printing a grammar and reading it back gives an
-equal grammar.
+place, so that an error can name file, line and column and draw a caret. What
+:mod:`formal_llm.automata.notation.cfg_writing` prints of a grammar reads back as an equal one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
-from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.quantities import read_amount, shown
-from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, members, quote, selection, unquote
+from formal_llm.automata.models.quantities import read_amount
+from formal_llm.automata.models.repetition import repeated, spelled_sugar
+from formal_llm.automata.models.symbols import (
+    ORDERS,
+    Order,
+    Production,
+    Symbol,
+    closure,
+    members,
+    unquote,
+)
 from formal_llm.automata.models.timetable import Timetable
+from formal_llm.automata.notation.cfg_bodies import Bodies, first_token
 from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
+from formal_llm.automata.notation.cfg_writing import comments_of
+from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import (
     EXAMPLES,
     WrongWord,
@@ -39,7 +52,7 @@ _DIGITS = 100
 
 def read_grammar(text: str, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
-    source = SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file)
+    source = with_imports(SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file))
     reader = _Reader(source)
     for statement in statements(source):
         reader.read(statement)
@@ -66,7 +79,12 @@ class _Reader:
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
+        self.commented = "#" in source.text
         self.productions: list[Production] = []
+        #: What comments belong to: the line and the key of each statement of the file itself.
+        self.anchors: list[tuple[int, str]] = []
+        #: In which of several files a symbol has its rules.
+        self.homes: dict[str, int] = {}
         self.start: Token | None = None
         self.order: Order | None = None
         self.symbols: dict[str, Symbol] = {}
@@ -77,7 +95,7 @@ class _Reader:
         self.times = Timetable()
         self.scheduled: list[Token] = []
         self.named: list[tuple[str, Token]] = []
-        self.chosen: list[tuple[str, Token]] = []
+        self.bodies = Bodies(source)
         self.quantities: list[Token] = []
 
     def read(self, statement: Tree[Token] | PlainRule) -> None:
@@ -89,21 +107,24 @@ class _Reader:
     def fail(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
         self.source.fail(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
 
-    def _see(self, token: Token) -> str:
-        name = str(token)
-        if name in EMPTY_WORDS:
-            self.fail(f"{name!r} cannot be the name of a symbol", token, suggestion="ε stands alone, as an empty body")
-        self.source.places.setdefault(name, Place(token.line or 1, token.column or 1))
-        return name
-
     # -- statements ---------------------------------------------------------------------------------------------
 
+    def _anchor(self, token: Token, key: str) -> None:
+        if self.source.is_own(token.line or 1):
+            self.anchors.append((token.line or 1, key))
+
     def _start_symbol(self, name: Token) -> None:
+        self._anchor(name, "%start")
+        if not self.source.is_own(name.line or 1) and (self.start is not None or 0 in self.homes.values()):
+            return  # the importing file begins where it begins
         if self.start is not None:
             self.fail(f"a second start symbol; the first was {self.start}", name)
         self.start = name
 
     def _order(self, name: Token) -> None:
+        self._anchor(name, "%order")
+        if self.order == name and not self.source.is_own(name.line or 1):
+            return
         if self.order is not None:
             self.fail(f"a second order; the first was {self.order}", name)
         if name not in ORDERS:
@@ -111,19 +132,19 @@ class _Reader:
         self.order = cast("Order", str(name))
 
     def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
-        name = self._see(head)
+        name = self.bodies.see(head)
+        if repeated(name) is not None:
+            self.fail(f"{name} reads as a repetition, and can have no rule of its own", head,
+                      suggestion="give the symbol another name, and this one as its label")  # fmt: skip
         self._begin(name, Place(head.line or 1, head.column or 1))
         *texts, _, alternatives = parts
         if texts:
             self._describe(head, cast("Tree[Token]", texts[0]))
         for alternative in cast("Tree[Token]", alternatives).children:
-            items = list(cast("Tree[Token]", alternative).children)
-            text = None
-            if items and getattr(items[-1], "type", "") == "STRING":
-                text = unquote(cast("Token", items.pop()))
-            if cast("Tree[Token]", alternative).data == "empty":
-                items = []
-            self.productions.append(Production(name, tuple(self._item(item) for item in items), text))
+            first = first_token(alternative)
+            body, text = self.bodies.read(cast("Tree[Token]", alternative))
+            self.productions.append(Production(name, body, unquote(text) if text is not None else None))
+            self._anchor(first, str(self.productions[-1]))
 
     def _plain_rule(self, rule: PlainRule) -> None:
         head, places = rule.head, self.source.places
@@ -133,28 +154,27 @@ class _Reader:
                 for name in rule.names():
                     places.setdefault(name.text, Place(name.line, name.column))
             self.productions.append(Production(head.text, tuple(body)))
+            if self.commented and self.source.is_own(rule.line):
+                self.anchors.append((rule.line, str(self.productions[-1])))
 
     def _begin(self, head: str, place: Place) -> None:
         """The place of a rule is its head, also where the symbol was used before."""
         if not self.productions or self.productions[-1].head != head:
             self.source.places[head] = place
-
-    def _item(self, item: Tree[Token] | Token) -> str:
-        children = getattr(item, "children", None)
-        if children is None:
-            return self._see(cast("Token", item))
-        names = [self._see(name) for name in children]
-        for place, token in enumerate(children):
-            self.chosen.append((selection(*names), token))
-            if names[place] in names[:place]:
-                self.fail(f"{selection(*names)} names a terminal twice: {token}", token)
-        return selection(*names)
+        if len(self.source.parts) > 1:
+            home = self.source.part_of(place.line)
+            if self.homes.setdefault(head, home) != home:
+                other = self.source.parts[self.homes[head]][1] or "this file"
+                self.source.fail(f"{head} has rules in two files; the others are in {other}", place,
+                                 suggestion="give one of them another name")  # fmt: skip
 
     def _terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
+        self._anchor(name, f"\0{name}")
         self._describe(name, text)
         self._numbers(name, *numbers)
 
     def _numbers(self, name: Token, *numbers: Tree[Token]) -> None:
+        self._anchor(name, f"\0{name}")
         self.named.append(("symbol", name))
         old = self.symbols.get(str(name), Symbol())
         amounts = dict(old.numbers)
@@ -175,6 +195,7 @@ class _Reader:
         self.symbols[str(name)] = new
 
     def _limit(self, *names: Token) -> None:
+        self._anchor(names[0], f"\0%limit {' '.join(names)}")
         if is_sum([str(name) for name in names]):
             self._sum_limit(*names)
             return
@@ -189,6 +210,7 @@ class _Reader:
             self.at_most[str(name)] = count
 
     def _require(self, *names: Token) -> None:
+        self._anchor(names[0], f"\0%require {' '.join(names)}")
         count, terminals = self._counted(names, allow_star=False)
         if not terminals:
             self.fail("%require needs the names of terminals", names[0], suggestion="write: %require 1 NAME ...")
@@ -233,6 +255,7 @@ class _Reader:
             self.fail(str(error), token)
 
     def _times(self, directive: Token, *words: Token) -> None:
+        self._anchor(directive, f"\0{directive} {' '.join(word.strip() for word in words)}")
         try:
             line = read_times(str(directive), [word.strip() for word in words])
             self.times = with_times(self.times, line)
@@ -248,16 +271,19 @@ class _Reader:
     def grammar(self) -> CFG:
         if not self.productions:
             self.source.fail("the grammar has no rule", None, suggestion="write at least one, such as: S -> a S | b")
-        heads = {production.head for production in self.productions}
-        terminals = {
-            name for p in self.productions for symbol in p.body for name in members(symbol) or (symbol,)
-        } - heads
+        spelled = [*self.productions, *spelled_sugar(self.productions)]
+        heads = {production.head for production in spelled}
+        terminals = {name for p in spelled for symbol in p.body for name in members(symbol) or (symbol,)} - heads
+        self._check_repeated(spelled)
         if self.start is not None and str(self.start) not in heads:
             self.fail(unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
-        for symbol, name in self.chosen:
+        for symbol, name in self.bodies.chosen:
             if str(name) in heads:
                 self.fail(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
         for what, name in self.named:
+            again = repeated(str(name))
+            if again is not None and again.of in heads | terminals:
+                self.fail(f"{name} reads as a repetition of {again.of}; labels and limits are of symbols", name)
             if what == "limit" and str(name) in heads:
                 self.fail(f"{name} is a nonterminal; limits count terminals", name)
             known = terminals if what == "limit" else heads | terminals
@@ -282,40 +308,18 @@ class _Reader:
             at = [name for name in self.quantities if problem.startswith(f"{name} ")] or self.quantities
             self.fail(problem, at[0])
         try:
-            return CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
+            cfg = CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
             self.source.fail(error.problem, None, suggestion=error.suggestion)
+        return replace(cfg, comments=comments_of(cfg, self.source.own_text, self.anchors)) if self.commented else cfg
 
-
-# -- writing ----------------------------------------------------------------------------------------------------------
-
-
-def write_grammar(cfg: CFG) -> str:
-    """The grammar in its notation; reading it back gives an equal grammar."""
-    order = [f"%order {cfg.order}"] if cfg.order is not None else []
-    lines = [f"%start {cfg.start}", *order, *cfg.limits.lines(), ""]
-    previous = None
-    for production in cfg.productions:
-        body = " ".join(production.body) or "ε"
-        text = "" if production.text is None else f" {quote(production.text)}"
-        if production.head == previous:
-            lines[-1] += f" | {body}{text}"
-        else:
-            # A label stands where the symbol has its first rule.
-            first = production is cfg.by_head[production.head][0]
-            label = _described(cfg, production.head) if first else ""
-            lines.append(f"{production.head}{label} -> {body}{text}")
-        previous = production.head
-    described = []
-    for name, symbol in cfg.symbols.items():
-        if name in cfg.terminals:
-            numbers = "".join(f" {quantity}={shown(value)}" for quantity, value in symbol.numbers.items())
-            described.append(f"{name}{_described(cfg, name)}{numbers}")
-    return "\n".join([*lines, *([""] if described else []), *described]) + "\n"
-
-
-def _described(cfg: CFG, name: str) -> str:
-    symbol = cfg.symbols.get(name)
-    if symbol is None or not (symbol.label or symbol.description):
-        return ""
-    return f" {quote(symbol.label)}" + (f" {quote(symbol.description)}" if symbol.description else "")
+    def _check_repeated(self, spelled: Sequence[Production]) -> None:
+        nullable = closure([(production.head, production.body) for production in spelled], ())
+        for production in spelled:
+            again = repeated(production.head)
+            if again is not None and again.of in nullable:
+                self.source.fail(
+                    f"{again.of} may be empty, so to repeat it would make the same plan in many ways",
+                    self.source.places.get(production.head),
+                    suggestion=f"write {again.of}" if again.most == 1 else f"leave ε out of the rules of {again.of}",
+                )

@@ -32,8 +32,9 @@ ARROW = re.compile(r"->|→|::=")
 _DECIMAL_COMMA = re.compile(r"=\s*(\d+,\d+)")
 #: What a line may begin with, besides a symbol.
 DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
-#: A name that needs no second look: of a symbol as ``cfg.lark`` has it, less those with a percent sign or an ε.
-_NAME = r"""(?:[^\s\x00-\x1f\x7f|"#(),=%ε<>:→-]|-(?!>)|:(?!:=)|[<>](?!=))+"""
+#: A name that needs no second look: of a symbol as ``cfg.lark`` has it, less those with a percent sign, an ε, or a sign
+#: of repetitions.
+_NAME = r"""(?:[^\s\x00-\x1f\x7f|"#(),=%ε<>:→*+?{}-]|-(?!>)|:(?!:=)|[<>](?!=))+"""
 _PLAIN_NAME = re.compile(_NAME)
 _BODY = rf"[ \t\f]*{_NAME}(?:[ \t\f]+{_NAME})*[ \t\f]*"
 _PLAIN = re.compile(rf"[ \t\f]*{_NAME}[ \t\f]*(?:->|→|::=){_BODY}(?:\|{_BODY})*")
@@ -46,8 +47,10 @@ _TOKEN_NAMES = {
     "_VBAR": "'|'",
     "EQUALS": "'='",
     "COMMA": "','",
-    "LPAR": "'('",
-    "RPAR": "')'",
+    "_OPEN": "'('",
+    "_CLOSE": "')'",
+    "CLOSE": "')'",
+    "REPEATED": "a symbol",
     "_SOME": "some(...)",
     "COMPARE": "'<=' or '>='",
     "_NL": "the end of the line",
@@ -65,9 +68,8 @@ def _parser() -> Lark:
     from lark import Lark
 
     text = resources.files("formal_llm.automata.notation").joinpath("cfg.lark").read_text(encoding="utf-8")
-    return Lark(
-        text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks={"SYMBOL": _stripped}
-    )
+    stripped = dict.fromkeys(("SYMBOL", "REPEATED", "CLOSE"), _stripped)
+    return Lark(text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks=stripped)
 
 
 def _stripped(symbol: Token) -> Token:
@@ -108,7 +110,7 @@ def statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
     for rule in plain:
         lines[rule.line - 1] = ""
     rest = "\n".join(lines)
-    if not re.sub(r"#[^\n]*", "", rest).strip():
+    if not re.sub(r"#[^\n]*", "", rest).strip(" \t\f\n"):
         return [*plain] if plain else [*cast("list[Tree[Token]]", parse(source).children)]
     # A plain rule is a whole statement: without it the rest can be read just if it could with it. What is wrong is told
     # of the whole text.
@@ -166,9 +168,9 @@ def parse(source: SourceText) -> Tree[Token]:
             lines = source.text.rstrip("\n").split("\n")
             place = Place(len(lines), len(lines[-1]) + 1)
         elif error.token.type == "_NL":
-            place = Place(error.line, len(_uncommented(source.text.split("\n")[error.line - 1])) + 1)
+            place = Place(error.line, len(uncommented(source.text.split("\n")[error.line - 1])) + 1)
         what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
-        line = _uncommented(source.text.split("\n")[place.line - 1])
+        line = uncommented(source.text.split("\n")[place.line - 1])
         comma = _DECIMAL_COMMA.search(line)
         if comma and error.token.type == "COMMA":
             source.fail(f"{comma[1]!r} has a comma for a decimal point", Place(place.line, comma.start(1) + 1),
@@ -188,6 +190,8 @@ def parse(source: SourceText) -> Tree[Token]:
         what = f"unexpected character {error.char!r}"
         if error.char == "%":
             what = f"unknown directive {source.text.split(chr(10))[error.line - 1][error.column - 1 :].split()[0]}"
+        if error.char == "(" and re.match(r"\w", source.text.split("\n")[error.line - 1][: error.column - 1][-1:]):
+            source.fail(what, place, suggestion="a group stands behind a blank, as in: f (x | y)")
         if error.char == '"':
             what = 'a text that does not end on its line (closing " is missing)'
         source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
@@ -195,7 +199,7 @@ def parse(source: SourceText) -> Tree[Token]:
         source.fail("this cannot be read", Place(error.line, error.column))
 
 
-def _uncommented(line: str) -> str:
+def uncommented(line: str) -> str:
     """A line without its comment and the blanks at its end; a number sign in a text begins no comment."""
     kept = re.match(r'(?:[^"#]|"(?:[^"\\]|\\.)*"?)*', line)
     return (kept[0] if kept else line).rstrip()

@@ -19,6 +19,7 @@ from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Rules
+from formal_llm.automata.models.written import notation_of
 from formal_llm.errors import NotationError
 
 #: What a file holds, by its ending.
@@ -28,6 +29,18 @@ _KINDS: dict[str, type[Rules]] = {
 }  # fmt: skip
 #: The endings of files with rules.
 ENDINGS = tuple(_KINDS)
+
+
+def read_rules_text(text: str, path: str | Path) -> Rules:
+    """The rules in the text of a file that may not be saved yet; paths in it are relative to it.
+
+    Raises:
+        NotationError: the text cannot be read, or the ending of the file names no notation.
+    """
+    kind = _KINDS.get(Path(path).suffix)
+    if kind is None:
+        raise NotationError(f"the ending names no notation of rules; there are: {', '.join(ENDINGS)}", file=str(path))
+    return notation_of(kind).read(text, str(path))
 
 
 def read_rules(path: str | Path) -> Rules:
@@ -44,14 +57,3 @@ def read_rules(path: str | Path) -> Rules:
             f"the ending {path.suffix} names no notation of rules; there are: {', '.join(ENDINGS)}", file=str(path)
         )
     return _KINDS.get(path.suffix, CFG).from_file(path)
-
-
-def read_rules_text(text: str, ending: str, file: str | None = None) -> Rules:
-    """Rules from a text in the notation of files with an ending, as ``".cfg"``.
-
-    Raises:
-        NotationError: the text cannot be read, or the ending names no notation.
-    """
-    if ending not in _KINDS:
-        raise NotationError(f"the ending {ending!r} names no notation of rules; there are: {', '.join(ENDINGS)}")
-    return _KINDS[ending].from_string(text, file=file)

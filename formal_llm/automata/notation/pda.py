@@ -20,6 +20,7 @@ from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
 from formal_llm.automata.notation import limit_lines, pda_lines
+from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, PlainTransition, fields, unquoted
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 def read_pda(text: str, file: str | None = None) -> PDA:
     """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
-    source = SourceText.of(text, file, NotationError)
+    source = with_imports(SourceText.of(text, file, NotationError))
     reader = _Reader(source)
     for line in pda_lines.statements(source):
         reader.read(line)
@@ -77,11 +78,18 @@ class _Reader:
                 meant = did_you_mean(first.text, DIRECTIVES)
                 hint = f"did you mean {meant}?" if meant else f"directives are {', '.join(DIRECTIVES)}"
                 self.fail(f"unknown directive {first.text}", first, suggestion=hint)
-            getattr(self, f"_{first.text[1:]}")(first, line.tokens[1:])
+            if self.source.is_own(first.place.line) or not self._says(first.text, line.tokens[1:]):
+                getattr(self, f"_{first.text[1:]}")(first, line.tokens[1:])
         elif any(token.kind in ("comma", "arrow") for token in line.tokens):
             self._transition(line)
         else:
             self._label(line)
+
+    def _says(self, directive: str, tokens: Sequence[PdaToken]) -> bool:
+        """Whether something is told of the whole before, so that an imported file does not tell it."""
+        own = bool(self.transitions) and self.source.is_own(self.transitions[0][1].place.line)
+        said = {"%start": own or self.start is not None, "%stack": bool(self.stack), "%name": bool(self.name)}
+        return said.get(directive, directive == "%order" and [token.text for token in tokens] == [self.order])
 
     # -- lines --------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,8 @@ class SourceText:
     file: str | None
     places: dict[str, Place] = field(default_factory=dict)
     error: type[NotationError] = GrammarError
+    #: Of a text with imports: the line where each file begins, and its name; the first is the text's own.
+    parts: list[tuple[int, str | None]] = field(default_factory=list)
 
     @classmethod
     def of(cls, text: str, file: str | None, error: type[NotationError] = GrammarError) -> SourceText:
@@ -52,10 +54,33 @@ class SourceText:
         """Where the lines end; places are asked for as often as a text has names."""
         return [match.start() for match in re.finditer("\n", self.text)]
 
+    def part_of(self, line: int) -> int:
+        """Which of the files a line is from; 0 for the text's own."""
+        return max((n for n, (begins, _) in enumerate(self.parts) if begins <= line), default=0)
+
+    def is_own(self, line: int) -> bool:
+        """Whether a line is of the text itself, and not of what it imports."""
+        return len(self.parts) < 2 or line < self.parts[1][0]
+
+    @property
+    def own_text(self) -> str:
+        """The text itself, without what it imports."""
+        if len(self.parts) < 2:
+            return self.text
+        return "\n".join(self.text.split("\n")[: self.parts[1][0] - 1])
+
+    def _told(self, place: Place | None) -> tuple[str | None, Place | None]:
+        """The file and the place in it."""
+        if place is None or len(self.parts) < 2:
+            return self.file, place
+        begins, file = self.parts[self.part_of(place.line)]
+        return file, place._replace(line=place.line - begins + 1)
+
     def warn(self, message: str, place: Place | None, *, stacklevel: int = 1) -> None:
         """Warn of something at a place of the text; ``stacklevel`` as of :func:`warnings.warn`, called in its stead."""
-        where = f"{self.file or '<string>'}{f':{place.line}:{place.column}' if place else ''}"
-        warnings.warn(f"{where}: {message}", GrammarWarning, stacklevel=stacklevel + 1)
+        file, told = self._told(place)
+        line, column = told or (None, None)
+        warnings.warn(GrammarWarning(message, file=file, line=line, column=column), stacklevel=stacklevel + 1)
 
     def fail(
         self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None
@@ -66,10 +91,11 @@ class SourceText:
             NotationError: always; of the class that this source's notation has.
         """
         lines = self.text.split("\n")
+        file, told = self._told(place)
         raise self.error(
             problem,
-            file=self.file,
-            line=place.line if place else None,
+            file=file,
+            line=told.line if told else None,
             column=place.column if place else None,
             source_line=lines[place.line - 1] if place and place.line <= len(lines) else None,
             expected=expected,

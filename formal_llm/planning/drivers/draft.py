@@ -19,6 +19,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 from formal_llm.automata import CFG
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.planning.drivers.driving import Steps
@@ -237,4 +238,6 @@ def has_calls(grammar: CFG | None) -> bool:
     if grammar is None:
         return False
     tools = grammar.terminals.keys() | grammar.classes
-    return all(len(one.body) < 2 or one.body[0] in tools for one in grammar.productions)
+    return all(
+        len(one.body) < 2 or one.body[0] in tools or repeated(one.head) is not None for one in grammar.productions
+    ) and not any(repeated(name) for one in grammar.productions for name in one.body[:1] if not repeated(one.head))

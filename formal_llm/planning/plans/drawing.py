@@ -10,11 +10,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from formal_llm.automata import Word
-from formal_llm.automata.models.symbols import members
 from formal_llm.pictures.captions import shorten
 from formal_llm.pictures.picture import Arrow, Box, Picture, printable
 from formal_llm.planning.plans.steps import Order, Step
-from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal, root_label
+from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal, root_label, takes_several
 from formal_llm.planning.plans.usage import Usage
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def _flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
             box = Box(f"input {node.symbol}", _wrap(node.label), "input")
             boxes[box.id] = box
             arrows.append(Arrow(box.id, target, ordinal))
-        elif members(node.symbol) is not None:
+        elif takes_several(node.symbol) and not node.open:
             todo += [(child, target, ordinal) for child in reversed(node.children)]
         elif node.text or tool is not None:
             source = _key(next(steps))

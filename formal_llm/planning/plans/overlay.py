@@ -15,7 +15,7 @@ from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order, Step, read_steps
-from formal_llm.planning.plans.tree import Node, build_tree, only_terminal
+from formal_llm.planning.plans.tree import Node, build_tree, only_terminal, takes_several
 
 Numbers = tuple[int, ...]
 
@@ -161,7 +161,7 @@ def _makes(node: Node, step: Step, position: int) -> bool:
         return not step.told and step.name == node.symbol
     if step.told:
         return bool(node.text) and step.text.startswith(node.text or "")
-    tool = only_terminal(node.children[0]) if len(node.children) > 1 and members(node.symbol) is None else None
+    tool = only_terminal(node.children[0]) if len(node.children) > 1 and not takes_several(node.symbol) else None
     return tool is not None and tool.symbol == step.name
 
 

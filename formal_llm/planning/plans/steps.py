@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.symbols import Order, members
-from formal_llm.planning.plans.tree import Node, is_nested, only_terminal
+from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, takes_several
 
 __all__ = ["Order", "Step", "read_steps"]
 
@@ -73,7 +74,7 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
             covered.update(map(id, chosen))
             text = f"{node.text}: {', '.join(leaf.label for leaf in chosen)}" if chosen else node.text
             rows.append((id(node), leaves[0].symbol if leaves else "", text, position, node.children[1:], True))
-        elif nested and len(node.children) > 1 and members(node.symbol) is None:
+        elif nested and len(node.children) > 1 and not takes_several(node.symbol):
             tool = only_terminal(node.children[0])
             if tool is not None:
                 rows.append((id(node), tool.symbol, f"Use {tool.label}", position, node.children[1:], False))
@@ -93,18 +94,18 @@ def _chosen(node: Node) -> list[Node]:
     if members(node.symbol):
         return list(node.children)
     inner = node
-    while not inner.terminal and len(inner.children) == 1 and not inner.text:
+    while not inner.terminal and len(inner.children) == 1 and not inner.text and repeated(inner.symbol) is None:
         inner = inner.children[0]
     return [inner] if inner.terminal and inner is not node else []
 
 
 def _inputs(arguments: list[Node], numbers: dict[int, int]) -> Iterator[int | str]:
-    for node in arguments:
-        while id(node) not in numbers and len(node.children) == 1:
-            node = node.children[0]
+    todo = arguments[::-1]
+    while todo:
+        node = todo.pop()
         if id(node) in numbers:
             yield numbers[id(node)]
         elif node.terminal:
             yield node.label
         else:
-            yield from (child.label for child in node.children)
+            todo += reversed(node.children)

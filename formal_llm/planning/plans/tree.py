@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from formal_llm.automata import Production, Transition
 from formal_llm.automata.models.automaton import Move
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.symbols import members
 from formal_llm.planning.json_data import JSON
 
@@ -130,21 +131,28 @@ def build_tree(moves: Iterable[Move], label: Callable[[str], str], start: str | 
             node = waiting.pop()
             node.open = False
             node.text = production.text
-            chosen = members(node.symbol) is not None
-            for symbol in reversed(production.body):
-                if chosen and members(symbol):
-                    waiting.append(node)  # the rest of the selection belongs to the same node
-                    continue
-                child = Node(symbol, label(symbol), open=True)
-                node.children.append(child)
-                waiting.append(child)
-            if not chosen:
-                node.children.reverse()
+            several = takes_several(node.symbol)
+            made = []
+            for symbol in production.body:
+                # The rest of a selection or of a repetition belongs to the same node.
+                child = node if several and takes_several(symbol) else Node(symbol, label(symbol), open=True)
+                made.append(child)
+                if child is not node:
+                    node.children.append(child)
+            waiting += reversed(made)
         elif move.read is not None:
             node = waiting.pop()
             node.open = False
             node.terminal = True
+    for node in waiting:
+        if not node.open:  # what it may still take is open, after what it has taken
+            node.children.append(Node(node.symbol, node.label, open=True))
     return root
+
+
+def takes_several(symbol: str) -> bool:
+    """Whether a symbol is a selection or a repetition, whose node holds as many children as there are."""
+    return members(symbol) is not None or repeated(symbol) is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +216,7 @@ def _call(rows: list[tuple[str, str, int, str]]) -> Call:
 def only_terminal(node: Node) -> Node | None:
     """The terminal that a node is, or only renames (as a class does); else None."""
     while not node.terminal:
-        if len(node.children) != 1 or node.text:
+        if len(node.children) != 1 or node.text or repeated(node.symbol):
             return None
         node = node.children[0]
     return node
@@ -216,7 +224,7 @@ def only_terminal(node: Node) -> Node | None:
 
 def root_label(root: Node) -> str:
     """What the whole of a tree is called: the label of the last of the nodes that only rename it."""
-    while len(root.children) == 1 and not root.children[0].terminal:
+    while len(root.children) == 1 and not root.children[0].terminal and not takes_several(root.children[0].symbol):
         root = root.children[0]
     return root.label
 
@@ -227,14 +235,28 @@ def is_flat(root: Node) -> bool:
 
 
 def is_nested(root: Node) -> bool:
-    """Whether the tree, finished or not, is a nesting of calls: each branching begins with a tool."""
-    return not is_flat(root) and all(
+    """Whether the tree, finished or not, is a nesting of calls: each branching begins with a tool.
+
+    What is repeated there are arguments of a tool.
+    """
+    if is_flat(root) or _is_repeated(root):
+        return False
+    return all(
         len(node.children) < 2
-        or members(node.symbol) is not None
-        or node.children[0].open
+        or takes_several(node.symbol)
+        or (node.children[0].open and repeated(node.children[0].symbol) is None)
         or only_terminal(node.children[0]) is not None
         for node in root.walk()
     )
+
+
+def _is_repeated(root: Node) -> bool:
+    """Whether a tree, or what it only renames, is a repetition."""
+    while repeated(root.symbol) is None:
+        if len(root.children) != 1 or root.text:
+            return False
+        root = root.children[0]
+    return True
 
 
 def read_call(root: Node) -> Call | None:
@@ -242,7 +264,7 @@ def read_call(root: Node) -> Call | None:
 
     None for a tree of another shape, or one that is not finished.
     """
-    if is_flat(root):
+    if is_flat(root) or _is_repeated(root):
         return None
     made: dict[int, tuple[Call, ...]] = {}
     for node in reversed(list(root.walk())):
@@ -250,10 +272,12 @@ def read_call(root: Node) -> Call | None:
             return None
         if node.terminal:
             made[id(node)] = (Call(node.symbol, node.label),)
-        elif len(node.children) < 2 or members(node.symbol):
-            # A renaming, nothing at all, or a selection: as many values as there are.
+        elif len(node.children) < 2 or takes_several(node.symbol):
+            # A renaming, nothing at all, a selection or repetition: as many values as there are.
             made[id(node)] = tuple(call for child in node.children for call in made[id(child)])
         else:
+            if _is_repeated(node.children[0]):
+                return None
             tool, *arguments = (made[id(child)] for child in node.children)
             if len(tool) != 1 or tool[0].arguments:
                 return None

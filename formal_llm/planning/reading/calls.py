@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from formal_llm.automata import CFG, Production
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.symbols import members
 from formal_llm.planning.plans.tree import result_name
 from formal_llm.planning.reading.candidates import Candidates
@@ -91,7 +92,10 @@ class _Calls:
     def _bodies(self, production: Production, way: int) -> Iterator[tuple[Part, ...]]:
         head, body = production.head, production.body
         chosen = members(head) is not None
-        if way == _ROOT:
+        if repeated(head) is not None:
+            # It holds calls, and is none itself.
+            yield from [tuple(Part(name, way) for name in body)] if way in (_CALLS, _NOTHING) else []
+        elif way == _ROOT:
             if len(body) == 1 and body[0] not in self._cfg.terminals and not chosen:
                 yield (Part(body[0], _ROOT),)
             elif self._result in ("", result_name(self._cfg.label(head))):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from formal_llm.authored.files import parse_json
 from formal_llm.automata import CFG, PDA, Transition, Word
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import NotationError
 from formal_llm.planning.plans.plan import Plan
@@ -50,6 +51,10 @@ def is_derivation(tree: Node, cfg: CFG) -> bool:
         among = members(node.symbol)
         if node.terminal:
             fits = not below and node.symbol in cfg.terminals
+        elif (again := repeated(node.symbol)) is not None:
+            count = len(below)
+            fits = set(below) <= {again.of} and again.least <= count and (again.most is None or count <= again.most)
+            fits = fits and not node.open and not node.text
         elif among is not None:
             fits = bool(below) and list(below) == [name for name in among if name in below]
         else:

@@ -15,18 +15,21 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from formal_llm.automata import CFG, Production, Word
+from formal_llm.automata.models.repetition import Repetition, repeated
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import Undecided
 from formal_llm.planning.plans.steps import one_line
 from formal_llm.planning.reading.line_chart import Body, LineChart, Part, Ways, alive
 from formal_llm.planning.reading.prose import STOPS, Line, folded
+from formal_llm.planning.reading.renamings import Renamings
 
 _RESULT = re.compile(r"the result of step (\d+)(?: and |$)")
 _RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")
 #: Ways to tell a symbol other than to begin with the step on a given line: anyhow; not as a lone terminal, which would
 #: have been told with the step that it is for; only named, in a step that is in no line but could have been; as a lone
-#: terminal; what is no step in no line, and the steps on theirs; in no line at all; so, and of a selection several.
-_ANYHOW, _UNNAMED, _NAMED, _ALONE, _ELIDED, _SILENT, _SEVERAL = -1, -2, -3, -4, -5, -6, -7
+#: terminal; what is no step in no line, and the steps on theirs; in no line at all; so, and of a selection several;
+#: anyhow, as the whole of a plan that is no nesting.
+_ANYHOW, _UNNAMED, _NAMED, _ALONE, _ELIDED, _SILENT, _SEVERAL, _TOP = -1, -2, -3, -4, -5, -6, -7, -8
 _IN_NO_LINE = (_ELIDED, _SILENT, _SEVERAL)
 #: How the steps on the lines are nested: not at all, or applied to each other, as those of a backward plan are.
 _CHOSEN, _INPUTS = ", ", " and "
@@ -77,9 +80,10 @@ class LineGrammar:
             for name, forms in self._forms.items():
                 forms += [form for form in (folded(name), folded(name.replace("_", " "))) if form not in labels]
                 self._uses[name] = [use for form in forms for use in (f"use {form}", form)]
-        self._plain: dict[str, list[Word]] = {}
+        renamings = Renamings(cfg)
+        self._plain_words, self._repetitions = renamings.plain, renamings.repetitions
         # The first step of a nesting is its root, so it stands on the first line.
-        root = Part(cfg.start, 0 if nested else _ANYHOW, bent)
+        root = Part(cfg.start, 0 if nested else _TOP if bent else _ANYHOW, bent)
         self.chart = LineChart(alive(self._fill(root)), root, len(lines))
 
     def own_terminals(self) -> Word | None:
@@ -165,6 +169,16 @@ class LineGrammar:
 
     def _expanded(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         body = production.body
+        if repeated(production.head) is not None:
+            # A text does not tell the terminals in a repetition, and a list of steps tells each.
+            inner = way if way in _IN_NO_LINE else _ELIDED if self._nested else _ANYHOW
+            yield from [] if self._nested and way >= 0 else [(tuple(Part(name, inner) for name in body), way == _TOP)]
+            return
+        if way == _TOP:
+            way = _ANYHOW
+            if len(body) == 1 and not production.text and body[0] in self._cfg.nonterminals:
+                yield (Part(body[0], _TOP),), False
+                return
         if way in _IN_NO_LINE and not (way == _ELIDED and self._is_step(production)):
             if not production.text:
                 yield self._in_no_line(production, way), False
@@ -264,7 +278,13 @@ class LineGrammar:
 
     def _argument(self, name: str, rest: str, style: str, first: bool, is_tool: bool) -> Iterator[tuple[_Items, str]]:
         """What one symbol may become, and what is then left to be told."""
-        if name in self._cfg.terminals and style == _CHOSEN:
+        again = repeated(name)
+        if again is not None:
+            if style == _INPUTS:
+                yield from self._times(again, rest)
+            elif not is_tool:
+                yield (Part(name, _ELIDED if self._nested else _ANYHOW),), rest
+        elif name in self._cfg.terminals and style == _CHOSEN:
             yield (name,), rest  # the text speaks for it
         elif name in self._cfg.terminals or members(name):
             found = self._some(members(name) or (name,), rest, style)
@@ -278,11 +298,28 @@ class LineGrammar:
                         yield taken, left
                 if not plain and style == _INPUTS:
                     yield (), rest
+            for several in self._repetitions(name) if style == _INPUTS else ():
+                yield from self._times(several, rest)
             result = self._result.match(rest) if style == _INPUTS else None
             if result and int(result[1]) in self._numbers:
                 yield (Part(name, self._numbers[int(result[1])]),), rest[result.end() :]
             elif style == _CHOSEN and not is_tool:
                 yield (Part(name, _UNNAMED),), rest
+
+    def _times(self, again: Repetition, rest: str) -> Iterator[tuple[_Items, str]]:
+        """What a repetition may become among the inputs of a tool, and what is then left to be told."""
+        found: dict[tuple[_Items, str], None] = {((), rest): None}
+        for count in range(len(rest) + 1 if again.most is None else again.most + 1):
+            if count >= again.least:
+                yield from found
+            found = {
+                (items + more, now): None
+                for items, left in found
+                for more, now in self._argument(again.of, left, _INPUTS, False, False)
+                if now != left
+            }
+            if len(found) > _WAYS:
+                raise Undecided(f"there are too many ways to read {rest!r}")
 
     def _some(self, names: Word, rest: str, style: str) -> Iterator[tuple[Word, str]]:
         """The first of the labels that ``rest`` lists, as some of these terminals, in their order; and what is left."""
@@ -299,22 +336,6 @@ class LineGrammar:
         """What the body of a step that is in no line becomes: it might name anything."""
         parts = (Part(n, _NAMED if self._nested or not at else _ANYHOW) for at, n in enumerate(body))
         return tuple(part for part in parts if part.symbol in self._cfg.nonterminals)
-
-    def _plain_words(self, symbol: str) -> list[Word]:
-        """What a symbol is where it, or what it only renames, is no step: a terminal, some of a selection, nothing."""
-        if symbol in self._cfg.terminals or members(symbol):
-            return [members(symbol) or (symbol,)]
-        if symbol not in self._plain:
-            words: dict[Word, None] = {}
-            renamed = [symbol]
-            for name in renamed:  # it grows
-                for body in (p.body for p in self._cfg.by_head[name] if not p.text and len(p.body) < 2):
-                    if not body or body[0] not in self._cfg.nonterminals:
-                        words[members(body[0]) or body if body else ()] = None
-                    elif body[0] not in renamed:
-                        renamed.append(body[0])
-            self._plain[symbol] = list(words)
-        return self._plain[symbol]
 
 
 def _after(texts: Iterable[str], forms: Iterable[str], separator: str) -> Iterator[str]:

@@ -172,9 +172,10 @@ class Productions:
 
     def _are_named(self, text: str, separator: str) -> bool:
         """Whether a text is a list of terminals, and of results of steps. A label may itself hold the separator."""
-        waiting = ""
-        for part in text.split(separator):
-            waiting = f"{waiting}{separator}{part}" if waiting else part
-            if self._naming.terminals(waiting) or (separator == " and " and _RESULT.fullmatch(waiting)):
-                waiting = ""
-        return not waiting
+        parts = text.split(separator)
+        ends = [0]
+        for end in range(1, len(parts) + 1):
+            named = (separator.join(parts[start:end]) for start in ends)
+            if any(self._naming.terminals(n) or (separator == " and " and _RESULT.fullmatch(n)) for n in named):
+                ends.append(end)
+        return ends[-1] == len(parts)

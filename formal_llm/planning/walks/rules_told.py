@@ -59,7 +59,12 @@ def _base(table: ChoiceTable) -> PDA | None:
 def _of_grammar(cfg: CFG) -> Iterator[str]:
     yield f"A plan is one {cfg.start}. Each line says what a symbol is made of, in this order; | parts the choices."
     by_head: dict[str, list[Production]] = {}
-    for production in cfg.productions:
+    if len(cfg.authored) < len(cfg.productions):
+        yield (
+            "X* stands for X any number of times, X+ for once or more, X? for once or not at all, X{1,3} for one to "
+            "three times; (a | b) for one of the choices in it."
+        )
+    for production in cfg.authored:
         by_head.setdefault(production.head, []).append(production)
     for head, productions in by_head.items():
         label = cfg.label(head)

@@ -6,7 +6,6 @@ step n, what is to be got now, the numbered choices. Each part is a template tha
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
 from formal_llm.automata import Source, Transition
+from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.symbols import ORDERS, members
 from formal_llm.errors import NotationError
 from formal_llm.llms.question import Message
@@ -22,7 +22,7 @@ from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_
 from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.forks import Choice, with_questions
-from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.templates import FIELDS, fill, told_twice
 
 #: How a question ends that needs no colon after it.
 _ASKING = ("?", ":", "!", ".", "…", "？", "؟")
@@ -33,10 +33,6 @@ RULES = (
     "A plan is made by answering one question after the other. Each question offers the choices that the rules allow "
     "next. These are the rules, texts in quotes being the labels of the symbols before them:\n\n{rules}"
 )
-
-
-#: What the template of a draft may use.
-DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
 
 
 @dataclass(frozen=True)
@@ -64,6 +60,8 @@ class Wording:
         next_target: the same in a forward plan, and where nothing is nested; may use ``{label}``.
         tool_option: an option that begins with a tool; may use ``{label}``.
         stop_option: the option to stop here.
+        another_option, enough_option: of a repetition (``X*``), one more of it, no more of it; may use ``{label}``.
+        none_option: of ``X?``, none of it; may use ``{label}``.
         more_option, group_option: the option to see more options (may use ``{count}``), a group (``{group}``).
         page_wanted, page_taken: where several are chosen page by page, what is to be got (may use ``{count}``), and
             what was chosen on earlier pages (``{options}``).
@@ -101,6 +99,9 @@ class Wording:
     next_target: str = "the next part, {label}"
     tool_option: str = 'the output of "{label}"'
     stop_option: str = "nothing more: the plan is finished"
+    another_option: str = "another {label}"
+    enough_option: str = "no more {label}"
+    none_option: str = "no {label}"
     more_option: str = "more: {count} other options"
     group_option: str = "{group}: {count} options"
     page_wanted: str = "some of {count} options"
@@ -126,18 +127,7 @@ class Wording:
         if self.order not in (None, *ORDERS):
             raise ValueError(f"order is 'backward' or 'forward', not {self.order!r}")
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
-        blank = {"task": "", "progress": "", "target": "", "options": "", "instruction": ""}
-        for name, known in (
-            ("prompt", blank), ("follow_up", blank), ("system", {"task": "", "rules": ""}),
-            ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
-            ("selection_sets", {"sets": ""}), ("selection_not", {"sets": ""}), ("selection_with", {"options": ""}),
-            ("selection_sum", {"amount": "", "quantity": ""}), ("selection_sum_later", {"amount": "", "quantity": ""}),
-            ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
-            ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("step", {"text": ""}),
-            ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", DRAFT),
-            ("more_option", {"count": 1}), ("group_option", {"group": "", "count": 1}), ("page_taken", {"options": ""}),
-            ("page_wanted", {"count": 1}), ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
-        ):  # fmt: skip
+        for name, known in FIELDS:
             try:
                 fill(getattr(self, name), known)
             except ValueError as error:
@@ -280,13 +270,19 @@ class Wording:
         if path is None:
             return fill(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
         node = path[-1]
-        while len(path) > 1 and len(path[-2].children) == 1:
+        while len(path) > 1 and len(path[-2].children) == 1 and repeated(path[-2].symbol) is None:
             path.pop()  # a renaming: what is wanted is what stands above it
         if len(path) == 1 and self.backward:
             return fill(self.first_target, {"label": wanted or node.label})
         if not self.backward or not is_nested(tree):
             return fill(self.next_target, {"label": wanted or node.label})
         parent, child = path[-2], path[-1]
+        if repeated(parent.symbol) is not None:
+            above = path[-3].children if len(path) > 2 else []
+            tool = only_terminal(above[0]) if len(above) > 1 else None
+            if tool is None:
+                return fill(self.next_target, {"label": wanted or child.label})
+            return fill(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ""})
         tool = only_terminal(parent.children[0])
         if tool is None or child is parent.children[0]:
             return fill(self.next_target, {"label": wanted or node.label})
@@ -308,6 +304,13 @@ class Wording:
                 return label(choice.reads[0])
             return f"go on to {first.target}" if isinstance(first, Transition) else str(first)
         body = production.body
+        again = repeated(production.head)
+        if again is not None:
+            alone = production.head.endswith("?")
+            more, enough = ("{label}", self.none_option) if alone else (self.another_option, self.enough_option)
+            if body and choice.reads and again.of != choice.reads[0]:
+                return label(choice.reads[0])  # one of a class
+            return fill(more if body else enough, {"label": label(again.of)})
         if not body:
             return "nothing"
         if not choice.reads or members(body[0]) is not None:
@@ -323,14 +326,14 @@ class Wording:
         texts = with_questions(choices, [self.option(choice, label) for choice in choices])
         if len(set(texts)) == len(texts):
             return tuple(texts)
-        alike = _repeated(texts)
+        alike = told_twice(texts)
         added: dict[tuple[str, ...], str] = {(): " alone"}
         for number, choice in enumerate(choices):
             production = production_of(choice.moves[0]) if choice.moves and texts[number] in alike else None
             if production is not None:
                 rest = production.body[1:]
                 texts[number] += added.get(rest) or added.setdefault(rest, f" from {' and '.join(map(label, rest))}")
-        alike = _repeated(texts)
+        alike = told_twice(texts)
         for number, text in enumerate(texts):
             if text in alike:
                 # Equal labels for different symbols: the names are all that is left to tell them apart.
@@ -343,8 +346,3 @@ _CALLED = "in a wording"
 _OTHER_SHAPES: dict[str, Shape] = {"conversation": bool, "examples": Items(Items(str))}
 #: What may stand in a file with a wording.
 SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotations__})
-
-
-def _repeated(texts: Iterable[str]) -> set[str]:
-    """The texts that stand there more than once."""
-    return {text for text, count in Counter(texts).items() if count > 1}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import Call, Production, Transition
+from formal_llm import CFG, Call, Plan, Planner, Production, Transition, read_plan_text
 from formal_llm.planning.plans.tree import (
     Node,
     build_tree,
@@ -147,3 +147,48 @@ def test_a_terminal_is_seen_through_renamings_but_not_through_texts() -> None:
     assert only_terminal(Node("S", "s", [Node("T", "t", [leaf])])) is leaf
     assert only_terminal(Node("S", "s", [leaf], text="Do it")) is None
     assert only_terminal(Node("S", "s", [leaf, leaf])) is None
+
+
+class TestRepetitions:
+    """A repetition is one node; it holds arguments of a tool, or steps that follow each other."""
+
+    @staticmethod
+    def plan(text: str, script: str):
+        return Planner(CFG.from_string(text), llm=f"test:script={script}").plan("a task")
+
+    def test_a_node_holds_as_many_children_as_there_are(self) -> None:
+        plan = self.plan("%order forward\nS -> (a | b)* end", "1,2,1,3")
+        assert plan.word == ("a", "b", "a", "end")
+        node = plan.tree.children[0]
+        assert (node.symbol, node.label) == ("(a | b)*", "any number of a or b")
+        assert [child.symbol for child in node.children] == ["(a | b)"] * 3
+        assert [step.name for step in plan.steps] == ["a", "b", "a", "end"]
+        assert Plan.from_json(plan.to_json()) == plan
+
+    def test_they_are_arguments_of_a_tool(self) -> None:
+        rules = "S -> combine Photo+\nPhoto -> crop Photo | raw"
+        plan = self.plan(rules, "2,1,1,2,2")
+        assert str(plan.call) == "s = combine(raw, crop(raw))"
+        assert [str(step) for step in plan.steps] == [
+            "Step 1: Use crop on raw",
+            "Step 2: Use combine on raw and the result of step 1",
+        ]
+        assert read_plan_text(str(plan), CFG.from_string(rules)) == plan.word
+        assert read_plan_text(str(plan.call), CFG.from_string(rules)) == plan.word
+
+    def test_what_begins_with_them_is_no_call(self) -> None:
+        for script in ("2", "1,2", "1,1,2"):
+            plan = self.plan("%order backward\nS -> wash* dry", script)
+            assert plan.call is None
+            assert [step.name for step in plan.steps] == ["dry", *["wash"] * (len(plan.word) - 1)]
+
+    def test_one_more_and_no_more(self) -> None:
+        rules = CFG.from_string("%order forward\nS -> Day{1,3} x?\nDay -> a b | c")
+        walk = Planner(rules, llm="test:script=1").start("a task")
+        told = []
+        for answer in (1, 1, 2, 2, 1):
+            told.append([option.text for option in walk.question.options])
+            walk.answer(answer)
+        once, again = ["a, b", "c"], ["another Day", "no more Day"]
+        assert told == [once, again, once, again, ["x", "no x"]]
+        assert walk.plan.word == ("a", "b", "c", "x")

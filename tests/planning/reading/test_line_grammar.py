@@ -44,7 +44,11 @@ def lines_of(plan: Plan, order: Order) -> list[str]:
     return lines if plan.order == order else lines[::-1]
 
 
-@given(told_grammars() | told_grammars(tools=True), st.integers(0, 1000), st.sampled_from(ORDERS))
+@given(
+    told_grammars() | told_grammars(tools=True) | told_grammars(repeats=True) | told_grammars(tools=True, repeats=True),
+    st.integers(0, 1000),
+    st.sampled_from(ORDERS),
+)
 @examples(150)
 def test_what_is_printed_is_read_back(cfg: CFG, seed: int, order: Order) -> None:
     try:

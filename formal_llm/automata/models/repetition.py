@@ -1,0 +1,201 @@
+"""Repetitions and groups in bodies: ``X*``, ``X+``, ``X?``, ``X{1,3}``, ``(a b | c)*``.
+
+They are sugar. Each is a nonterminal whose name tells its rules, and :func:`spelled` gives these::
+
+    X*      -> X X* | ε             X{1,3}  -> X X{0,2}
+    X+      -> X X*                 X{0,2}  -> X X{0,1} | ε
+    X?      -> X | ε                (a | b) -> a | b
+
+A word is parted into its repeated parts from left to right in as many ways as the parts themselves allow, so that the
+sugar adds no ambiguity as long as what is repeated is never empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from formal_llm.automata.models.symbols import Production, members
+
+#: The largest number in braces.
+MOST_TIMES = 1_000
+#: How deep groups may be nested.
+MOST_DEEP = 20
+_SUFFIX = re.compile(r"(.+?)(?:([*+?])|\{(\d*)(,?)(\d*)\})", re.DOTALL)
+_SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_WORDS: dict[tuple[int, int | None], str] = {(least, most): sign for sign, (least, most) in _SIGNS.items()}
+#: A piece of a group: what opens it, parts its alternatives, closes it (with how often), or a symbol.
+_PIECE = re.compile(r"some\([^()]*\)|\((?=.)|\)(?:[*+?]|\{\d*,?\d*\})?|\||[^\s()|]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """What a symbol repeats, and how often.
+
+    Attributes:
+        of: a symbol, or a group.
+        least: how often at least.
+        most: how often at most; None for no bound.
+    """
+
+    of: str
+    least: int
+    most: int | None
+
+    def __str__(self) -> str:
+        return repetition(self.of, self.least, self.most)
+
+
+def repetition(of: str, least: int, most: int | None = None) -> str:
+    """The body symbol for ``of``, from ``least`` to ``most`` times (None: no bound), as ``X*`` or ``X{1,3}``.
+
+    Raises:
+        ValueError: the bounds allow nothing, or are too large.
+    """
+    if most is not None and (most < least or most < 1):
+        raise ValueError(f"{of} is repeated from {least} to {most} times, which is never")
+    if max(least, most or 0) > MOST_TIMES:
+        raise ValueError(f"{of} is repeated {max(least, most or 0)} times; numbers in braces go up to {MOST_TIMES}")
+    if (least, most) == (1, 1):
+        return of
+    if (least, most) in _WORDS:
+        return of + _WORDS[least, most]
+    return f"{of}{{{least}}}" if least == most else f"{of}{{{least},{'' if most is None else most}}}"
+
+
+@lru_cache(maxsize=1 << 16)
+def repeated(symbol: str) -> Repetition | None:
+    """What a symbol such as ``X*`` repeats; None for any other symbol. A sign that stands alone is a name."""
+    if symbol[-1:] not in ("*", "+", "?", "}"):
+        return None
+    found = _SUFFIX.fullmatch(symbol)
+    if found is None or (not found[2] and not found[3] and not found[5]):
+        return None
+    if found[2]:
+        return Repetition(found[1], *_SIGNS[found[2]])
+    least = int(found[3] or 0)
+    return Repetition(found[1], least, (int(found[5]) if found[5] else None) if found[4] else least)
+
+
+@lru_cache(maxsize=1 << 16)
+def alternatives(symbol: str) -> tuple[tuple[str, ...], ...] | None:
+    """The bodies of a group such as ``(a b | c)``; None for any other symbol, or brackets that do not match."""
+    if not (symbol.startswith("(") and symbol.endswith(")")):
+        return None
+    bodies: list[list[str]] = [[]]
+    start, depth = 0, 0
+    for piece in _PIECE.finditer(symbol, 1, len(symbol) - 1):
+        said = piece[0]
+        if said == "(":
+            start, depth = (piece.start() if not depth else start), depth + 1
+        elif said[0] == ")":
+            depth -= 1
+            if depth < 0:
+                return None
+            if not depth:
+                bodies[-1].append(symbol[start : piece.end()])
+        elif depth:
+            continue
+        elif said == "|":
+            bodies.append([])
+        else:
+            bodies[-1].append(said)
+    return None if depth else tuple(() if body == ["ε"] else tuple(body) for body in bodies)
+
+
+def group(bodies: Iterable[Sequence[str]]) -> str:
+    """The body symbol for one of these bodies: ``(a b | c)``."""
+    return f"({' | '.join(' '.join(body) or 'ε' for body in bodies)})"
+
+
+def held_by(symbol: str) -> tuple[str, ...]:
+    """The symbols that a repetition or a group holds, in order; the symbol alone where it is neither."""
+    again = repeated(symbol)
+    if again is not None:
+        return held_by(again.of)
+    bodies = alternatives(symbol)
+    return (symbol,) if bodies is None else tuple(name for body in bodies for one in body for name in held_by(one))
+
+
+def is_sugar(symbol: str) -> bool:
+    """Whether a symbol is a repetition or a group, whose rules are told by its name."""
+    return repeated(symbol) is not None or alternatives(symbol) is not None
+
+
+def spelled(symbol: str) -> tuple[Production, ...]:
+    """The productions that give a repetition or a group its meaning; none for any other symbol."""
+    bodies = alternatives(symbol)
+    if bodies is not None:
+        return tuple(Production(symbol, body) for body in dict.fromkeys(bodies))
+    again = repeated(symbol)
+    if again is None:
+        return ()
+    of, least, most = again.of, again.least, again.most
+    rest = (max(least - 1, 0), None if most is None else most - 1)
+    # The last of several that may be is told from one that stands alone: it is "another" one.
+    more = (of,) if most == 1 else (of, f"{of}{{0,1}}" if rest == (0, 1) else repetition(of, *rest))
+    return (Production(symbol, more), *(() if least else (Production(symbol, ()),)))
+
+
+def spelled_sugar(productions: Iterable[Production]) -> list[Production]:
+    """The productions of all repetitions and groups that come up in bodies, in order."""
+    made: list[Production] = []
+    todo = list(dict.fromkeys(name for production in productions for name in production.body))
+    seen = set(todo)
+    for name in todo:  # it grows
+        for production in spelled(name):
+            made.append(production)
+            for new in production.body:
+                if new not in seen:
+                    seen.add(new)
+                    todo.append(new)
+    return made
+
+
+def problem_of(symbol: str) -> tuple[str, str] | None:
+    """What is wrong with a repetition or a group, and the way out; None where nothing is."""
+    again = repeated(symbol)
+    if again is not None:
+        try:
+            right = str(again)
+        except ValueError as error:
+            return str(error), "write least and most, as in X{1,3}"
+        if repeated(again.of) is not None:
+            return f"{symbol} repeats a repetition", f"one sign is enough; or put {again.of} in brackets: ({again.of})"
+        if members(again.of) is not None:
+            return f"{symbol} repeats a selection", f"give it a name: A -> {again.of}, and repeat A"
+        return None if right == symbol else (f"{symbol} is written {right}", f"write {right}")
+    bodies = alternatives(symbol)
+    if bodies is None:
+        return None
+    if symbol.count("(") > MOST_DEEP and _depth(symbol) > MOST_DEEP:
+        return f"groups more than {MOST_DEEP} deep", "give the inner ones a name and a rule"
+    right = group(bodies)
+    return None if right == symbol and all(body or "ε" in symbol for body in bodies) else (
+        f"{symbol} is no group", f"write {right}")  # fmt: skip
+
+
+def _depth(symbol: str) -> int:
+    depth = deepest = 0
+    for character in symbol:
+        depth += (character == "(") - (character == ")")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def in_words(symbol: str, label: str) -> str:
+    """What a person reads for a repetition of something that reads ``label``."""
+    again = repeated(symbol)
+    assert again is not None
+    least, most = again.least, again.most
+    if (least, most) in _WORDS:
+        return {"*": f"any number of {label}", "+": f"one or more {label}", "?": f"{label} or nothing"}[
+            _WORDS[least, most]
+        ]
+    if most is None:
+        return f"{label}, at least {least} times"
+    if not least:
+        return f"{label}, at most {most} times"
+    return f"{label}, {least} times" if least == most else f"{label}, {least} to {most} times"

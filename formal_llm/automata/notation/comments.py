@@ -1,0 +1,66 @@
+"""Comments of a text, kept by the statements that they stand with, and written with them again.
+
+A comment above a statement or behind it belongs to it. A block at the top of the file, with an empty line after it,
+belongs to the file. What is printed for a statement that has changed since is another statement, and has no comment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from formal_llm.automata.models.written import Comment
+
+#: What the comments at the top and at the end of a file belong to.
+TOP, END = "", "end of the file"
+
+
+def collect(text: str, code: Callable[[str], str], anchors: Iterable[tuple[int, str]]) -> dict[str, Comment]:
+    """The comments of a text, by the keys of the statements that they stand with.
+
+    Args:
+        text: the text.
+        code: a line without its comment.
+        anchors: the statements: the line where one begins (from 1), and its key.
+    """
+    keys: dict[int, list[str]] = {}
+    for number, key in anchors:
+        keys.setdefault(number, []).append(key)
+    found: dict[str, Comment] = {}
+    waiting: list[str] = []
+    seen = False
+    for number, line in enumerate(text.split("\n"), 1):
+        said = line[len(code(line)) :].strip() if "#" in line else ""
+        here = keys.get(number)
+        if here is not None:
+            _add(found, here[0], above=waiting)
+            _add(found, here[-1], beside=said)
+            waiting, seen = [], True
+        elif said:
+            waiting.append(said)
+        elif not line.strip() and waiting and not seen:
+            _add(found, TOP, above=waiting)
+            waiting = []
+    _add(found, END, above=waiting)
+    return found
+
+
+def _add(found: dict[str, Comment], key: str, *, above: Iterable[str] = (), beside: str = "") -> None:
+    above = tuple(above)
+    if above or beside:
+        old = found.get(key, Comment())
+        if old.beside and beside:  # one statement, written twice
+            above, beside = (*above, beside), ""
+        found[key] = Comment((*old.above, *above), old.beside or beside)
+
+
+def commented(line: str, comment: Comment | None) -> str:
+    """A line with its comments."""
+    if comment is None:
+        return line
+    return "\n".join([*comment.above, f"{line}  {comment.beside}" if comment.beside else line])
+
+
+def framed(lines: Iterable[str], comments: Mapping[str, Comment]) -> list[str]:
+    """Lines, between the comments at the top and at the end of the file."""
+    top, end = (comments[key].above if key in comments else () for key in (TOP, END))
+    return [*top, *([""] if top else []), *lines, *end]
