@@ -13,7 +13,7 @@ from formal_llm.agents.guard.events import Call, Result, Said, as_row
 from formal_llm.agents.guard.traces import read_traces, traces_of
 from formal_llm.errors import TraceError
 
-TAU = Path("/work/shared/data/tau-airline/trajectories.jsonl")
+TAU = Path(__file__).parents[5] / "shared" / "data" / "tau-airline" / "trajectories.jsonl"
 
 
 def test_a_transcript_of_ours() -> None:
