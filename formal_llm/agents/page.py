@@ -7,45 +7,31 @@ dark as the reader's machine is. Every text is escaped: what a model or a tool w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from itertools import groupby
 from operator import attrgetter
 
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Behaviour
-from formal_llm.pictures.visible import visible
+from formal_llm.pictures.page import html_page, shown
 from formal_llm.planning.plans.usage import Usage
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; --line: #c8c8c8; --soft: #666; --user: #0a58ca; --model: #2e7d32;
-  --world: #8a5a00; --bad: #b00020; --box: #f6f6f6; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --line: #444; --soft: #aaa; --user: #7ab0ff; --model: #7fd183;
-  --world: #e0b060; --bad: #ff8a8a; --box: #222; }} }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.3rem; }} h2 {{ font-size: 1.05rem; }}
-section {{ border-left: 4px solid var(--line); padding: .2rem .9rem; margin: .9rem 0; }}
-section.user {{ border-color: var(--user); }} section.model, section.forced {{ border-color: var(--model); }}
-section.environment {{ border-color: var(--world); }}
-h2 small, .meta {{ color: var(--soft); font-weight: normal; font-size: .85rem; }}
-pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; margin: .2rem 0; }}
-.call {{ background: var(--box); padding: .4rem .7rem; border-radius: 6px; margin: .4rem 0; }}
-.correction, .error {{ color: var(--bad); margin: .4rem 0; }}
-table {{ border-collapse: collapse; }} th {{ text-align: left; padding-right: 1.2rem; font-weight: 600; }}
-th, td {{ vertical-align: top; overflow-wrap: anywhere; }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
+_STYLE = """
+:root { color-scheme: light dark; --line: #c8c8c8; --soft: #666; --user: #0a58ca; --model: #2e7d32;
+  --world: #8a5a00; --bad: #b00020; --box: #f6f6f6; }
+@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #aaa; --user: #7ab0ff; --model: #7fd183;
+  --world: #e0b060; --bad: #ff8a8a; --box: #222; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; }
+section { border-left: 4px solid var(--line); padding: .2rem .9rem; margin: .9rem 0; }
+section.user { border-color: var(--user); } section.model, section.forced { border-color: var(--model); }
+section.environment { border-color: var(--world); }
+h2 small, .meta { color: var(--soft); font-weight: normal; font-size: .85rem; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; margin: .2rem 0; }
+.call { background: var(--box); padding: .4rem .7rem; border-radius: 6px; margin: .4rem 0; }
+.correction, .error { color: var(--bad); margin: .4rem 0; }
+table { border-collapse: collapse; } th { text-align: left; padding-right: 1.2rem; font-weight: 600; }
+th, td { vertical-align: top; overflow-wrap: anywhere; }
 """
 _BY = {"user": "asked", "model": "the model", "environment": "the environment", "forced": "the only way on"}
 
@@ -68,9 +54,9 @@ def run_page(
         about: what else is to be told in a table: who wrote, with which tools.
     """
     title = transcript.segments[0].text if transcript.segments else transcript.agent
-    parts = [f"<h1>{_shown(title[:200])}</h1>"]
+    parts = [f"<h1>{shown(title[:200])}</h1>"]
     if transcript.answer and error is None:
-        parts.append(f"<p><strong>{_shown(transcript.answer)}</strong></p>")
+        parts.append(f"<p><strong>{shown(transcript.answer)}</strong></p>")
     corrections = _by_position(transcript.corrections)
     made = _by_position(calls)
     for place, segment in enumerate(transcript.segments):
@@ -78,21 +64,16 @@ def run_page(
     for left in (*made.values(), *corrections.values()):  # of a run that broke off before the segment stood there
         parts += [_call(one) if isinstance(one, ToolCall) else _correction(one) for one in left]
     if error is not None:
-        parts.append(f'<p class="error">{_shown(str(error))}</p>')
+        parts.append(f'<p class="error">{shown(str(error))}</p>')
     rows = {
         "Agent": transcript.agent,
         **(about or {}),
         **_took(transcript.usage),
         "Corrections": f"{len(transcript.corrections):,}",
     }
-    told = "".join(f"<tr><th>{_shown(name)}</th><td>{_shown(text)}</td></tr>" for name, text in rows.items())
+    told = "".join(f"<tr><th>{shown(name)}</th><td>{shown(text)}</td></tr>" for name, text in rows.items())
     parts.append(f"<h2>About this run</h2><table>{told}</table>{_by_state(transcript)}")
-    return _PAGE.format(title=_shown(title[:80]), body="\n".join(parts))
-
-
-def _shown(text: str) -> str:
-    """A text as HTML: escaped, and signs that steer a terminal or turn the direction of writing made visible."""
-    return escape(visible(text))
+    return html_page(title[:80], _STYLE, "\n".join(parts))
 
 
 def _by_position(found: Iterable[ToolCall | Correction]) -> dict[int, tuple[ToolCall | Correction, ...]]:
@@ -109,26 +90,26 @@ def _segment(
     state = behaviour.states.get(segment.state) if behaviour is not None else None
     heading = (state.text if state is not None else "") or segment.state
     inside = "".join(_call(one) for one in calls if isinstance(one, ToolCall))
-    inside += f"<pre>{_shown(segment.text)}</pre>" if segment.text else ""
+    inside += f"<pre>{shown(segment.text)}</pre>" if segment.text else ""
     inside += "".join(_correction(one) for one in corrections if isinstance(one, Correction))
     return (
-        f'<section class="{segment.source}"><h2>{_shown(heading)} <small>{_BY[segment.source]}</small></h2>'
+        f'<section class="{segment.source}"><h2>{shown(heading)} <small>{_BY[segment.source]}</small></h2>'
         f"{inside}</section>"
     )
 
 
 def _call(call: ToolCall) -> str:
-    label = f"{_shown(call.label)} = " if call.label else ""
+    label = f"{shown(call.label)} = " if call.label else ""
     failed = "" if call.ok else ' <span class="error">failed</span>'
     return (
-        f'<div class="call"><code>{label}{_shown(call.tool)}({_shown(call.input)})</code>{failed}'
-        f"<pre>{_shown(call.output)}</pre></div>"
+        f'<div class="call"><code>{label}{shown(call.tool)}({shown(call.input)})</code>{failed}'
+        f"<pre>{shown(call.output)}</pre></div>"
     )
 
 
 def _correction(correction: Correction) -> str:
-    why = f" {_shown(correction.reason)}" if correction.reason else ""
-    return f'<p class="correction">Corrected: {_shown(str(correction))}.{why}</p>'
+    why = f" {shown(correction.reason)}" if correction.reason else ""
+    return f'<p class="correction">Corrected: {shown(str(correction))}.{why}</p>'
 
 
 def _took(usage: Usage) -> dict[str, str]:
@@ -148,5 +129,5 @@ def _by_state(transcript: Transcript) -> str:
          one.usage.output_tokens)
         for name, one in transcript.by_state.items()
     ]  # fmt: skip
-    cells = ["".join(f"<td>{_shown(one if isinstance(one, str) else f'{one:,}')}</td>" for one in row) for row in rows]
+    cells = ["".join(f"<td>{shown(one if isinstance(one, str) else f'{one:,}')}</td>" for one in row) for row in rows]
     return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"

@@ -7,45 +7,32 @@ content security policy forbids scripts and addresses even if a kind's own ``sho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 
 from formal_llm.errors import ToolError
+from formal_llm.pictures.page import html_page, shown
 from formal_llm.tools.result import Result, StepResult
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; }}
-h1 {{ font-size: 1.3rem; }} h2 {{ font-size: 1.05rem; margin: 0; }}
-section {{ border: 1px solid #ccc; border-radius: 6px; padding: .8rem 1rem; margin: 1rem 0; }}
-section.failed {{ border-color: #b00; }} .error {{ color: #b00; }}
-.meta {{ color: #666; font-size: .9em; }}
-.flow {{ display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; }}
-figure {{ margin: .5rem 0; max-width: 20rem; }} figcaption, .size {{ color: #666; font-size: .85em; margin: 0; }}
-img {{ max-width: 100%; image-rendering: auto; border: 1px solid #eee; }}
-.text, pre {{ white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; }}
-.arrow {{ align-self: center; font-size: 1.4rem; color: #666; }}
-code {{ overflow-wrap: anywhere; }}
-.warning {{ border-left: 4px solid #d08000; background: #fff6e0; padding: .5rem .8rem; margin: .5rem 0; }}
-.plan {{ overflow-x: auto; padding: .3rem 0; }}
-.node, .arguments {{ display: flex; gap: .5rem; }}
-.node {{ align-items: center; }} .arguments {{ flex-direction: column; align-items: flex-end; }}
-.box {{ border: 1px solid #557; border-radius: 6px; padding: .3rem .6rem; white-space: nowrap; background: #f4f6fb; }}
-.box.given {{ border-style: dashed; background: #fff; }} .box.failed {{ border-color: #b00; color: #b00; }}
-th {{ text-align: left; vertical-align: top; padding-right: 1rem; font-weight: 600; white-space: nowrap; }}
-td {{ overflow-wrap: anywhere; }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; }
+h1 { font-size: 1.3rem; } h2 { font-size: 1.05rem; margin: 0; }
+section { border: 1px solid #ccc; border-radius: 6px; padding: .8rem 1rem; margin: 1rem 0; }
+section.failed { border-color: #b00; } .error { color: #b00; }
+.meta { color: #666; font-size: .9em; }
+.flow { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; }
+figure { margin: .5rem 0; max-width: 20rem; } figcaption, .size { color: #666; font-size: .85em; margin: 0; }
+img { max-width: 100%; image-rendering: auto; border: 1px solid #eee; }
+.text, pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; }
+.arrow { align-self: center; font-size: 1.4rem; color: #666; }
+code { overflow-wrap: anywhere; }
+.warning { border-left: 4px solid #d08000; background: #fff6e0; padding: .5rem .8rem; margin: .5rem 0; }
+.plan { overflow-x: auto; padding: .3rem 0; }
+.node, .arguments { display: flex; gap: .5rem; }
+.node { align-items: center; } .arguments { flex-direction: column; align-items: flex-end; }
+.box { border: 1px solid #557; border-radius: 6px; padding: .3rem .6rem; white-space: nowrap; background: #f4f6fb; }
+.box.given { border-style: dashed; background: #fff; } .box.failed { border-color: #b00; color: #b00; }
+th { text-align: left; vertical-align: top; padding-right: 1rem; font-weight: 600; white-space: nowrap; }
+td { overflow-wrap: anywhere; }
 """
 
 
@@ -71,15 +58,15 @@ def html_report(
     if isinstance(results, Result):
         results = [results]
     title = title or (results[0].plan.task if results else "") or "The execution of a plan"
-    parts = [f"<h1>{escape(title)}</h1>", *(f'<p class="warning">{escape(text)}</p>' for text in warnings)]
+    parts = [f"<h1>{shown(title)}</h1>", *(f'<p class="warning">{shown(text)}</p>' for text in warnings)]
     for result in results:
         if result.plan.task and result.plan.task != title:
-            parts.append(f"<h2>{escape(result.plan.task)}</h2>")
+            parts.append(f"<h2>{shown(result.plan.task)}</h2>")
         parts += _result(result)
     if about:
-        rows = (f"<tr><th>{escape(name)}</th><td>{escape(told)}</td></tr>" for name, told in about.items())
+        rows = (f"<tr><th>{shown(name)}</th><td>{shown(told)}</td></tr>" for name, told in about.items())
         parts.append(f"<h2>About</h2><table>{''.join(rows)}</table>")
-    return _PAGE.format(title=escape(title), body="\n".join(parts))
+    return html_page(title, _STYLE, "\n".join(parts), images=True)
 
 
 def save_report(
@@ -106,11 +93,11 @@ def _result(result: Result) -> list[str]:
     if 1 < len(result.steps) <= _MOST_BOXES:
         parts.append(f'<div class="plan">{_picture(result.steps)}</div>')
     if result.plan.call is not None:
-        parts.append(f"<p><code>{escape(str(result.plan.call))}</code></p>")
+        parts.append(f"<p><code>{shown(str(result.plan.call))}</code></p>")
     told = f"{result.seconds:.3f} s" + (f", cost {result.cost:g}" if result.cost else "")
     parts.append(f'<p class="meta">{told}</p>')
     if result.error is not None:
-        parts.append(f'<p class="error">{escape(str(result.error))}</p>')
+        parts.append(f'<p class="error">{shown(str(result.error))}</p>')
     numbers = {step.position: step for step in result.plan.steps}
     tools = [step for step in result.steps if step.inputs or step.state not in ("given", "not run")]
     tools.sort(key=lambda step: numbers[step.position].number if step.position in numbers else -step.position)
@@ -127,7 +114,7 @@ def _picture(steps: Sequence[StepResult]) -> str:
     drawn: dict[int, str] = {}
     for step in reversed(steps):  # what a step takes comes after it in the word
         kind = step.state if step.state in ("given", "failed") else "tool"
-        box = f'<span class="box {kind}">{escape(step.label)}</span>'
+        box = f'<span class="box {kind}">{shown(step.label)}</span>'
         taken = "".join(drawn[position] for position in step.inputs)
         if taken:
             box = f'<div class="arguments">{taken}</div><span class="arrow">&#8594;</span>{box}'
@@ -139,27 +126,27 @@ def _step(result: Result, step: StepResult, heading: str) -> str:
     state = {"cached": "known already", "not run": "not run"}.get(step.state, f"{step.seconds:.3f} s")
     if step.tries > 1:
         state += f", {step.tries} tries"
-    shown = "".join(_figure(result.steps[position]) for position in step.inputs)
+    picture = "".join(_figure(result.steps[position]) for position in step.inputs)
     error = result.error
     if step.state == "failed" and isinstance(error, ToolError):
-        output = f'<p class="error">{escape(f"{error.tool} {error.problem}")}</p>'
+        output = f'<p class="error">{shown(f"{error.tool} {error.problem}")}</p>'
     elif step.state in ("failed", "not run"):
         output = f'<p class="meta">{step.state}</p>'
     else:
         output = _figure(step)
     return (
-        f'<section class="{"failed" if step.state == "failed" else "step"}"><h2>{escape(heading)}</h2>'
-        f'<p class="meta">{escape(step.name)}: {state}</p>'
-        f'<div class="flow">{shown}<span class="arrow">&#8594;</span>{output}</div></section>'
+        f'<section class="{"failed" if step.state == "failed" else "step"}"><h2>{shown(heading)}</h2>'
+        f'<p class="meta">{shown(step.name)}: {state}</p>'
+        f'<div class="flow">{picture}<span class="arrow">&#8594;</span>{output}</div></section>'
     )
 
 
 def _figure(step: StepResult) -> str:
     if step.value is None:
-        shown = '<p class="meta">not kept</p>' if step.state in ("given", "executed", "cached") else "<p>&#8709;</p>"
+        picture = '<p class="meta">not kept</p>' if step.state in ("given", "executed", "cached") else "<p>&#8709;</p>"
     else:
         try:
-            shown = step.value.kind.to_html(step.value.get())
+            picture = step.value.kind.to_html(step.value.get())
         except Exception as error:  # a picture that cannot be drawn does not cost the report
-            shown = f'<p class="error">cannot be shown: {escape(repr(error))}</p>'
-    return f"<figure>{shown}<figcaption>{escape(step.label)}</figcaption></figure>"
+            picture = f'<p class="error">cannot be shown: {shown(repr(error))}</p>'
+    return f"<figure>{picture}<figcaption>{shown(step.label)}</figcaption></figure>"

@@ -6,6 +6,7 @@ another kind than what it is compared with (strong three-valued logic, Kleene 19
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from formal_llm.agents.guard.operators import OPERATORS
 from formal_llm.agents.guard.scope import Scope
 
 
-class Expression:
+class Expression(ABC):
     """Something that stands for a value, or holds or does not."""
 
     __slots__ = ()
@@ -27,13 +28,13 @@ class Expression:
         """What it is made of."""
         return ()
 
+    @abstractmethod
     def of(self, scope: Scope) -> Value:
         """What it stands for.
 
         Raises:
             Unsaid: that cannot be told.
         """
-        raise NotImplementedError
 
     def holds(self, scope: Scope) -> bool | None:
         """Whether it holds; None where that cannot be told, and why is added to what the scope says is unsaid."""

@@ -202,9 +202,9 @@ class HostedText(HostedLLM):
 
     # -- what an adapter knows ----------------------------------------------------------------------------------
 
+    @abstractmethod
     def _read_part(self, event: Any, request: TextRequest) -> Part:
         """What a part of the SDK's stream tells."""
-        raise NotImplementedError
 
     def _read_whole(self, response: Any, request: TextRequest) -> Part:
         """What the SDK's response tells."""

@@ -7,7 +7,6 @@ dark as the reader's machine is. Every text is escaped: names come from a databa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official import official
@@ -19,38 +18,25 @@ from formal_llm.packs.travel.strict import strict
 from formal_llm.packs.travel.trip_map import city_map, trip_map
 from formal_llm.packs.travel.trip_text import CALLED, money, understood
 from formal_llm.packs.travel.verdict import Verdict
-from formal_llm.pictures.visible import visible
+from formal_llm.pictures.page import html_page, shown
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; --line: #c8c8c8; --soft: #666; --good: #2e7d32; --bad: #b00020; --box: #f6f6f6; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --line: #444; --soft: #aaa; --good: #7fd183; --bad: #ff8a8a;
-  --box: #222; }} }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.5rem; margin-bottom: .2rem; }} h2 {{ font-size: 1.1rem; margin: 1.6rem 0 .3rem; }}
-h2 small, .soft {{ color: var(--soft); font-weight: normal; font-size: .9rem; }}
-svg {{ width: 100%; height: auto; }} .sights {{ width: 15rem; float: right; margin: 0 0 .5rem 1rem; }}
-table {{ border-collapse: collapse; width: 100%; }} .days table {{ width: auto; min-width: 50%; }}
-th {{ text-align: left; font-weight: 600; padding-right: 1.2rem; width: 8rem; }}
-td:last-child {{ text-align: right; padding-left: 1.2rem; white-space: nowrap; }}
-th, td {{ vertical-align: top; padding-top: .15rem; padding-bottom: .15rem; }}
-td:not(:last-child) {{ overflow-wrap: anywhere; }}
-section.day {{ border-top: 1px solid var(--line); clear: both; }}
-.bar {{ background: var(--box); border: 1px solid var(--line); border-radius: 6px; height: 1.1rem; overflow: hidden; }}
-.bar div {{ background: var(--good); height: 100%; }} .bar div.over {{ background: var(--bad); }}
-.good {{ color: var(--good); }} .bad {{ color: var(--bad); }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
+_STYLE = """
+:root { color-scheme: light dark; --line: #c8c8c8; --soft: #666; --good: #2e7d32; --bad: #b00020; --box: #f6f6f6; }
+@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #aaa; --good: #7fd183; --bad: #ff8a8a;
+  --box: #222; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.1rem; margin: 1.6rem 0 .3rem; }
+h2 small, .soft { color: var(--soft); font-weight: normal; font-size: .9rem; }
+svg { width: 100%; height: auto; } .sights { width: 15rem; float: right; margin: 0 0 .5rem 1rem; }
+table { border-collapse: collapse; width: 100%; } .days table { width: auto; min-width: 50%; }
+th { text-align: left; font-weight: 600; padding-right: 1.2rem; width: 8rem; }
+td:last-child { text-align: right; padding-left: 1.2rem; white-space: nowrap; }
+th, td { vertical-align: top; padding-top: .15rem; padding-bottom: .15rem; }
+td:not(:last-child) { overflow-wrap: anywhere; }
+section.day { border-top: 1px solid var(--line); clear: both; }
+.bar { background: var(--box); border: 1px solid var(--line); border-radius: 6px; height: 1.1rem; overflow: hidden; }
+.bar div { background: var(--good); height: 100%; } .bar div.over { background: var(--bad); }
+.good { color: var(--good); } .bad { color: var(--bad); }
 """
 _KINDS = {"transportation": "journeys", "accommodation": "nights"}
 
@@ -67,9 +53,9 @@ def trip_page(plan: Sequence[Day], query: TravelQuery, world: World, *, about: M
     days = resolve_plan(plan, query, world)
     lines = bill(days, query)
     title = f"{query.org} to {query.dest}, {len(days)} days"
-    parts = [f"<h1>{_shown(title)}</h1>"]
+    parts = [f"<h1>{shown(title)}</h1>"]
     if query.text:
-        parts.append(f'<p class="soft">{_shown(query.text)}</p>')
+        parts.append(f'<p class="soft">{shown(query.text)}</p>')
     parts.append(trip_map(days, world))
     parts.append(_costs(lines, query))
     parts.append('<div class="days">')
@@ -77,12 +63,7 @@ def trip_page(plan: Sequence[Day], query: TravelQuery, world: World, *, about: M
     parts.append("</div><h2>Is it valid?</h2>")
     parts += [_verdict(judge(plan, query, world)) for judge in (strict, official)]
     parts.append(_understood(query, about or {}))
-    return _PAGE.format(title=_shown(title), body="\n".join(part for part in parts if part))
-
-
-def _shown(text: str) -> str:
-    """A text as HTML: escaped, and signs that steer a terminal or turn the direction of writing made visible."""
-    return escape(visible(text))
+    return html_page(title, _STYLE, "\n".join(part for part in parts if part))
 
 
 def _costs(lines: Sequence[Expense], query: TravelQuery) -> str:
@@ -93,7 +74,7 @@ def _costs(lines: Sequence[Expense], query: TravelQuery) -> str:
         kind = _KINDS.get(line.field, "meals")
         kinds[kind] = kinds.get(kind, 0) + (line.total or 0)
     spent = ", ".join(f"{kind} {money(amount)}" for kind, amount in kinds.items())
-    said = f"<h2>Costs <small>{_shown(spent)}; attractions cost nothing</small></h2>"
+    said = f"<h2>Costs <small>{shown(spent)}; attractions cost nothing</small></h2>"
     if query.budget is None:
         return f"{said}<p>{money(total)} for {query.people}, without a budget</p>"
     share = 100.0 if not query.budget else float(100 * total / query.budget)
@@ -111,7 +92,7 @@ def _days(days: Sequence[ResolvedDay], lines: Sequence[Expense], query: TravelQu
     for day in days:
         here = [line for line in lines if line.day == day.number]
         on = "" if day.on is None else f", {day.on:%A} {day.on.day} {day.on:%B %Y}"
-        head = f"Day {day.number}{on} <small>{_shown(day.day.current_city)}</small>"
+        head = f"Day {day.number}{on} <small>{shown(day.day.current_city)}</small>"
         parts.append(f'<section class="day"><h2>{head}</h2>')
         numbered = list(enumerate(day.sights, 1))
         drawn = city_map(day.cities[-1].city if day.cities else "", numbered)
@@ -130,19 +111,19 @@ def _sight(number: int, stop: Stop) -> str:
 
 
 def _row(name: str, text: str, cost: str) -> str:
-    return f"<tr><th>{_shown(name)}</th><td>{_shown(text)}</td><td>{_shown(cost)}</td></tr>"
+    return f"<tr><th>{shown(name)}</th><td>{shown(text)}</td><td>{shown(cost)}</td></tr>"
 
 
 def _verdict(verdict: Verdict) -> str:
     if verdict.final:
         return f'<p class="good">Yes: the {verdict.evaluator} evaluator finds nothing wrong.</p>'
-    found = "".join(f"<li>{_shown(str(one))}</li>" for one in verdict.findings)
+    found = "".join(f"<li>{shown(str(one))}</li>" for one in verdict.findings)
     return f'<p class="bad">No, says the {verdict.evaluator} evaluator:</p><ul>{found}</ul>'
 
 
 def _understood(query: TravelQuery, about: Mapping[str, str]) -> str:
     rows = "".join(
-        f"<tr><th>{_shown(name)}</th><td>{_shown(text)}</td><td></td></tr>"
+        f"<tr><th>{shown(name)}</th><td>{shown(text)}</td><td></td></tr>"
         for name, text in {**understood(query), **about}.items()
     )
     return f"<h2>What was understood</h2><table>{rows}</table>"

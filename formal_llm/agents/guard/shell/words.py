@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from formal_llm.agents.guard.shell.escapes import ansi_c
@@ -51,7 +52,7 @@ class Simple:
         return bool(self.words or self.assigned or self.written or self.taken or self.redirected)
 
 
-class Words:
+class Words(ABC):
     """A place in a line, and what was found up to it; reads words. How commands are read is told by a subclass."""
 
     def __init__(self, text: str, depth: int) -> None:
@@ -61,17 +62,17 @@ class Words:
         self.found: list[Simple] = []
         self.unsure: list[str] = []
 
+    @abstractmethod
     def commands(self, end: str | None) -> None:
         """Read commands up to the sign that ends them (None: up to the end of the text), and that sign."""
-        raise NotImplementedError
 
+    @abstractmethod
     def whole(self) -> None:
         """Read the whole text; what goes wrong is told among the doubts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bodies(self) -> None:
         """Read the texts that begin on this line, where any were announced."""
-        raise NotImplementedError
 
     def word(self) -> ShellWord:
         """The word that begins here."""
