@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from bisect import bisect_left
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -18,11 +18,12 @@ from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
 from formal_llm.cli.count import HowMany, how_many
 from formal_llm.cli.sources import LoadedRules, load
-from formal_llm.errors import Undecided
+from formal_llm.errors import InputError, Undecided
 
 HELP = f"""Check rules: errors with their place, warnings, and what they describe.
 
-Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent). Of a
+Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent), rules
+for tool calls (.guard). Of these conflicts and dead ends are told, each with the shortest trace that shows it. Of a
 behaviour the dead ends are told that a run without lookahead can enter, and the examples in the file beside it
 (NAME.examples) are checked.
 
@@ -53,6 +54,14 @@ def check(
     as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
+    if source.endswith(".guard"):
+        if set_ or constraint:
+            raise InputError("--set and --constraint are for rules of plans; write the rule into the .guard file")
+        found = _guard(source)
+        _tell(found, [], as_json)
+        if strict and found.keys() & {"conflicts", "never"}:
+            raise typer.Exit(1)
+        return
     loaded = load(source, set_, constraint)
     warnings = list(loaded.warnings)
     found = _written(loaded)
@@ -66,16 +75,43 @@ def check(
     found |= told
     if isinstance(loaded.rules, Behaviour):
         found |= _agent(source, loaded.rules, loaded.whole)
-    if as_json:
-        print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
-    else:
-        for warning in warnings:
-            err().print(f"warning: {warning}", style="yellow", markup=False)
-        for name, said in found.items():
-            for line in said if isinstance(said, list) else [said]:
-                print_text(f"{name:<15}{line}")
+    _tell(found, warnings, as_json)
     if strict and warnings:
         raise typer.Exit(1)
+
+
+def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -> None:
+    if as_json:
+        print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
+        return
+    for warning in warnings:
+        err().print(f"warning: {warning}", style="yellow", markup=False)
+    for name, said in found.items():
+        for line in said if isinstance(said, list) else [said]:
+            print_text(f"{name:<15}{line}")
+
+
+def _guard(source: str) -> dict[str, object]:
+    """What rules for tool calls are, and where they get into each other's way."""
+    from formal_llm.agents.guard import GuardRules  # nothing else of this command needs the guards
+
+    rules = GuardRules.from_file(source)
+    found: dict[str, object] = {
+        "letters": ", ".join(letter.name for letter in rules.rule_set.letters),
+        "rules": ", ".join(rule.name for rule in rules.rule_set.rules),
+    }
+    weak = rules.check()
+    # Of the stronger guarantee what the weaker one does not tell: rules that results or users can make impossible.
+    strong = [one for one in rules.check(guarantee="whatever") if one.kind == "empty" and one not in weak]
+    for title, told in (
+        ("conflicts", [one for one in (*weak, *strong) if one.kind == "empty"]),
+        ("dead ends", [one for one in weak if one.kind == "trap"]),
+        ("never", [one for one in weak if one.kind == "never"]),
+        ("not decided", [one for one in weak if one.kind not in ("empty", "trap", "never")]),
+    ):
+        if told:
+            found[title] = [str(one) for one in told]
+    return found
 
 
 def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, object]:
