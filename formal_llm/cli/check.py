@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 from warnings import catch_warnings
@@ -22,11 +22,12 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
-from formal_llm.errors import Undecided
+from formal_llm.errors import InputError, Undecided
 
 HELP = f"""Check rules: errors with their place, warnings, and what they describe.
 
-Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent). Of a
+Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent), rules
+for tool calls (.guard). Of these conflicts and dead ends are told, each with the shortest trace that shows it. Of a
 behaviour the dead ends are told that a run without lookahead can enter. The examples in the file beside the rules
 (NAME.examples) are checked: plans that must be allowed, and such that must not, and the runs of an agent.
 
@@ -69,6 +70,14 @@ def show(
     Raises:
         Exit: with code 1 where an example is not kept, or ``strict`` found warnings.
     """
+    if source.endswith(".guard"):
+        if set_ or constraint:
+            raise InputError("--set and --constraint are for rules of plans; write the rule into the .guard file")
+        found = _guard(source)
+        _tell(found, [], as_json)
+        if strict and found.keys() & {"conflicts", "never"}:
+            raise typer.Exit(1)
+        return
     loaded = load(source, set_, constraint)
     warnings = list(loaded.warnings)
     found = _written(loaded)
@@ -89,14 +98,7 @@ def show(
         found["examples"] = plans
     if broken:
         found["not kept"] = broken
-    if as_json:
-        print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
-    else:
-        for warning in warnings:
-            err().print(f"warning: {warning}", style="yellow", markup=False)
-        for name, said in found.items():
-            for line in said if isinstance(said, list) else [said]:
-                print_text(f"{name:<15}{line}")
+    _tell(found, warnings, as_json)
     if broken or (strict and warnings):
         raise typer.Exit(1)
 
@@ -114,6 +116,40 @@ def _examples(source: str, loaded: LoadedRules) -> tuple[str, list[str]]:
     many = sum(one.allowed for one in plans)
     kept = f", {len(broken)} not kept" if broken else ", all kept"
     return (f"{many} to allow, {len(plans) - many} to refuse{kept}" if plans else ""), broken
+
+
+def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -> None:
+    if as_json:
+        print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
+        return
+    for warning in warnings:
+        err().print(f"warning: {warning}", style="yellow", markup=False)
+    for name, said in found.items():
+        for line in said if isinstance(said, list) else [said]:
+            print_text(f"{name:<15}{line}")
+
+
+def _guard(source: str) -> dict[str, object]:
+    """What rules for tool calls are, and where they get into each other's way."""
+    from formal_llm.agents.guard import GuardRules  # nothing else of this command needs the guards
+
+    rules = GuardRules.from_file(source)
+    found: dict[str, object] = {
+        "letters": ", ".join(letter.name for letter in rules.rule_set.letters),
+        "rules": ", ".join(rule.name for rule in rules.rule_set.rules),
+    }
+    weak = rules.check()
+    # Of the stronger guarantee what the weaker one does not tell: rules that results or users can make impossible.
+    strong = [one for one in rules.check(guarantee="whatever") if one.kind == "empty" and one not in weak]
+    for title, told in (
+        ("conflicts", [one for one in (*weak, *strong) if one.kind == "empty"]),
+        ("dead ends", [one for one in weak if one.kind == "trap"]),
+        ("never", [one for one in weak if one.kind == "never"]),
+        ("not decided", [one for one in weak if one.kind not in ("empty", "trap", "never")]),
+    ):
+        if told:
+            found[title] = [str(one) for one in told]
+    return found
 
 
 def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, object]:

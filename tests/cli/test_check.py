@@ -153,3 +153,21 @@ def test_runs_of_an_agent_that_must_not_be_allowed(tmp_path: Path) -> None:
     assert "examples       1, all allowed; 1 to allow, 0 to refuse, all kept\n" in done.stdout
     examples.write_text("--- not allowed\n[Ask] a\n[Pay] b\n", encoding="utf-8")
     assert "this run should not be allowed, and the rules allow it" in run("check", "pay.agent", cwd=tmp_path).stderr
+
+
+def test_rules_for_tool_calls(tmp_path: Path) -> None:
+    text = "ok: ask.result[ok]\ntools pay, ask\nrule a: ok before pay\nrule c: at least 1 pay\nrule d: at most 1 ask\n"
+    (tmp_path / "shop.guard").write_text(text)
+    done = run("check", "shop.guard", "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["letters"] == "ok, pay, ask" and found["rules"] == "a, c, d"
+    assert "for instance ask, then ask.result: a; c; d" in found["conflicts"][0]
+    (tmp_path / "never.guard").write_text("tools a\nrule x: at least 1 a\nrule y: never a\n")
+    done = run("check", "never.guard", "--strict", cwd=tmp_path)
+    assert done.returncode == 1 and "nothing keeps these rules together: x; y" in done.stdout
+    (tmp_path / "bad.guard").write_text("tools a\nrule x: at least one a\n")
+    done = run("check", "bad.guard", cwd=tmp_path)
+    assert done.returncode == 2 and "bad.guard:2" in done.stderr
+    done = run("check", "shop.guard", "--constraint", "(eventually pay)", cwd=tmp_path)
+    assert done.returncode == 2 and "--constraint" in done.stderr

@@ -27,9 +27,8 @@ from formal_llm.automata.models.repetition import (
     held_by,
     in_words,
     is_sugar,
-    problem_of,
     repeated,
-    spelled_sugar,
+    with_sugar,
 )
 from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, closure, members, reach, spelled_out
 from formal_llm.automata.models.written import Comment, Written, notation_of
@@ -83,7 +82,7 @@ class CFG(ByFields, Written, Drawable):
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
         )
-        made = _with_sugar(made)
+        made = with_sugar(made)
         if not made:
             raise GrammarError("a grammar needs at least one production", suggestion="write one: S -> a")
         object.__setattr__(self, "productions", made)
@@ -266,29 +265,6 @@ class CFG(ByFields, Written, Drawable):
 
 
 # -- what makes a grammar well-formed ---------------------------------------------------------------------------------
-
-
-def _with_sugar(given: tuple[Production, ...]) -> tuple[Production, ...]:
-    """The productions, with those that spell out repetitions and groups at their end.
-
-    Raises:
-        GrammarError: a repetition or a group that cannot be, or that has a rule of its own.
-    """
-    authored = tuple(production for production in given if not is_sugar(production.head))
-    for name in dict.fromkeys(name for production in authored for name in production.body):
-        wrong = problem_of(name)
-        if wrong is not None:
-            raise GrammarError(wrong[0], suggestion=wrong[1])
-    spelled = spelled_sugar(authored)
-    if len(authored) < len(given):
-        known = set(spelled)
-        for production in given:
-            if is_sugar(production.head) and production not in known:
-                raise GrammarError(
-                    f"{production.head} is a repetition or a group, and can have no rule of its own",
-                    suggestion="give the symbol another name, and this one as its label",
-                )
-    return (*authored, *spelled)
 
 
 def _check_repeated(cfg: CFG) -> None:

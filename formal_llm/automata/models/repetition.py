@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from formal_llm.automata.models.symbols import Production, members
+from formal_llm.errors import GrammarError
 
 #: The largest number in braces.
 MOST_TIMES = 1_000
@@ -152,6 +153,29 @@ def spelled_sugar(productions: Iterable[Production]) -> list[Production]:
                     seen.add(new)
                     todo.append(new)
     return made
+
+
+def with_sugar(given: Sequence[Production]) -> tuple[Production, ...]:
+    """The productions, with those that spell out repetitions and groups at their end.
+
+    Raises:
+        GrammarError: a repetition or a group that cannot be, or that has a rule of its own.
+    """
+    authored = tuple(production for production in given if not is_sugar(production.head))
+    for name in dict.fromkeys(name for production in authored for name in production.body):
+        wrong = problem_of(name)
+        if wrong is not None:
+            raise GrammarError(wrong[0], suggestion=wrong[1])
+    spelled = spelled_sugar(authored)
+    if len(authored) < len(given):
+        known = set(spelled)
+        for production in given:
+            if is_sugar(production.head) and production not in known:
+                raise GrammarError(
+                    f"{production.head} is a repetition or a group, and can have no rule of its own",
+                    suggestion="give the symbol another name, and this one as its label",
+                )
+    return (*authored, *spelled)
 
 
 def problem_of(symbol: str) -> tuple[str, str] | None:
