@@ -11,6 +11,7 @@ from importlib import import_module
 from operator import attrgetter
 
 from formal_llm.llms.builtin import BuiltinLLM, Likeness
+from formal_llm.llms.calibrated import CalibratedLLM, SureLLM
 from formal_llm.llms.doubles import FunctionLLM, Person, RandomLLM, ScriptedLLM
 from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
 from formal_llm.llms.synonyms import SynonymLikeness
@@ -40,6 +41,20 @@ def _smollm2(rest: str | None) -> LLM:
     made = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}" if rest else str(file))
     made.name = "smollm2"  # type: ignore[attr-defined]  # wherever its file lies
     return made
+
+
+def _sure(rest: str | None) -> LLM | None:
+    """Another LLM where it is sure, and a person elsewhere: ``0.6:LLM``."""
+    least, colon, name = (rest or "").partition(":")
+    try:
+        share = float(least)
+    except ValueError:
+        return None
+    return SureLLM(name, share) if colon and name and 0 <= share <= 1 else None
+
+
+def _calibrated(rest: str | None) -> LLM | None:
+    return CalibratedLLM.from_file(rest) if rest else None
 
 
 def _builtin(rest: str | None) -> LLM | None:
@@ -81,6 +96,8 @@ PROVIDERS |= {
     "llamacpp:MODEL": "a model on a llama.cpp server (LLAMACPP_BASE_URL, else port 8080 here; LLAMACPP_API_KEY)",
     "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
     "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
+    "calibrated:FILE": "the LLM of that file, its probabilities mended; formal-llm calibrate writes such files",
+    "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
     "replay:FILE": "the answers of a recorded transcript",
     "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
     "the hub; ?NAME=VALUE behind it sets what its chat template reads",
@@ -98,6 +115,8 @@ MAKERS |= {
     "llamacpp": _named("hosted.llamacpp", "LlamaCppLLM"),
     "ollama": _named("hosted.ollama", "OllamaLLM"),
     "systemone": _named("hosted.systemone", "SystemOneLLM"),
+    "calibrated": _calibrated,
+    "sure": _sure,
     "replay": _named("recorded.transcript", "ReplayLLM"),
     "transformers": _named("local.model", "TransformersLLM.from_text"),
     "encoder": _named("local.encoders", "EncoderLLM"),
