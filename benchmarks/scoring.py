@@ -1,4 +1,4 @@
-"""Ways to score options (formal_llm/llms/local/scoring.py) with a real model: what each plans, and what it costs.
+"""Ways to score options (formal_llm/llms/scoring.py) with a real model: what each plans, and what it costs.
 
 Sentences of OpenAGI are planned for one by one, greedily, in three sets: ``bench``, the benchmark's own;
 ``paraphrases``, the same tasks in other words, which nobody tuned on; ``tuning``, paraphrases to tune on. A row is the
@@ -32,6 +32,7 @@ from formal_llm import Planner, TaskPack
 from formal_llm.llms import resolve
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning.task import Task
+from formal_llm.planning.walks.terse import shortened
 from formal_llm.planning.walks.wording import Wording
 
 HERE = Path(__file__).parent
@@ -41,7 +42,13 @@ SETS = ("bench", *FILES)
 #: How often the tasks are drawn anew for an interval.
 DRAWS = 2_000
 #: The ways to put questions: each from the wording of the pack.
-WORDINGS: dict[str, Callable[[Wording], Wording]] = {"pack": lambda wording: wording}
+WORDINGS: dict[str, Callable[[Wording], Wording]] = {
+    "pack": lambda wording: wording,
+    "terse": shortened,
+    "unlisted": lambda wording: shortened(wording, "unlisted"),
+    "pack, conversation": lambda wording: replace(wording, conversation=True),
+    "terse, conversation": lambda wording: replace(shortened(wording), conversation=True),
+}
 #: A task with its number.
 Chosen: TypeAlias = tuple[int, Task]
 

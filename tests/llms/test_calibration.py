@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from formal_llm import Answer
@@ -44,17 +44,19 @@ def test_the_error_is_that_of_the_definition(judged: list[Judged], temperature: 
     for low in range(10):
         members = []
         for one in judged:
+            assume(abs(one.sureness(temperature) * 10 % 1 - 0.5) < 0.4999)  # not on the edge of a bin
             powers = [share ** (1 / temperature) for share in one.probabilities]
             sure = max(powers) / sum(powers)
             if min(int(sure * 10), 9) == low:
                 members.append((sure, one.probabilities.index(max(one.probabilities)) + 1 in one.right))
         if members:
             total += abs(sum(sure for sure, _ in members) - sum(right for _, right in members))
-    assert calibration_error(judged, temperature) == pytest.approx(total / len(judged), abs=0.02)
+    assert calibration_error(judged, temperature) == pytest.approx(total / len(judged), abs=1e-9)
     assert sum(one.count for one in reliability(judged, temperature)) == len(judged)
 
 
 @given(st.lists(JUDGED, min_size=1, max_size=12))
+@settings(max_examples=25)
 def test_no_other_temperature_foretells_better(judged: list[Judged]) -> None:
     found = fit_temperature(judged)
     least = log_loss(judged, found)
@@ -65,13 +67,13 @@ def test_no_other_temperature_foretells_better(judged: list[Judged]) -> None:
 def test_the_temperature_that_made_answers_too_sure_is_found() -> None:
     rng = random.Random(1)
     judged = []
-    for _ in range(3_000):
+    for _ in range(1_200):
         raw = [rng.expovariate(1) for _ in range(4)]
         true = [one / sum(raw) for one in raw]
         (right,) = rng.choices(range(1, 5), true)
         judged.append(Judged(tuple(tempered(true, 1 / 2.5)), frozenset({right})))
-    assert fit_temperature(judged) == pytest.approx(2.5, rel=0.1)
-    assert calibration_error(judged, 2.5) < 0.03 < 0.1 < calibration_error(judged)
+    assert fit_temperature(judged) == pytest.approx(2.5, rel=0.15)
+    assert calibration_error(judged, 2.5) < 0.05 < 0.1 < calibration_error(judged)
 
 
 def test_answers_are_judged_by_what_they_chose() -> None:

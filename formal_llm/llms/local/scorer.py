@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import LLMError
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scoring import Reading, readings
+from formal_llm.llms.scoring import Reading, readings
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class PromptScorer(Scorer):
     """A model that scores the answers to prompts, which a renderer makes: what stands for options, and what ends it.
 
     Attributes:
-        scoring: the ways in which options are scored, and their weights (:mod:`formal_llm.llms.local.scoring`).
+        scoring: the ways in which options are scored, and their weights (:mod:`formal_llm.llms.scoring`).
         tokens_read: how many tokens went through the model so far: those that nothing remembered, without
             padding and trials.
     """
