@@ -14,6 +14,7 @@ from formal_llm.llms.builtin import BuiltinLLM, Likeness
 from formal_llm.llms.calibrated import CalibratedLLM, SureLLM
 from formal_llm.llms.doubles import FunctionLLM, Person, RandomLLM, ScriptedLLM
 from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
+from formal_llm.llms.scored import ScoredLLM
 from formal_llm.llms.synonyms import SynonymLikeness
 
 __all__ = ["PROVIDERS"]
@@ -51,6 +52,12 @@ def _sure(rest: str | None) -> LLM | None:
     except ValueError:
         return None
     return SureLLM(name, share) if colon and name and 0 <= share <= 1 else None
+
+
+def _scored(rest: str | None) -> LLM | None:
+    """A model on a server, its options scored in a way: ``calibrated:llamacpp:MODEL``."""
+    scoring, colon, name = (rest or "").partition(":")
+    return ScoredLLM(name, scoring) if scoring and colon and name else None
 
 
 def _calibrated(rest: str | None) -> LLM | None:
@@ -98,6 +105,7 @@ PROVIDERS |= {
     "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
     "calibrated:FILE": "the LLM of that file, its probabilities mended; formal-llm calibrate writes such files",
     "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
+    "scored:WAY:LLM": "a model on a vLLM or llama.cpp server that scores options otherwise (scored:text:llamacpp:MODEL)",
     "replay:FILE": "the answers of a recorded transcript",
     "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
     "the hub; ?NAME=VALUE behind it sets what its chat template reads",
@@ -116,6 +124,7 @@ MAKERS |= {
     "ollama": _named("hosted.ollama", "OllamaLLM"),
     "systemone": _named("hosted.systemone", "SystemOneLLM"),
     "calibrated": _calibrated,
+    "scored": _scored,
     "sure": _sure,
     "replay": _named("recorded.transcript", "ReplayLLM"),
     "transformers": _named("local.model", "TransformersLLM.from_text"),
