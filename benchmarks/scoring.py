@@ -201,7 +201,9 @@ def print_table(pack: TaskPack, rows: Sequence[Row], kinds: Sequence[str], limit
             cells = ["", "", ""] if mode == "random" else [f"{spent[0]:.2f}", f"{spent[1]:.0f}", f"{spent[2]:.0f}"]
             exact = sum(row.exact for row in members) / len(members)
             count = len({row.place for row in members})
-            table.add_row(mode, wording, kind, str(count), f"{mean:.3f}", f"{low:.2f}-{high:.2f}", f"{exact:.2f}", *cells)
+            table.add_row(
+                mode, wording, kind, str(count), f"{mean:.3f}", f"{low:.2f}-{high:.2f}", f"{exact:.2f}", *cells
+            )
         table.add_section()
     Console(width=120).print(table)
 

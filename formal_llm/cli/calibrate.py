@@ -32,6 +32,7 @@ from formal_llm.llms import LLM, Answer, resolve
 from formal_llm.llms.calibration import Calibration, Judged, reliability
 from formal_llm.llms.llm import BatchLLM, ask
 from formal_llm.planning import Planner, Task
+from formal_llm.planning.walks.terse import suited
 
 if TYPE_CHECKING:
     from formal_llm.automata.models.automaton import Word
@@ -85,11 +86,14 @@ def calibrate(
     planner = Planner(rules.source, "test:first", wording=rules.wording, constraints=rules.constraints)
     known = read_plans(plans, rules) if plans is not None else _references(rules, planner, tasks)
     if len(known) < 2:
-        raise InputError(f"{counted(len(known), 'task')} with known plans: at least 2 are needed, to fit and to measure")
+        raise InputError(
+            f"{counted(len(known), 'task')} with known plans: at least 2 are needed, to fit and to measure"
+        )
     chosen = random.Random(f"{seed} tasks").sample(list(known), min(most, len(known)))
     cut = min(round(len(chosen) * held_out), len(chosen) - 1)
     without_loading_bars()
     who = resolve(llm)
+    planner.wording = suited(planner.wording, who)
     questions = questions_of(planner, {task: known[task] for task in chosen}, count=count, seed=seed)
     judged = answers(who, questions)
     measured = [one for question, one in zip(questions, judged, strict=True) if one and question.index < cut]
@@ -122,7 +126,7 @@ def read_plans(name: str, rules: LoadedRules) -> dict[Task, list[Word]]:
         try:
             data = parse_json(line, once=True)
             for wrong in problems(data, _PLAN):
-                raise ValueError(f"{wrong.problem}; a line is like {{\"task\": ..., \"word\": [...]}}")
+                raise ValueError(f'{wrong.problem}; a line is like {{"task": ..., "word": [...]}}')
             assert isinstance(data, dict)
             word = tuple(data.pop("word"))
             found.setdefault(task_of(data, rules), []).append(word)

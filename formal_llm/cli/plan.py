@@ -37,6 +37,7 @@ from formal_llm.planning.walks.events import (
     Forced,
     Started,
 )
+from formal_llm.planning.walks.terse import suited
 
 
 class LookaheadMode(StrEnum):
@@ -178,9 +179,8 @@ def plan(
     loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}", markup=False)
-    words = loaded.wording if wording is None else loaded.wording_of(wording)
-    if conversation:
-        words = replace(words, conversation=True)
+    words = loaded.wording_of(wording)
+    words = replace(words, conversation=conversation or words.conversation)
     if rules:
         words = words.with_rules()
     if max_cost is not None and prices is None:
@@ -195,7 +195,7 @@ def plan(
             search=search.value,
             length_penalty=length_penalty,
             seed=seed,
-            wording=words,
+            wording=words if wording is not None else suited(words, who),
             pages=page,
             budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
             prices=read_prices(prices),

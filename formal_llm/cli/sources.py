@@ -53,12 +53,14 @@ class LoadedRules:
         """A wording with the order of these rules, where it has none of its own."""
         return (replace(wording, order=self.order) if self.order is not None else wording).settled(self.source)
 
-    def wording_of(self, name: Path) -> Wording:
-        """The wording of a file; or the own one in short words, where the name is that of such a wording.
+    def wording_of(self, name: Path | None) -> Wording:
+        """The wording of a file; the own one, in short words where the name is that of such a wording.
 
         Raises:
             NotationError: the file cannot be read.
         """
+        if name is None:
+            return self.wording
         if str(name) in NAMED and not name.exists():
             return shortened(self.wording, str(name))
         return self.worded(Wording.from_file(name))

@@ -142,6 +142,8 @@ class SureLLM(WrapperLLM):
         said = "" if share is None else f" (probability {share:.2f})"
         again = question.again("")
         hint = f"{self.name} would choose {', '.join(map(str, answer.numbers))}{said}."
+        if not all(option.text in question.prompt for option in question.options):  # its wording lists none
+            hint = "\n".join([*(f"{option.number}: {option.text}" for option in question.options), hint])
         again.complaint = f"{question.complaint}\n{hint}" if question.complaint else hint
         return again
 

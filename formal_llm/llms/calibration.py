@@ -222,9 +222,7 @@ class Calibration:
                 return cls(**data)
         except ValueError as error:
             raise NotationError(f"no calibration can be read: {error}", file=file, suggestion=_HINT) from None
-        raise NotationError(
-            found.problem, file=file, expected=found.expected, suggestion=found.suggestion or _HINT
-        )
+        raise NotationError(found.problem, file=file, expected=found.expected, suggestion=found.suggestion or _HINT)
 
 
 _HINT = "formal-llm calibrate writes such a file"

@@ -37,9 +37,11 @@ def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
 
 
 def _smollm2(rest: str | None) -> LLM:
-    """The model of a package, with the settings that stand behind the colon."""
+    """The model of a package, with the settings that stand behind the colon; scored as was measured to be best."""
+    if "scoring=" not in (rest or ""):
+        rest = "&".join(filter(None, ["scoring=calibrated", rest]))
     file = import_module("formal_llm.llms.local.smollm2").find_smollm2()
-    made = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}" if rest else str(file))
+    made = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}")
     made.name = "smollm2"  # type: ignore[attr-defined]  # wherever its file lies
     return made
 

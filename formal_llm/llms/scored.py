@@ -14,7 +14,7 @@ from formal_llm.errors import LLMError
 from formal_llm.llms.generation import AnswerScoringLLM, Writing
 from formal_llm.llms.llm import LLMLike, WrapperLLM, answered
 from formal_llm.llms.question import Answer, Message, Question
-from formal_llm.llms.scoring import Reading, Scoring, combined, named, weights
+from formal_llm.llms.scoring import BY_TEXT, UNLISTED, Reading, Scoring, combined, named, weights
 from formal_llm.llms.usage import TokenUsage
 
 #: So many priors are kept: scores of texts under a task that nobody knows.
@@ -50,6 +50,11 @@ class ScoredLLM(WrapperLLM):
         """What the server's model is told apart from others by, and the scoring."""
         known = super().identity
         return None if known is None else {**known, "scoring": named(self.scoring)}
+
+    @property
+    def wording(self) -> str:
+        """The wording that it reads best: without a list of options, where they are scored by their texts alone."""
+        return UNLISTED if BY_TEXT.issuperset(self.scoring) else super().wording
 
     def choose(self, question: Question) -> Answer:
         """The most probable option, with the probabilities of all.

@@ -37,6 +37,8 @@ Mode = Literal["number", "text", "mean", "calibrated", "rotated"]
 Scoring: TypeAlias = "Mode | Mapping[Mode, float] | str"
 #: What stands for the task where a text is scored under one that nobody knows.
 UNKNOWN = "an unknown task"
+#: The modes that need no list of options in a question, and what the wording without one is called.
+BY_TEXT, UNLISTED = frozenset({"text", "mean", "calibrated"}), "unlisted"
 MODES: tuple[str, ...] = get_args(Mode)
 
 

@@ -233,4 +233,6 @@ def model_of(settings: Settings) -> LocalLLM:
         )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")
+    if name == "smollm2":  # trained as adapters are used later, which know nothing of its scoring
+        name = "smollm2:scoring=number"
     return local_model(name)  # says why it cannot be trained

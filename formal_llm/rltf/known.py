@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from formal_llm.automata.models.automaton import Word
-from formal_llm.errors import NoValidPlan, TooManyPlans
+from formal_llm.errors import NoValidPlan
 from formal_llm.llms.question import Question
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task

@@ -38,7 +38,9 @@ def test_known_plans_of_a_file() -> None:
 
 
 def test_the_pack_whose_tools_are_known() -> None:
-    code, printed, _ = run("openagi", "--llm", "weighted:1", "--tasks", "0-9", "--most", "6", "--held-out", "0", "--json")
+    code, printed, _ = run(
+        "openagi", "--llm", "weighted:1", "--tasks", "0-9", "--most", "6", "--held-out", "0", "--json"
+    )
     assert code == 0
     told = json.loads(printed)
     assert told["error_before"] is None and told["measured_on"] == 0 and told["fitted_on"] > 12

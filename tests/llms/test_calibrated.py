@@ -128,7 +128,16 @@ def test_provider_strings(tmp_path: Path) -> None:
     found = resolve(f"sure:0.6:calibrated:{tmp_path / 'a.json'}")
     assert isinstance(found, SureLLM) and isinstance(found.llm, CalibratedLLM) and isinstance(found.other, Person)
     assert found.least == 0.6 and found.llm.name == "builtin" and found.llm.temperature > 1
-    for name in ("sure", "sure:", "sure:0.6", "sure:0.6:", "sure:2:builtin", "sure:nan:builtin", "sure:x:builtin", "calibrated:"):
+    for name in (
+        "sure",
+        "sure:",
+        "sure:0.6",
+        "sure:0.6:",
+        "sure:2:builtin",
+        "sure:nan:builtin",
+        "sure:x:builtin",
+        "calibrated:",
+    ):
         with pytest.raises(UnknownProvider):
             resolve(name)
     with pytest.raises(ValueError, match="from 0 to 1"):
@@ -140,4 +149,4 @@ def test_plans_go_on_with_the_other_one() -> None:
     model = WeightedLLM(3)
     found = SureLLM(model, 0.6, "test:first")
     plan = Planner(rules, found).plan("anything")
-    assert found.asked == plan.usage.questions and 0 < found.unsure
+    assert found.asked == plan.usage.questions and found.unsure > 0

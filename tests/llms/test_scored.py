@@ -21,13 +21,22 @@ from formal_llm.llms.scoring import MODES
 from tests import tiny_models
 from tests.llms.hosted.model_server import ModelServer
 
-TEXTS = ["Image Denoising", "Image", "Translation", "the input image", "Image Denoising", *(f"tool {n}" for n in range(6))]
+TEXTS = [
+    "Image Denoising",
+    "Image",
+    "Translation",
+    "the input image",
+    "Image Denoising",
+    *(f"tool {n}" for n in range(6)),
+]
 SERVERS = {"vllm": (VLLM, "/v1"), "llamacpp": (LlamaCppLLM, "")}
 
 
 def asked(task: str, texts: list[str] = TEXTS) -> Question:
     lines = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
-    return Question(f"Task: {task}. Which?\n{lines}\nThe number?", texts, task=task, messages=[Message("system", "Go.")])
+    return Question(
+        f"Task: {task}. Which?\n{lines}\nThe number?", texts, task=task, messages=[Message("system", "Go.")]
+    )
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,5 @@ def fit_weights(
     search.step(loss)
     found = torch.nn.functional.softplus(raw).tolist()
     return {
-        mode: float(f"{weight:.3g}")
-        for mode, weight in zip(modes, found, strict=True)
-        if weight >= _SMALL * max(found)
+        mode: float(f"{weight:.3g}") for mode, weight in zip(modes, found, strict=True) if weight >= _SMALL * max(found)
     }

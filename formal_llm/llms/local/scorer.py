@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import LLMError
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.scoring import Reading, readings
 from formal_llm.llms.question import Question
+from formal_llm.llms.scoring import Reading, readings
 
 if TYPE_CHECKING:
     import torch

@@ -9,8 +9,8 @@ from formal_llm.llms.local.causal import CausalScorer, Packing
 from formal_llm.llms.local.loading import check_vocabulary
 from formal_llm.llms.local.rendering import Renderer, Style
 from formal_llm.llms.local.scorer import PromptScorer
-from formal_llm.llms.scoring import Scoring, named, weights
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
+from formal_llm.llms.scoring import Scoring, named, weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

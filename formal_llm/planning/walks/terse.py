@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from formal_llm.llms.llm import LLM
 from formal_llm.planning.walks.wording import Wording
 
 _SHORT = {
@@ -50,3 +51,9 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
     if name not in NAMED:
         raise ValueError(f"there is no wording {name!r}; there are: {', '.join(NAMED)}")
     return replace(wording, **NAMED[name])
+
+
+def suited(wording: Wording, llm: LLM) -> Wording:
+    """The wording as an LLM reads it best: short, where it says so in ``wording``; for wordings that nobody chose."""
+    name = getattr(llm, "wording", "")
+    return shortened(wording, name) if name else wording

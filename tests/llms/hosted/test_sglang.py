@@ -68,7 +68,9 @@ def test_two_levels(llm: SGLangLLM, server: ps.ProtocolServer, count: int) -> No
     sizes, answers, wanted = -(-count // 26), [], {}
     for group in range(1, sizes + 1):
         members = range(count * (group - 1) // sizes + 1, count * group // sizes + 1)
-        shares = {str(number): 2 * (place + 1) / (len(members) * (len(members) + 1)) for place, number in enumerate(members)}
+        shares = {
+            str(number): 2 * (place + 1) / (len(members) * (len(members) + 1)) for place, number in enumerate(members)
+        }
         answers.append(chose(f"g{group}", str(members[-1]), shares, label_mass=0.5 + group / 100))
         for number in members:
             wanted[number] = shares[str(number)] * 2 * group / (sizes * (sizes + 1))

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from formal_llm.llms.local.mixing import fit_weights
-from formal_llm.llms.scoring import weights
 from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.question import Question
+from formal_llm.llms.scoring import weights
 
 TEXTS = ["Image Denoising", "Colorization", "Translation", "the input image"]
 

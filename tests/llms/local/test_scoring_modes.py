@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from formal_llm.llms.scoring import MODES, UNKNOWN
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.question import Message, Question
+from formal_llm.llms.scoring import MODES, UNKNOWN
 
 TEXTS = ["Image Denoising", 'the output of "Colorization"', "Translation", "the input image", "Image Denoising"]
 
@@ -124,3 +125,13 @@ def test_the_unknown_task_is_read_once(llama: Any, spoken: Callable[..., Any], m
     with torch.no_grad():
         scorer.log_probabilities([asked(TEXTS, "three")])
     assert read == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("scoring", "wording"),
+    [("number", ""), ("text", "unlisted"), ("calibrated+mean", "unlisted"), ("calibrated+number", ""), ("rotated", "")],
+)
+def test_options_that_are_scored_by_text_need_no_list(
+    llama: Any, spoken: Callable[..., Any], scoring: str, wording: str
+) -> None:
+    assert TransformersLLM.of(llama, spoken(), scoring=scoring).wording == wording

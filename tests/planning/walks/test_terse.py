@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
 
-from formal_llm import Planner, TaskPack, Wording
-from formal_llm.planning.walks.terse import NAMED, shortened
+from formal_llm import Answer, Planner, Question, TaskPack, Wording
+from formal_llm.llms.calibrated import CalibratedLLM, SureLLM
+from formal_llm.llms.doubles import Person
+from formal_llm.planning.walks.terse import NAMED, shortened, suited
 
 
 def test_they_are_short_and_offer_the_same() -> None:
@@ -36,9 +40,40 @@ def test_plans_stay_the_same(name: str) -> None:
         assert words[0] == words[1]
 
 
+class ByText:
+    """An LLM whose options are scored by their texts."""
+
+    wording = "unlisted"
+
+    def choose(self, question: Question) -> Answer:
+        return Answer((1,), dict.fromkeys(range(1, len(question.options) + 1), 1 / len(question.options)))
+
+
+def test_who_reads_short_questions_best_is_asked_so_where_nobody_said_how() -> None:
+    pack, llm = TaskPack.load("openagi"), ByText()
+    assert pack.planner(llm).wording == shortened(pack.wording, "unlisted") == suited(pack.wording, llm)
+    assert pack.planner(llm, wording=pack.wording).wording == pack.wording
+    assert pack.planner("test:first").wording == pack.wording
+    assert Planner(pack.source, llm).wording == shortened(Wording(), "unlisted").settled(pack.source)
+    assert Planner(pack.source, llm, wording=Wording()).wording.prompt == Wording().prompt
+    assert CalibratedLLM(llm, 2.0).wording == "unlisted" and CalibratedLLM("test:first", 2.0).wording == ""
+
+
+def test_a_person_who_is_asked_then_sees_the_options() -> None:
+    writes = StringIO()
+    pack = TaskPack.load("openagi")
+    pack.planner(SureLLM(ByText(), 0.9, Person(StringIO("1\n" * 99), writes))).plan(pack.task(9))
+    assert "1: Colorization" in writes.getvalue() and "would choose 1" in writes.getvalue()
+
+
 def test_what_stands_beside_the_questions_stays() -> None:
     own = Wording(system="Be brief.", conversation=True, examples=(("1?", "1"),), order="forward")
     found = shortened(own)
-    assert (found.system, found.conversation, found.examples, found.order) == ("Be brief.", True, own.examples, "forward")
+    assert (found.system, found.conversation, found.examples, found.order) == (
+        "Be brief.",
+        True,
+        own.examples,
+        "forward",
+    )
     with pytest.raises(ValueError, match="there are: terse, unlisted"):
         shortened(own, "shorter")
