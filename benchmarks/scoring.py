@@ -5,8 +5,9 @@ Sentences of OpenAGI are planned for one by one, greedily, in three sets: ``benc
 mean F1 of the tools with a 95% interval (bootstrap over tasks: the sentences of a task go together), how many plans use
 just the right tools, and for a question the CPU time, the tokens that the model read anew, and the options.
 
-Each way begins with an empty memory and keeps what it reads, as in a run of a user. Results are written down sentence by
-sentence (--out), and what is there is not measured again; --table only prints it. `random` is the mean over ten seeds.
+Each way begins with an empty memory and keeps what it reads, as in a run of a user. Results are written down
+sentence by sentence (--out), and what is there is not measured again; --table only prints it. `random` is the mean
+over ten seeds.
 
 Run: OMP_NUM_THREADS=1 python benchmarks/scoring.py [--llm smollm2] [--mode number --mode text ...] [--limit 20]
      [--set bench --set paraphrases] [--wording terse] [--out scoring.jsonl] [--table]
@@ -85,7 +86,7 @@ class Row:
 
 
 def sentences(pack: TaskPack, kind: str, limit: int) -> list[tuple[int, Task]]:
-    """The first sentences of a set, each with the number of its task; of paraphrases one of each task, then a second."""
+    """The first sentences of a set, each with the number of its task; of paraphrases one of each task, then another."""
     if kind == "bench":
         order = random.Random(5).sample(range(len(pack.tasks)), len(pack.tasks))
         return [(number, pack.task(number)) for number in order[:limit]]

@@ -31,11 +31,13 @@ from formal_llm.errors import FormalLLMError, InputError, LLMError, NotationErro
 from formal_llm.llms import LLM, Answer, resolve
 from formal_llm.llms.calibration import Calibration, Judged, reliability
 from formal_llm.llms.llm import BatchLLM, ask
+from formal_llm.llms.scoring import named, weights
 from formal_llm.planning import Planner, Task
 from formal_llm.planning.walks.terse import suited
 
 if TYPE_CHECKING:
     from formal_llm.automata.models.automaton import Word
+    from formal_llm.llms.local.scorer import PromptScorer
     from formal_llm.rltf.known import KnownQuestion
 
 HELP = f"""Measure how often an LLM is right where it says so, and fit a temperature that mends its probabilities.
@@ -44,8 +46,8 @@ It is asked the questions on the way to plans that are known to be good. An opti
 them. Half of the tasks are to fit the temperature, on the others it is measured: as the expected calibration error (how
 far the probability of what is chosen is from the share of right choices) and in a table.
 
-Of the pack openagi the tools are known that each task calls for. For other rules, --plans names a file with a JSON object
-on each line: a task and the word of a good plan, {{"task": "Cook dinner", "word": ["wok", "beef"]}}. A task with
+Of the pack openagi the tools are known that each task calls for. For other rules, --plans names a file with a JSON
+object on each line: a task and the word of a good plan, {{"task": "Cook dinner", "word": ["wok", "beef"]}}. A task with
 several good plans has several lines.
 
 Examples:
@@ -75,6 +77,12 @@ def calibrate(
     most: Annotated[int, typer.Option(min=2, help="The most tasks; they are drawn at random.")] = 40,
     count: Annotated[int, typer.Option(min=1, help="Along how many known plans of a task is asked.")] = 1,
     held_out: Annotated[float, typer.Option(min=0.0, max=0.9, help="The share of tasks not fitted on.")] = 0.5,
+    mix: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WAY,WAY", help="Of a model that writes and runs here: fit weights of ways to score."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of all draws.")] = 0,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -93,8 +101,11 @@ def calibrate(
     cut = min(round(len(chosen) * held_out), len(chosen) - 1)
     without_loading_bars()
     who = resolve(llm)
+    scorer = None if mix is None else _mixed(who, llm, mix)
     planner.wording = suited(planner.wording, who)
     questions = questions_of(planner, {task: known[task] for task in chosen}, count=count, seed=seed)
+    if scorer is not None:
+        llm = fit_mixture(scorer, llm, [one for one in questions if one.index >= cut])
     judged = answers(who, questions)
     measured = [one for question, one in zip(questions, judged, strict=True) if one and question.index < cut]
     fitted = [one for question, one in zip(questions, judged, strict=True) if one and question.index >= cut]
@@ -111,6 +122,30 @@ def calibrate(
         print_text(json.dumps({**asdict(found), "reliability": tables}, indent=2))
     else:
         _tell(found, measured, out_)
+
+
+def _mixed(who: LLM, name: str, mix: str) -> PromptScorer:
+    """The scorer of a model, which scores in these ways from now on."""
+    from formal_llm.llms.local.scorer import PromptScorer  # needs numpy, which takes time to import
+
+    scorer = getattr(who, "scorer", None)
+    if not isinstance(scorer, PromptScorer):
+        raise InputError(f"--mix is for models that write and run here (transformers:MODEL, smollm2), not for {name}")
+    scorer.scoring = weights(mix.replace(",", "+"))
+    return scorer
+
+
+def fit_mixture(scorer: PromptScorer, name: str, known: Sequence[KnownQuestion]) -> str:
+    """Fit the weights of the ways in which a model scores; the provider string of the model with them."""
+    from formal_llm.llms.local.mixing import fit_weights  # as above
+
+    asked, right = [one.question for one in known], [one.right for one in known]
+    scorer.scoring = fit_weights(scorer, asked, right, list(scorer.scoring))
+    scorer.forget()
+    mark = ":" if name.partition(":")[0] == "smollm2" else "?"
+    model, _, rest = name.partition(mark)
+    kept = [part for part in rest.split("&") if part and not part.startswith("scoring=")]
+    return f"{model}{mark}{'&'.join([*kept, f'scoring={named(scorer.scoring)}'])}"
 
 
 def read_plans(name: str, rules: LoadedRules) -> dict[Task, list[Word]]:
@@ -137,7 +172,7 @@ def read_plans(name: str, rules: LoadedRules) -> dict[Task, list[Word]]:
 
 def _references(rules: LoadedRules, planner: Planner, text: str) -> dict[Task, list[Word]]:
     """The tasks of a pack of which it is known what they call for."""
-    from formal_llm.packs.training import selected
+    from formal_llm.packs.training import selected  # as in calibrate()
     from formal_llm.packs.training_rewards import WITH_REFERENCES, exact_tools
     from formal_llm.rltf.known import reference_words
 
@@ -170,7 +205,7 @@ def _tell(found: Calibration, measured: Sequence[Judged], file: Path | None) -> 
     from rich.table import Table  # takes time to import
 
     console = out()
-    print_text(f"temperature {found.temperature:.3f}, fitted on {counted(found.fitted_on, 'question')}")
+    print_text(f"{found.llm}: temperature {found.temperature:.3f}, fitted on {counted(found.fitted_on, 'question')}")
     if found.error_before is None or found.error_after is None or found.accuracy is None:
         print_text("nothing was held out: no error is told")
     else:

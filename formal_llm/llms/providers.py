@@ -108,7 +108,7 @@ PROVIDERS |= {
     "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
     "calibrated:FILE": "the LLM of that file, its probabilities mended; formal-llm calibrate writes such files",
     "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
-    "scored:WAY:LLM": "a model on a vLLM or llama.cpp server that scores options otherwise (scored:text:llamacpp:MODEL)",
+    "scored:WAY:LLM": "a model on a vLLM or llama.cpp server that scores options so (scored:text:llamacpp:MODEL)",
     "replay:FILE": "the answers of a recorded transcript",
     "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
     "the hub; ?NAME=VALUE behind it sets what its chat template reads",

@@ -101,7 +101,7 @@ class TaskPack:
         return self.source
 
     def planner(self, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
-        """A planner for the tasks of this pack: its rules, constraints and wording, shortened where the LLM likes it so.
+        """A planner for the tasks of this pack: its rules, constraints and wording, short where the LLM reads it so.
 
         Constraints in the settings, which are those of :class:`Planner`, come on top of those of the pack.
         """

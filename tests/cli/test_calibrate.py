@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from formal_llm import WeightedLLM
+from formal_llm.llms import resolve
 from formal_llm.llms.calibration import Calibration
 from formal_llm.llms.llm import MAKERS
+from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.scoring import weights
+from tests import tiny_models
 from tests.cli.inside import runner
 
 run = runner("calibrate")
@@ -48,9 +52,25 @@ def test_the_pack_whose_tools_are_known() -> None:
     assert code == 0 and "nothing was held out" in printed
 
 
+def test_weights_of_ways_to_score(tmp_path: Path) -> None:
+    folder = tiny_models.save(
+        tmp_path / "tiny", tiny_models.causal("llama", tiny_models.VOCABULARY), tiny_models.tokenizer()
+    )
+    name = f"transformers:{folder}?style=plain&scoring=text"
+    asked = ("my.cfg", "--llm", name, "--plans", "plans.jsonl", "--mix", "number,text", "--json")
+    code, printed, _ = run(*asked)
+    found = json.loads(printed)
+    assert code == 0 and found["llm"].startswith(f"transformers:{folder}?style=plain&scoring=") and found["measured_on"]
+    scoring = weights(found["llm"].rpartition("scoring=")[2])
+    assert set(scoring) <= {"number", "text"}
+    llm = resolve(found["llm"])
+    assert isinstance(llm, TransformersLLM) and llm.scorer.scoring == scoring  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words", "code"),
     [
+        (["my.cfg", "--llm", "weighted", "--plans", "plans.jsonl", "--mix", "text"], "models that write", 2),
         (["my.cfg", "--llm", "weighted"], "name a file of them with --plans", 2),
         (["my.cfg", "--llm", "builtin", "--plans", "plans.jsonl"], "tells no probabilities", 3),
         (["my.cfg", "--llm", "weighted", "--plans", "none.jsonl"], "none.jsonl", 2),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from io import StringIO
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_texts_pass_through() -> None:
 
 def test_identities() -> None:
     class Known:
-        identity = {"llm": "known"}
+        identity: ClassVar[dict[str, object]] = {"llm": "known"}
 
         def choose(self, question: Question) -> Answer:
             return UNSURE

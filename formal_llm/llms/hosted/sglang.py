@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Unpack
 
 from formal_llm.errors import ProviderError
@@ -82,7 +83,7 @@ def _groups(options: Sequence[Option]) -> list[tuple[Option, ...]]:
     """The options in as few groups of at most 26 as there can be, of like size."""
     many = -(-len(options) // MOST_LETTERS)
     ends = [len(options) * part // many for part in range(many + 1)]
-    return [tuple(options[begin:end]) for begin, end in zip(ends, ends[1:], strict=False)]
+    return [tuple(options[begin:end]) for begin, end in pairwise(ends)]
 
 
 def _questions(question: Question) -> list[dict[str, Any]]:
