@@ -41,6 +41,8 @@ ORDER: tuple[Pattern, ...] = (
             r"nothing(?: else)? <v> after {A}",
             r"after {A},? nothing(?: else)? <v>",
             r"after {A},? never anything[ else]",
+            r"stop after {A}",
+            r"[the plan |a plan |every plan ]ends? after {A}",
         ),
         "After cancel nothing else happens.",
         "Where it stands, it is the last step.",
@@ -77,6 +79,7 @@ ORDER: tuple[Pattern, ...] = (
             r"{B} must directly follow {A}",
             r"if {A} happens,? (?:then )?{B} must happen directly[ after]",
             r"{B} must <v> directly after <every> {A}",
+            r"if (?:(?:you|we) )?{A},? {B} directly after(?:wards?)?",
         ),
         "Every withdrawal is immediately followed by a log.",
         "The next step is that.",
@@ -87,7 +90,7 @@ ORDER: tuple[Pattern, ...] = (
         (
             r"<every> {A} (?:is|must be) directly preceded by {B}",
             r"{A} <v> only directly after {B}",
-            r"{B} <v> directly before <every> {A}",
+            r"{B} <must> directly before <every> {A}",
             r"directly before <every> {A},? [there is |must |comes |must come ]{B}[ must happen| happens]",
         ),
         "Backup immediately before every upgrade.",
@@ -107,7 +110,7 @@ ORDER: tuple[Pattern, ...] = (
     Pattern(
         "within so many steps",
         (
-            r"{B} <v> within {n} steps after <every> {A}",
+            r"{B} <must> within {n} steps after <every> {A}",
             r"within {n} steps after <every> {A},? [there is |must |comes ]{B}[ must happen| happens]",
             r"<every> {A} is followed by {B} within {n} steps",
         ),
@@ -125,6 +128,17 @@ ORDER: tuple[Pattern, ...] = (
         "Between any two payments there is a receipt.",
         "The one does not come again before the other came.",
         formula_of(mean.between_two, "AB"),
+    ),
+    Pattern(
+        "between",
+        (
+            r"between {A} and {C},? (?:there is |there must be |there are )[at least one ]{B}",
+            r"(?:there is |there must be )[at least one ]{B} between {A} and {C}",
+            r"at least one {B} <v> between {A} and {C}",
+        ),
+        "At least one review between draft and publish.",
+        "After the one the last does not come until the first came.",
+        formula_of(mean.between, "ABC"),
     ),
     Pattern(
         "never between",
@@ -155,7 +169,7 @@ ORDER: tuple[Pattern, ...] = (
             r"{A} never <v> after {B}",
             r"{A} never follows? {B}",
             r"{A} after {B} is forbidden",
-            r"after {B},? never {A}",
+            r"after {B},? never {A}[ again]",
             r"after {B},? no {A}",
             r"after {B},? {A} (?:never <v>|is forbidden)",
         ),
@@ -165,7 +179,7 @@ ORDER: tuple[Pattern, ...] = (
     ),
     Pattern(
         "all before",
-        (r"(?:every|all|each|all the) {A} <v> before <every> {B}",),
+        (r"(?:every|all|each|all the) {A} <must> before <every> {B}",),
         "Every question before every answer.",
         "None of the one after any of the other.",
         formula_of(mean.not_after, "AB"),
@@ -173,7 +187,7 @@ ORDER: tuple[Pattern, ...] = (
     Pattern(
         "before",
         (
-            r"{A} <v> before <every> {B}",
+            r"{A} <must> before <every> {B}",
             r"{B} <v> only after {A}",
             r"{B} (?:may|can|must) only <v> after {A}",
             r"{B} (?:is|are) only (?:allowed|possible) after {A}",
@@ -185,6 +199,13 @@ ORDER: tuple[Pattern, ...] = (
             r"{B} (?:needs|requires) {A} first",
             r"before <every> {B},? [there is |must |there must be ]{A}[ must happen| happens]",
             r"if {B} happens,? (?:then )?{A} must (?:have happened|happen) (?:before|first)",
+            r"before <every> {B}, (?:always )?(?:(?:you|we) must )?{A}",
+            r"(?:you|we) (?:may|can|must) only {B} after {A}",
+            r"(?:never|no) {B} (?:unless|until)(?: after)? {A}[ happened| has happened][ before| first]",
+            r"{B} never <v> (?:unless|until)(?: after)? {A}[ happened| has happened][ before| first]",
+            r"unless {A}[ happened| has happened][ before| first], never {B}",
+            r"(?:never|no) {B} without {A} first",
+            r"{B} never <v> without {A} first",
         ),
         "Wash before dry.",
         "There is one of the first before any of the second; not every one of them needs its own.",
@@ -198,6 +219,8 @@ ORDER: tuple[Pattern, ...] = (
             r"after <every> {A},? {B} must (?:happen|follow|come|be done)[ later]",
             r"{B} must follow <every> {A}",
             r"{B} must <v> after <every> {A}",
+            r"after <every> {A},? (?:you|we) must (?:later )?{B}",
+            r"after <every> {A}, (?:always )?{B}",
             r"if {A} happens,? (?:then )?{B} must (?:happen later|follow|happen afterwards|later happen|happen after)",
         ),
         "Every login is followed by a logout.",
@@ -220,7 +243,8 @@ ORDER: tuple[Pattern, ...] = (
     Pattern(
         "requires",
         (
-            r"{A} requires {B}",
+            r"{A} (?:requires?|needs?) {B}",
+            r"{A} without {B} is forbidden",
             r"(?:never|no) {A} without {B}",
             r"{A} never <v> without {B}",
             r"if {A} happens,? (?:then )?{B} must(?: also)? happen[ too]",
@@ -233,6 +257,7 @@ ORDER: tuple[Pattern, ...] = (
         "must",
         (
             r"{A} must <v>",
+            r"(?:you|we) must {A}",
             r"{A} (?:is|are) (?:required|needed|necessary|mandatory|a must)",
             r"there must be {A}",
             r"always {A}",
