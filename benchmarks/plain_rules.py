@@ -30,6 +30,7 @@ FILES = {
     "held out": HERE / "plain_rules_held_out.toml",
     "everyday": HERE / "plain_rules_everyday.toml",
     "everyday, held out": HERE / "plain_rules_everyday_held_out.toml",
+    "everyday 2": HERE / "plain_rules_everyday_2.toml",
 }
 
 

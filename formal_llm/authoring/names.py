@@ -90,9 +90,11 @@ def stem(name: str) -> str:
 
 def _stem(word: str) -> str:
     word = singular(IRREGULAR.get(word, word))
+    word = re.sub(r"(?<=\w{2})ied$", "y", word)
     cut = re.sub(r"(?<=\w{3})(?:ing|ed)$", "", word)
     if cut != word:
         cut = re.sub(r"([^aeiouls])\1$", r"\1", cut)
+    cut = re.sub(r"([aeiou]\w*[aeiou])ll$", r"\1l", cut)  # "cancelling" and "cancel"; "install" and "installing" too
     return cut.removesuffix("e") if len(cut) > 3 else cut
 
 

@@ -142,7 +142,12 @@ ORDER: tuple[Pattern, ...] = (
     ),
     Pattern(
         "never between",
-        (r"never {A} between {B} and {C}", r"no {A} between {B} and {C}", r"{A} never <v> between {B} and {C}"),
+        (
+            r"never {A} between {B} and {C}",
+            r"no {A} between {B} and {C}",
+            r"{A} never <v> between {B} and {C}",
+            r"between {B} and {C}, never {A}",
+        ),
         "Never edit between lock and unlock.",
         "Not after the one until the other came.",
         formula_of(mean.never_between, "ABC"),
@@ -190,7 +195,8 @@ ORDER: tuple[Pattern, ...] = (
             r"{A} <must> before <every> {B}",
             r"{B} <v> only after {A}",
             r"{B} (?:may|can|must) only <v> after {A}",
-            r"{B} (?:is|are) only (?:allowed|possible) after {A}",
+            r"{B} (?:is|are) (?:only (?:allowed|possible)|(?:allowed|possible) only) after {A}",
+            r"{B} is forbidden (?:unless|until) {A}[ happened| has happened][ before| first]",
             r"no {B} before {A}",
             r"never {B} before {A}",
             r"{B} never <v> before {A}",

@@ -30,7 +30,6 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"unless there (?:is|was|has been|were)", "unless"),
         (r"^always(?= .+ (?:before|first)\b)", ""),
         (r"(before|after|until|unless) (?:you|we|they)(?: (?:may|can|must|have|had))?", r"\1"),
-        (r"^(?:you|we) (?:may|can|must)(?= (?!not|never|only).+ (?:before|only|at most|at least|exactly)\b)", ""),
         (r"in either order", "in any order"),
         (r"the (last|first) thing", r"the \1 step"),
         (r"directly (?:precedes?|comes? before)", "directly before"),
@@ -59,7 +58,7 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:has|have|needs?|is|are) to", "must"),
         (r"(?:eventually|sooner or later|later on|at some (?:later )?point)", "later"),
         (r"(?<!nothing )(?<!anything )else|if not", "otherwise"),
-        (r"(?:when|whenever|in case)", "if"),
+        (r"(?:when|whenever|in case|(?:each|every) time)", "if"),
         (r"(?:takes?|took) place", "happens"),
         (r"(?:(?:start|begin)s?|started) (?:with|by)", "begin with"),
         (r"(?:ends?|finish|finishes|closes?) (?:with|by)", "end with"),
@@ -68,6 +67,9 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"and optionally", "then optionally"),
         (r"and (?:then|finally|afterwards|after that)", "then"),
         (r"followed by then", "then"),
+        (r"(but|and) not(?= (?:before|after)\b)", r"\1 never"),
+        (r"without first (.+)", r"without \1 first"),
+        (r"^(?:you|we) (?:may|can|must)(?= (?!not|never|only).+ (?:before|only|at most|at least|exactly)\b)", ""),
     )
 )  # fmt: skip
 

@@ -19,11 +19,12 @@ def test_paragraphs_mean_what_their_author_meant(half: str, number: int) -> None
     assert judged(list(paragraphs(half))[number]) == "exact"
 
 
-#: Everyday sentences of which a step has another name than its author gave it; the order is what was meant.
-NAMED_OTHERWISE = (
+#: Everyday sentences of which a step has another name than its author gave it, or that are taken more strictly.
+TAKEN_OTHERWISE = (
     "Once the file is locked, don't edit it.",  # locked_file and edit_file, not lock and edit
     "Either call the police or the fire brigade",  # fire_brigade, not call_fire_brigade
     "First do the homework.",  # homework and doing_homework: it is said that they may be one
+    "Drain the oil exactly once.",  # "At the end, lower the car": once, and not only at the end
     "First verify the prescription.",  # hand_prescription_over, not hand_over_prescription
 )
 
@@ -33,7 +34,7 @@ NAMED_OTHERWISE = (
 def test_everyday_sentences_are_understood_or_refused(kind: str) -> None:
     for paragraph in paragraphs(kind):
         verdict = judged(paragraph)
-        known = paragraph.words.startswith(NAMED_OTHERWISE)
+        known = paragraph.words.startswith(TAKEN_OTHERWISE)
         assert verdict.startswith("different" if known else ("exact", "not understood")), verdict
 
 
