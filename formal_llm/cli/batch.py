@@ -111,8 +111,9 @@ def _task(line: str, source: LoadedRules) -> Task:
     return task_of(data, source)
 
 
-def task_of(data: Mapping[str, Any], source: LoadedRules) -> Task:
+def task_of(told: Mapping[str, object], source: LoadedRules) -> Task:
     """The task of a JSON object that has the shape :data:`TASK`."""
+    data: dict[str, Any] = {**told}
     task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
     more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
     return Task(task.description, task.goal, task.limits & more, task.inputs, task.group)

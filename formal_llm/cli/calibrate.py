@@ -79,9 +79,7 @@ def calibrate(
     held_out: Annotated[float, typer.Option(min=0.0, max=0.9, help="The share of tasks not fitted on.")] = 0.5,
     mix: Annotated[
         str | None,
-        typer.Option(
-            metavar="WAY,WAY", help="Of a model that writes and runs here: fit weights of ways to score."
-        ),
+        typer.Option(metavar="WAY,WAY", help="Of a model that writes and runs here: fit weights of ways to score."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of all draws.")] = 0,
     as_json: options.JsonOption = False,

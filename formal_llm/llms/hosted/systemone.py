@@ -59,8 +59,8 @@ class SystemOneLLM(OpenAIClientLLM):
             return read_several(question, found, usage)
         answer = _typed(answers["choice"], "choice")
         shares = answer.get("probabilities")
-        found = read_choice(question, answer["choice"], shares if isinstance(shares, dict) else {}, usage)
-        return with_mass(found, answer.get("label_mass"))
+        told = read_choice(question, answer["choice"], shares if isinstance(shares, dict) else {}, usage)
+        return with_mass(told, answer.get("label_mass"))
 
 
 def _state(question: Question) -> dict[str, Any]:

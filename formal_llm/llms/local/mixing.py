@@ -62,7 +62,7 @@ def fit_weights(
         weights = torch.nn.functional.softplus(raw)  # above 0
         logs = torch.log_softmax((scores @ weights).masked_fill(~there, -torch.inf), dim=-1)
         value = _RIDGE * weights.square().sum() - torch.logsumexp(logs.masked_fill(~good, -torch.inf), dim=-1).mean()
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         return value
 
     search.step(loss)

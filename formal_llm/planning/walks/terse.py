@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from formal_llm.llms.llm import LLM
 from formal_llm.planning.walks.wording import Wording
@@ -50,7 +51,8 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
     """
     if name not in NAMED:
         raise ValueError(f"there is no wording {name!r}; there are: {', '.join(NAMED)}")
-    return replace(wording, **NAMED[name])
+    changes: dict[str, Any] = {**NAMED[name]}
+    return replace(wording, **changes)
 
 
 def suited(wording: Wording, llm: LLM) -> Wording:
