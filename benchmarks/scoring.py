@@ -10,7 +10,7 @@ sentence by sentence (--out), and what is there is not measured again; --table o
 over ten seeds.
 
 Run: OMP_NUM_THREADS=1 python benchmarks/scoring.py [--llm smollm2] [--mode number --mode text ...] [--limit 20]
-     [--set bench --set paraphrases] [--wording terse] [--out scoring.jsonl] [--table]
+     [--set bench --set paraphrases] [--wording terse] [--out scoring.jsonl] [--table] [--tokens]
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from rich.table import Table
 
 from formal_llm import Planner, TaskPack
 from formal_llm.llms import resolve
+from formal_llm.llms.local.causal import CausalScorer
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.terse import shortened
@@ -132,7 +134,11 @@ def main() -> None:
     parser.add_argument("--wording", choices=WORDINGS, default="pack", help="how questions are put")
     parser.add_argument("--out", type=Path, default=Path("scoring.jsonl"), help="where results are kept")
     parser.add_argument("--table", action="store_true", help="only print what is there")
+    parser.add_argument("--tokens", action="store_true", help="only count the tokens of questions, by wording")
     given = parser.parse_args()
+    if given.tokens:
+        count_tokens(TaskPack.load("openagi"), given.llm, given.limit)
+        return
     kinds, modes = given.set or ["bench", "paraphrases"], given.mode or list(MODES)
     pack = TaskPack.load("openagi")
     if not given.table:
@@ -151,9 +157,6 @@ def measure(
 ) -> None:
     """Plan for the sentences that have no result yet, and write the results down."""
     import torch
-
-    from formal_llm.llms.local.causal import CausalScorer
-    from formal_llm.llms.local.model import TransformersLLM
 
     torch.set_num_threads(1)
     model = resolve(name)
@@ -182,6 +185,36 @@ def by_chance(pack: TaskPack, kind: str, limit: int) -> list[Row]:
     about, chosen = ("test:random", "", "", kind), sentences(pack, kind, limit)
     planners = [pack.planner(f"test:random={seed}") for seed in range(10)]
     return [planned(pack, one, about, place, task) for one in planners for place, task in enumerate(chosen)]
+
+
+def count_tokens(pack: TaskPack, name: str, limit: int) -> None:
+    """For each wording the tokens of a question, and those behind what it shares with an earlier one of its walk.
+
+    The walks choose at random, the same for each wording. No model reads anything; the texts of options that are scored
+    come on top.
+    """
+    model = resolve(name)
+    assert isinstance(model, TransformersLLM), f"{name} does not score what it would write"
+    table = Table("wording", "tokens of a question", "new tokens")
+    for wording, change in WORDINGS.items():
+        planner, whole, new, asked = pack.planner("test:first", wording=change(pack.wording)), 0, 0, 0
+        for place, (_, task) in enumerate(sentences(pack, "bench", limit)):
+            walk, rng = planner.start(task), random.Random(place)
+            before: list[tuple[int, ...]] = []
+            while (question := walk.question) is not None:
+                ids = model.renderer.tokens(question.messages)
+                shared = max((alike(ids, one) for one in before), default=0)
+                whole, new, asked = whole + len(ids), new + len(ids) - shared, asked + 1
+                before.append(ids)
+                walk.answer(rng.randint(1, len(question.options)))
+        table.add_row(wording, f"{whole / asked:.0f}", f"{new / asked:.0f}")
+    Console(width=100).print(table)
+
+
+def alike(one: Sequence[int], other: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def print_table(pack: TaskPack, rows: Sequence[Row], kinds: Sequence[str], limit: int) -> None:
