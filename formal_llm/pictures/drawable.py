@@ -6,14 +6,24 @@ A grammar knows nothing of its picture: the module that draws grammars stands ab
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import FormalLLMError
+from formal_llm.pictures.captions import shorten
 from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
     import networkx
+
+#: The kinds of media that notebooks draw; the second is what Mermaid is called there.
+SVG, MERMAID = "image/svg+xml", "text/vnd.mermaid"
+#: A notebook is shown no more arrows to a box, no longer text of a picture, and waits no longer for Graphviz.
+_MOST_ARROWS, _MOST_CHARACTERS, _SECONDS = 4, 60_000, 5
+#: The same of the text beside it.
+_MOST_TEXT = 2_000
 
 
 @singledispatch
@@ -44,7 +54,7 @@ class Drawable:
     __slots__ = ()
 
     #: A notebook is shown no picture of more boxes than this: it would take long and show nothing.
-    _most_boxes = 400
+    _most_boxes = 150
 
     @property
     def picture(self) -> Picture:
@@ -79,12 +89,35 @@ class Drawable:
         """
         return self.picture.to_png()
 
-    def _repr_svg_(self) -> str | None:
-        """For notebooks; None, so that they show the text instead, where there is no Graphviz or too much to draw."""
-        picture = self.picture
-        if len(picture.nodes) > self._most_boxes:
-            return None
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        """For notebooks: the text, and beside it the picture as Mermaid and, where Graphviz is there, as SVG.
+
+        Of what is too large to be read, and of what has no picture, there is the text alone.
+
+        Args:
+            include: the kinds of media that are wanted; all where left out.
+            exclude: those that are not.
+        """
+
+        def wanted(kind: str) -> bool:
+            return (not include or kind in include) and kind not in (exclude or ())
+
+        bundle = {"text/plain": shorten(repr(self), _MOST_TEXT)} if wanted("text/plain") else {}
+        picture = self._readable() if wanted(MERMAID) or wanted(SVG) else None
+        if picture is not None and wanted(MERMAID):
+            bundle[MERMAID] = picture.to_mermaid()
+        if picture is not None and wanted(SVG):
+            with suppress(FormalLLMError):
+                bundle[SVG] = picture.to_svg(timeout=_SECONDS)
+        return bundle
+
+    def _readable(self) -> Picture | None:
+        """The picture for a notebook; None where there is none, or where it would be too large."""
         try:
-            return picture.to_svg(timeout=10)
-        except FormalLLMError:
+            picture = self.picture
+        except (TypeError, FormalLLMError):
             return None
+        many = len(picture.nodes) > self._most_boxes or len(picture.edges) > _MOST_ARROWS * self._most_boxes
+        return None if many or len(picture.to_mermaid()) > _MOST_CHARACTERS else picture
