@@ -12,7 +12,6 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import FormalLLMError
-from formal_llm.pictures.captions import shorten
 from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class Drawable:
         def wanted(kind: str) -> bool:
             return (not include or kind in include) and kind not in (exclude or ())
 
-        bundle = {"text/plain": shorten(repr(self), _MOST_TEXT)} if wanted("text/plain") else {}
+        bundle = {"text/plain": _cut(repr(self))} if wanted("text/plain") else {}
         picture = self._readable() if wanted(MERMAID) or wanted(SVG) else None
         if picture is not None and wanted(MERMAID):
             bundle[MERMAID] = picture.to_mermaid()
@@ -121,3 +120,7 @@ class Drawable:
             return None
         many = len(picture.nodes) > self._most_boxes or len(picture.edges) > _MOST_ARROWS * self._most_boxes
         return None if many or len(picture.to_mermaid()) > _MOST_CHARACTERS else picture
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"

@@ -123,9 +123,8 @@ class TestForms:
         assert asked == [150]
 
     def test_a_long_text_is_cut(self) -> None:
-        plan = Planner(CFG.from_string("S -> a S | b"), "test:script=" + "1," * 1500 + "2", budget=Budget(1600)).plan(
-            "x"
-        )
+        answers = "test:script=" + "1," * 1500 + "2"
+        plan = Planner(CFG.from_string("S -> a S | b"), answers, budget=Budget(1600)).plan("x")
         assert len(repr(plan)) > 3000
         assert len(plan._repr_mimebundle_()["text/plain"]) <= 2000
 
