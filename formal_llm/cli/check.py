@@ -6,7 +6,6 @@ import json
 import random
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 from warnings import catch_warnings
 
@@ -90,8 +89,8 @@ def show(
         told["in no plan"] = ", ".join(never)
     found |= told
     if isinstance(loaded.rules, Behaviour):
-        found |= _agent(source, loaded.rules, loaded.whole)
-    plans, broken = _examples(source, loaded)
+        found |= _agent(str(loaded.file or source), loaded.rules, loaded.whole)
+    plans, broken = _examples(loaded)
     if plans and "examples" in found:
         found["examples"] = f"{found['examples']}; {plans}"
     elif plans:
@@ -103,11 +102,11 @@ def show(
         raise typer.Exit(1)
 
 
-def _examples(source: str, loaded: LoadedRules) -> tuple[str, list[str]]:
+def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:
     """How many plans the file of examples beside the rules holds, and those that the rules do not keep."""
-    if loaded.pack is not None or not Path(source).is_file():
+    if loaded.file is None:
         return "", []
-    plans = load_plan_examples(source, loaded.whole, others=isinstance(loaded.rules, Behaviour))
+    plans = load_plan_examples(loaded.file, loaded.whole, others=isinstance(loaded.rules, Behaviour))
     broken = [
         f"line {one.line}: {'refused, and should be allowed' if one.allowed else 'allowed, and should not be'}: {one}"
         for one in plans

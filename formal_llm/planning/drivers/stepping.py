@@ -248,7 +248,11 @@ class Stepping(Drawable):
         return bundle
 
     def _html(self, svg: str | None) -> str:
-        image = f'<img alt="" src="data:{SVG};base64,{b64encode(svg.encode()).decode()}">' if svg else ""
+        image = (
+            f'<img alt="" style="max-width:100%" src="data:{SVG};base64,{b64encode(svg.encode()).decode()}">'
+            if svg
+            else ""
+        )
         text, _, _ = repr(self).rpartition("\n")
         unfolded = _unfolded(self)
         return f"<pre>{shown(text)}</pre>\n{image}\n{unfolded}" if unfolded else f"<pre>{shown(text)}</pre>\n{image}"
