@@ -45,6 +45,16 @@ def test_its_check_is_clean_and_its_examples_are_kept(path: Path) -> None:
     assert to_refuse >= 2
 
 
+def test_the_traces_of_the_rules_for_tool_calls_are_kept() -> None:
+    path = GALLERY["errands"].parent / "guard" / "expenses.guard"
+    code, printed, said = runner("check")(str(path), "--json")
+    assert code == 0, said or printed
+    found = json.loads(printed)
+    assert found["examples"] == "2 to allow, 8 to refuse, all kept"
+    assert not {"conflicts", "dead ends", "never"} & found.keys()
+    assert "guard/expenses.guard" in PAGE
+
+
 @needs_dot
 @pytest.mark.parametrize("name", GALLERY)
 def test_its_picture_shows_it(name: str) -> None:

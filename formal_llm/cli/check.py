@@ -28,7 +28,7 @@ HELP = f"""Check rules: errors with their place, warnings, and what they describ
 Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent), rules
 for tool calls (.guard). Of these conflicts and dead ends are told, each with the shortest trace that shows it. Of a
 behaviour the dead ends are told that a run without lookahead can enter. The examples in the file beside the rules
-(NAME.examples) are checked: plans that must be allowed, and such that must not, and the runs of an agent.
+(NAME.examples) are checked: plans and traces that must be allowed, and such that must not, and the runs of an agent.
 
 Examples:
 
@@ -74,7 +74,7 @@ def show(
             raise InputError("--set and --constraint are for rules of plans; write the rule into the .guard file")
         found = _guard(source)
         _tell(found, [], as_json)
-        if strict and found.keys() & {"conflicts", "never"}:
+        if "not kept" in found or (strict and found.keys() & {"conflicts", "never"}):
             raise typer.Exit(1)
         return
     loaded = load(source, set_, constraint)
@@ -112,9 +112,12 @@ def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:
         for one in plans
         if not one.kept(loaded.whole)
     ]
-    many = sum(one.allowed for one in plans)
-    kept = f", {len(broken)} not kept" if broken else ", all kept"
-    return (f"{many} to allow, {len(plans) - many} to refuse{kept}" if plans else ""), broken
+    return (_kept([one.allowed for one in plans], broken) if plans else ""), broken
+
+
+def _kept(allowed: Sequence[bool], broken: Sequence[str]) -> str:
+    kept = f"{len(broken)} not kept" if broken else "all kept"
+    return f"{sum(allowed)} to allow, {len(allowed) - sum(allowed)} to refuse, {kept}"
 
 
 def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -> None:
@@ -130,7 +133,8 @@ def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -
 
 def _guard(source: str) -> dict[str, object]:
     """What rules for tool calls are, and where they get into each other's way."""
-    from formal_llm.agents.guard import GuardRules  # nothing else of this command needs the guards
+    from formal_llm.agents.guard import Guard, GuardRules  # nothing else of this command needs the guards
+    from formal_llm.agents.guard.examples import load_trace_examples
 
     rules = GuardRules.from_file(source)
     found: dict[str, object] = {
@@ -148,6 +152,12 @@ def _guard(source: str) -> dict[str, object]:
     ):
         if told:
             found[title] = [str(one) for one in told]
+    traces, guard = load_trace_examples(source), Guard(rules)
+    broken = [f"line {one.line}: {why}" for one in traces if (why := one.broken(guard))]
+    if traces:
+        found["examples"] = _kept([one.allowed for one in traces], broken)
+    if broken:
+        found["not kept"] = broken
     return found
 
 
