@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 #: The kinds of media that notebooks draw; the second is what Mermaid is called there.
 SVG, MERMAID = "image/svg+xml", "text/vnd.mermaid"
-#: A notebook is shown no more arrows to a box, no longer text of a picture, and waits no longer for Graphviz.
-_MOST_ARROWS, _MOST_CHARACTERS, _SECONDS = 4, 60_000, 5
+#: A notebook is shown no picture of more boxes or arrows, which nobody could read, or of a longer text. With as many
+#: arrows between any boxes, Graphviz takes nearly a second of the processor, and soon much more
+#: (``python benchmarks/notebooks.py``).
+_MOST_BOXES, _MOST_ARROWS, _MOST_CHARACTERS = 150, 160, 60_000
+#: And it waits no longer for Graphviz.
+_SECONDS = 5
 #: The same of the text beside it.
 _MOST_TEXT = 2_000
 
@@ -51,9 +55,6 @@ class Drawable:
     """What has a picture: gives a class the forms of the picture that :func:`picture_of` makes of it."""
 
     __slots__ = ()
-
-    #: A notebook is shown no picture of more boxes than this: it would take long and show nothing.
-    _most_boxes = 150
 
     @property
     def picture(self) -> Picture:
@@ -118,7 +119,7 @@ class Drawable:
             picture = self.picture
         except (TypeError, FormalLLMError):
             return None
-        many = len(picture.nodes) > self._most_boxes or len(picture.edges) > _MOST_ARROWS * self._most_boxes
+        many = len(picture.nodes) > _MOST_BOXES or len(picture.edges) > _MOST_ARROWS
         return None if many or len(picture.to_mermaid()) > _MOST_CHARACTERS else picture
 
 

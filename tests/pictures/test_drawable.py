@@ -118,7 +118,11 @@ class TestForms:
         asked = []
         monkeypatch.setattr(Picture, "to_svg", lambda picture, **_: asked.append(len(picture.nodes)) or "<svg/>")
         assert Pipeline(*(f"n{n}" for n in range(150)))._repr_mimebundle_()["image/svg+xml"] == "<svg/>"
-        for large in (Pipeline(*(f"n{n}" for n in range(151))), Pipeline("x" * 70_000), Drawable()):
+        tangle = PDA(
+            [(a, "x", None, b, ()) for a in "pqrstuvwxyzkl" for b in "pqrstuvwxyzkl"], start="p", accepting=["q"]
+        )
+        assert len(tangle.picture.edges) == 170
+        for large in (Pipeline(*(f"n{n}" for n in range(151))), Pipeline("x" * 70_000), tangle, Drawable()):
             assert set(large._repr_mimebundle_()) == {"text/plain"}
         assert asked == [150]
 

@@ -11,8 +11,8 @@
     --- not allowed: nobody approved it
     pay {"order": 7, "amount": 20}
 
-A call is its tool and its arguments as JSON, which may be left out; ``approved`` behind it: a person approved it. Behind
-an arrow stands what it returned, as JSON; ``-> error`` says that it failed. A text is a role, a colon, the text.
+A call is its tool and its arguments as JSON, which may be left out; ``approved`` behind it: a person approved it.
+Behind an arrow stands what it returned, as JSON; ``-> error`` says that it failed. A text is a role, a colon, the text.
 """
 
 from __future__ import annotations
