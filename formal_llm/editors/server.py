@@ -13,7 +13,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from formal_llm import __version__
-from formal_llm.automata.notation.files import ENDINGS
+from formal_llm.automata.notation.files import endings
 from formal_llm.editors.document import Document, Finding
 
 #: Seconds without a key before a text is read.
@@ -28,7 +28,7 @@ _turns: dict[str, int] = {}
 def _path(uri: str) -> Path:
     """The file of a document; one that is not saved yet is taken for a grammar where its name does not tell."""
     path = Path(uris.to_fs_path(uri) or "untitled.cfg")
-    return path if path.suffix in ENDINGS else path.with_suffix(".cfg")
+    return path if path.suffix in endings() else path.with_suffix(".cfg")
 
 
 def _read(ls: LanguageServer, uri: str) -> Document:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from formal_llm.authored.files import read_text
+from formal_llm.authored.files import lines_of, read_text
 from formal_llm.automata.models.symbols import unquote
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError
@@ -75,7 +75,7 @@ def imported_files(path: str | Path) -> list[Path]:
             text = read_text(one, most=MOST_BYTES)
         except NotationError:
             continue
-        for line in text.splitlines() if "%import" in text else ():
+        for line in lines_of(text) if "%import" in text else ():
             match = _IMPORT.fullmatch(line)
             if match is not None and match[1] and len(found) < MOST_FILES:
                 new = one.parent / unquote(match[1])
