@@ -24,6 +24,7 @@ from formal_llm.automata.models.formula import written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, read_amount, shown
 from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.notation.comments import collect, commented, framed, keep
 from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.limit_lines import WrongWord, read_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
@@ -36,14 +37,22 @@ _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":beh
 #: What a name holds that stands in quotes in a limit.
 _NOT_A_WORD = re.compile(r'[\s,"]')
 _FLAGS = (f":{ENV_INPUT}",)
+#: The key of the comments of the first line.
+_DEFINE = "(define"
+#: A line up to its comment.
+_CODE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^"#;])*')
 
 
 def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
     source = SourceText.of(text, file, NotationError)
-    behaviour = _Reader(source).behaviour(read_expressions(source))
+    expressions = read_expressions(source)
+    behaviour = _Reader(source).behaviour(expressions)
     for warning in behaviour.warnings:
         source.warn(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
+    if "#" in text or ";" in text:
+        found = collect(source.text, _uncommented, _anchors(behaviour, expressions[0]), "#;")
+        return keep(behaviour, found)
     return behaviour
 
 
@@ -186,18 +195,59 @@ class _Reader:
 
 
 def write_behaviour(behaviour: Behaviour) -> str:
-    """The behaviour in its notation; reading it back gives an equal behaviour."""
-    lines = [f"(define {written(behaviour.name)}", "  (:states"]
-    for state in behaviour.states.values():
-        text = [f"(:text {quote(state.text)})"] if state.text else []
-        flags = [f"(:flags {' '.join(f':{flag}' for flag in sorted(state.flags))})"] if state.flags else []
-        pairs = " ".join(f"({written(quantity)} {shown(value)})" for quantity, value in state.numbers.items())
-        numbers = [f"(:numbers {pairs})"] if pairs else []
-        lines.append(f"    ({' '.join([written(state.name), *text, *flags, *numbers])})")
-    lines[-1] += ")"
+    """The behaviour in its notation, with the comments that it was read with; reading it back gives an equal one."""
+
+    def line(text: str, indent: int, key: str, closed: str = "") -> str:
+        return commented(" " * indent + text + closed, behaviour.comments.get(key), " " * indent)
+
+    lines = [line(f"(define {written(behaviour.name)}", 0, _DEFINE), line("(:states", 2, "(:states")]
+    last = len(behaviour.states) - 1
+    lines += [line(said, 4, said, ")" * (n == last)) for n, said in enumerate(map(_state, behaviour.states.values()))]
     if behaviour.limits:
-        lines.append(f"  (:limits {' '.join(map(quote, _limit_lines(behaviour)))})")
-    return "\n".join([*lines, "  (:behavior", f"    {behaviour.formula.pretty(4)}))"]) + "\n"
+        lines.append(line(f"(:limits {' '.join(map(quote, _limit_lines(behaviour)))})", 2, "(:limits"))
+    formula = behaviour.formula.pretty(4)
+    lines += [line("(:behavior", 2, "(:behavior"), line(formula, 4, formula, "))")]
+    return "\n".join(framed(lines, behaviour.comments)) + "\n"
+
+
+def _state(state: BehaviourState) -> str:
+    text = [f"(:text {quote(state.text)})"] if state.text else []
+    flags = [f"(:flags {' '.join(f':{flag}' for flag in sorted(state.flags))})"] if state.flags else []
+    pairs = " ".join(f"({written(quantity)} {shown(value)})" for quantity, value in state.numbers.items())
+    numbers = [f"(:numbers {pairs})"] if pairs else []
+    return f"({' '.join([written(state.name), *text, *flags, *numbers])})"
+
+
+def _anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, str]]:
+    """The lines of what comments stand with, and what is printed for it: sections, states, the formula."""
+    assert isinstance(definition, SList)
+    found: list[tuple[Place, str]] = [(definition.place, _DEFINE)]
+    for section in definition.items[2:]:
+        assert isinstance(section, SList) and section.head is not None
+        name = _SECTIONS[section.head.text]
+        found.append((section.place, f"({name}"))
+        for item in section.items[1:]:
+            key = f"({name}"
+            if name == ":states":
+                first = item.items[0] if isinstance(item, SList) else item
+                assert isinstance(first, SAtom)
+                key = _state(behaviour.states[first.text])
+            elif name == ":behavior":
+                key = behaviour.formula.pretty(4)
+            found.append((item.place, key))
+            found += [(Place(line, 0), key) for line in range(item.place.line + 1, _last_line(item) + 1)]
+    return [(place.line, key) for place, key in sorted(found)]
+
+
+def _last_line(expression: Expression) -> int:
+    parts = expression.items if isinstance(expression, SList) else ()
+    return max([expression.place.line, *map(_last_line, parts)])
+
+
+def _uncommented(line: str) -> str:
+    found = _CODE.match(line)
+    assert found is not None
+    return found[0]
 
 
 def _limit_lines(behaviour: Behaviour) -> list[str]:

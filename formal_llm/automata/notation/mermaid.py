@@ -53,6 +53,7 @@ class ParsedChart:
     links: list[Link] = field(default_factory=list)
     limits: list[LimitLine] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
+    begins: int = 0  # the offset of its header
 
 
 def parse(source: SourceText) -> ParsedChart:
@@ -114,6 +115,7 @@ class _Parser(NodeScanner):
                 expected=("flowchart TD", "flowchart LR"),
                 suggestion=f"did you mean {near}?" if near else None,
             )
+        self.drawing.begins = header.start()
         if header[2] and not header[2].startswith("%%"):
             self.drawing.direction = self._direction(header[2], header.start(2))
         elif header[2]:
