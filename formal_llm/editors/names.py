@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from formal_llm.agents.guard.rules import WORDS as GUARD_WORDS
 from formal_llm.authored.files import read_text
 from formal_llm.automata.notation.cfg_syntax import DIRECTIVES, uncommented
 from formal_llm.automata.notation.imports import imported_files
@@ -81,6 +82,13 @@ LOOKS: dict[str, Look] = {
         (":states", ":text", ":flags", ":env-input", ":numbers", ":limits", ":behavior", "next", "until", "or", "and",
          "not", "always", "eventually"),
         _bare_agent,
+    ),
+    ".guard": Look(
+        re.compile(r"[^\W\d][\w-]*"),
+        re.compile(r"^(?P<name>(?!rule\b|tools\b)[^\W\d][\w-]*)\s*:"),
+        re.compile(r"^rule\s+(?P<name>[^\W\d][\w-]*)"),
+        ("%import", "%limit", *GUARD_WORDS),
+        uncommented,
     ),
     ".mmd": Look(re.compile(_NODE), re.compile(_BOX), re.compile(_BOX), ("subgraph", "end"), _bare_chart),
 }  # fmt: skip

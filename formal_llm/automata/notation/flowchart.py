@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
@@ -23,10 +22,6 @@ from formal_llm.errors import AutomatonError, NotationError
 
 #: The key of the comments of the first line.
 _HEADER = "flowchart"
-#: A line up to its comment.
-_CODE = re.compile(r'(?:"[^"]*"|(?!%%).)*?(?=%%|$)')
-#: What tells Mermaid how to draw.
-_SETTINGS = re.compile(r"%%\{(?:(?!%%).)*\}%%", re.DOTALL)
 _BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
 
 
@@ -111,7 +106,7 @@ def _statements(chart: Flowchart) -> Iterator[tuple[str, str]]:
 
 def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, source: SourceText) -> Flowchart:
     """A chart with the comments of its text, each with what is printed for the first thing on its line."""
-    if "%%" not in source.text:
+    if not drawing.comments:
         return chart
     printed = [key for key, _ in _statements(chart)]
     limits = [line for line in printed if line.startswith("%")]
@@ -119,18 +114,15 @@ def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, sourc
     found = [(source.at(drawing.begins), _HEADER)]
     found += [(meant.node_places[node.id], key) for node, key in zip(chart.nodes, nodes, strict=True)]
     found += list(zip(meant.edge_places, edges, strict=True))
-    # Comments that say something are none; those that are for Mermaid's settings are left out.
-    text = _SETTINGS.sub(lambda block: "\n" * block[0].count("\n"), source.text).split("\n")
+    # Of each line is kept whether something stands on it, and its comment, unless that is a limit.
+    lines = ["x" * bool(line.strip()) for line in source.text.split("\n")]
+    said = {source.at(offset).line: comment.rstrip() for offset, comment in drawing.comments}
     for line in drawing.limits:
         if line.meant or all(one.text in chart.terminals for one in line.words[1:]):
             place = source.at(line.directive.at)
-            text[place.line - 1] = text[place.line - 1][: max(place.column - 1, 0)].partition("%%")[0]
+            said.pop(place.line, None)
             found.append((place, nearest([f"%{line.directive.text}", *(w.text for w in line.words)], limits, {})))
+    for number, comment in said.items():
+        lines[number - 1] = comment
     anchors = [(place.line, key) for place, key in sorted(found) if key]
-    return keep(chart, collect("\n".join(text), _uncommented, anchors, ("%%",)))
-
-
-def _uncommented(line: str) -> str:
-    found = _CODE.match(line)
-    assert found is not None
-    return found[0]
+    return keep(chart, collect("\n".join(lines), lambda line: "" if line.startswith("%%") else line, anchors, ("%%",)))

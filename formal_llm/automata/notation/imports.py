@@ -21,8 +21,12 @@ MOST_BYTES = 10_000_000
 _IMPORT = re.compile(r'[ \t\f]*%import(?!\w)[ \t\f]*(?:("(?:[^"\\]|\\.)*")[ \t\f]*(?:#.*)?|.*)')
 
 
-def with_imports(source: SourceText) -> SourceText:
+def with_imports(source: SourceText, quoted: re.Pattern[str] | None = None) -> SourceText:
     """The text with what it imports behind it; the lines of the text itself stay where they are.
+
+    Args:
+        source: the text.
+        quoted: what is a text of its own in this notation: no line in it is an import.
 
     Raises:
         NotationError: a file that cannot be read, that imports itself, or that begins with half a rule; too many files.
@@ -36,9 +40,13 @@ def with_imports(source: SourceText) -> SourceText:
     for part, way in todo:  # it grows: files are read in the order in which they are named, level by level
         lines = part.text.split("\n")
         named: set[Path] = set()
+        held = {
+            line for found in (quoted.finditer(part.text) if quoted else ())
+            for line in range(part.at(found.start()).line + 1, part.at(found.end()).line + 1)
+        }  # fmt: skip
         for number, line in enumerate(lines, 1):
             found = _IMPORT.fullmatch(line)
-            if found is None:
+            if found is None or number in held:
                 continue
             lines[number - 1] = ""
             place = Place(number, line.index("%import") + 1)
