@@ -79,7 +79,7 @@ async def changed(ls: LanguageServer, params: types.DidChangeTextDocumentParams)
 def saved(ls: LanguageServer, params: types.DidSaveTextDocumentParams) -> None:
     """Read what is open again: it may import what was saved."""
     for uri in list(_documents):
-        if "%import" in _documents[uri].text or uri == params.text_document.uri:
+        if "import" in _documents[uri].text or uri == params.text_document.uri:
             del _documents[uri]
             _tell(ls, uri)
 

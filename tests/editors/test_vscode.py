@@ -96,6 +96,7 @@ def test_all_directives_are_coloured(kind, directives) -> None:
         ("guard", "s: t[inside(path, x) and when >= 2026-11-22 and not ok]",
             [("s", "letter"), ("inside", "call"), ("and", "word"), (">=", "compare"), ("2026-11-22", "numeric"),
              ("and", "word"), ("not", "word")]),
+        ("agent", '(:import "a.agent")', [(":import", "section"), ('"a.agent"', "double")]),
         ("agent", "(until_2_* (next any Act) Stop)",
             [("until_2_*", "formula"), ("next", "formula"), ("any", "language")]),
     ],

@@ -18,7 +18,7 @@ from formal_llm.automata.notation.mermaid import ParsedChart, parse
 from formal_llm.automata.notation.mermaid_groups import Meaning, meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import AutomatonError, NotationError
+from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
 #: The key of the comments of the first line.
 _HEADER = "flowchart"
@@ -35,6 +35,7 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     drawing = parse(source)
     meant = meaning(drawing.vertices, drawing.links, drawing.groups)
     chart = chart_of(meant, drawing.direction, drawing.title, source, read_order(drawing.limits, source))
+    _warn_of_lonely(chart, meant, source)
     limits, numbers = read_limits(drawing.limits, chart, source)
     if not limits and not numbers:
         return _with_comments(chart, meant, drawing, source)
@@ -65,6 +66,20 @@ def chart_of(
         place = meant.edge_places[problem.edge] if problem.edge is not None else place
         source.fail(problem.message, place, suggestion=problem.suggestion)
     return Flowchart(meant.nodes, meant.edges, direction, title, order=order)
+
+
+def _warn_of_lonely(chart: Flowchart, meant: Meaning, source: SourceText) -> None:
+    """Several starts are a choice; a node that is one of them without any arrow is seldom meant."""
+    if len(chart.starts) < 2 or not chart.edges:
+        return
+    for name in chart.starts:
+        if not chart.leaving[name]:
+            near = did_you_mean(name, (other.id for other in chart.nodes if other.id != name))
+            source.warn(
+                f"no arrow leads to {name} or from it, so it is a whole plan by itself"
+                + (f"; did you mean {near}?" if near else "; draw an arrow to it, or leave it out"),
+                meant.node_places[name], stacklevel=4,
+            )  # fmt: skip
 
 
 def write_flowchart(chart: Flowchart) -> str:
