@@ -83,17 +83,17 @@ def with_comments(pda: PDA, source: SourceText) -> PDA:
         by_left.setdefault(line.split(",", 1)[0], []).append(line)
     anchors: list[tuple[int, str]] = []
     for statement in statements(source):
-        plain = isinstance(statement, PlainTransition)
-        first = statement.state if isinstance(statement, PlainTransition) else statement.tokens[0]
+        tokens = (statement.state,) if isinstance(statement, PlainTransition) else statement.tokens
+        first = tokens[0]
         if not source.is_own(first.place.line):
             continue
-        if plain or any(token.kind == "arrow" for token in statement.tokens):
+        if isinstance(statement, PlainTransition) or any(token.kind == "arrow" for token in tokens):
             like = re.compile(_pattern(statement))
             keys = [line for line in by_left.get(quoted_name(first.text), ()) if like.fullmatch(line)]
         elif first.text in _ONCE:
             keys = [first.text]
         else:
-            words = [quoted_name(token.text) if token.kind == "name" else token.text for token in statement.tokens]
+            words = [quoted_name(token.text) if token.kind == "name" else token.text for token in tokens]
             keys = [nearest(words, limits, described)]
         anchors += [(first.place.line, key) for key in keys if key]
     return keep(pda, collect(source.own_text, _uncommented, anchors))

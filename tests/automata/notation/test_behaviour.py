@@ -263,11 +263,11 @@ class TestImports:
     @pytest.mark.parametrize(
         ("main_text", "look_text", "problem", "file", "line"),
         [
-            (MAIN.replace("until look", "until lock"), LOOK, r"unknown state: lock \(did you mean look", "main.agent", 1),
+            (MAIN.replace("until look", "until lock"), LOOK, r"lock \(did you mean look", "main.agent", 1),
             (MAIN, LOOK.replace("(next Act Obs)", "(next Act Obz)"), "unknown state: Obz", "look.agent", 2),
-            (MAIN.replace("Ask Answer", "Ask Answer Act"), LOOK, "the state Act of look is another one", "main.agent", 1),
+            (MAIN.replace("Ask Answer", "Ask Answer Act"), LOOK, "state Act of look is another", "main.agent", 1),
             (MAIN.replace("Ask Answer", "Ask Answer look"), LOOK, "look is a state, and a behaviour", "main.agent", 1),
-            (MAIN.replace("look.agent", "lock.agent"), LOOK, "cannot be imported: no such file", "main.agent", 1),
+            (MAIN.replace("look.agent", "lock.agent"), LOOK, "cannot be imported: there is no such file", "main.agent", 1),
             (MAIN.replace('"tools/look.agent"', "look"), LOOK, "an import is a text", "main.agent", 1),
             (MAIN.replace('"tools/', '"/tools/'), LOOK, "an absolute path", "main.agent", 1),
             (MAIN, LOOK.replace("(:states", '(:import "../main.agent") (:states'),
