@@ -29,12 +29,12 @@ PACKS: Plugins[Path] = Plugins(
 )  # fmt: skip
 
 _PACKAGE = Path(__file__).parent.parent
-_CALLED = {"grammars": "grammar", "agents": "behaviour", "tasks": "task pack", "training": "recipe"}
+_CALLED = {"grammars": "grammar", "agents": "behaviour", "gallery": "rules", "tasks": "task pack", "training": "recipe"}
 
 
 def _root(kind: str) -> Path:
     """The folder of ``kind``: beside the package in a checkout, inside it when installed."""
-    if kind == "agents":
+    if kind in ("agents", "gallery"):
         return _root("grammars") / kind
     installed = _PACKAGE / "_authored" / kind
     return installed if installed.is_dir() else _PACKAGE.parent / kind
@@ -46,7 +46,7 @@ def names(kind: str) -> list[str]:
     Of recipes, the TOML files only; of folders of tasks, those that are packs.
 
     Args:
-        kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.
+        kind: ``"grammars"``, ``"agents"``, ``"gallery"``, ``"tasks"`` or ``"training"``.
     """
     root = _root(kind)
     if not root.is_dir():
@@ -55,9 +55,9 @@ def names(kind: str) -> list[str]:
         {
             path.stem if path.is_file() else path.name
             for path in root.iterdir()
-            # The folder of the behaviours lies among the grammars, and is none.
+            # Among the grammars lie folders of other rules.
             if not path.name.startswith((".", "_"))
-            and path.name not in ("agents", "guard")
+            and path.name not in ("agents", "gallery", "guard")
             # Beside the recipes lie a page about them and a script.
             and (kind != "training" or path.suffix == ".toml")
             # Beside the task packs lie the questions that agents answer; they have no rules.
@@ -72,7 +72,7 @@ def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
     A task pack may also be one that another package offers.
 
     Args:
-        kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.
+        kind: ``"grammars"``, ``"agents"``, ``"gallery"``, ``"tasks"`` or ``"training"``.
         name: a path, or a name without suffix.
         suffixes: the suffixes of files to look for; none to look for a folder.
 

@@ -23,6 +23,9 @@ from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
 
+#: Where rules are that are shipped by name, besides those of task packs.
+_SHIPPED = ("grammars", "agents", "gallery")
+
 
 @dataclass(frozen=True)
 class LoadedRules:
@@ -35,6 +38,7 @@ class LoadedRules:
         warnings: what is probably not meant.
         more: constraints besides those of the pack.
         order: the order of plans, where it is not that of the rules or the pack.
+        file: the file that they were read from; None for those of a pack.
     """
 
     rules: Rules
@@ -43,6 +47,7 @@ class LoadedRules:
     warnings: tuple[str, ...] = ()
     more: tuple[PDA, ...] = ()
     order: Order | None = None
+    file: Path | None = None
 
     @property
     def wording(self) -> Wording:
@@ -141,13 +146,13 @@ def _load(name: str, known: dict[str, str]) -> LoadedRules:
         return LoadedRules(pack.rules, pack.source, pack)
     if path.is_file() or path.suffix:
         return _read(path, known)
-    for kind in ("grammars", "agents"):
+    for kind in _SHIPPED:
         if name in authored.names(kind):
             return _read(authored.find(kind, name, ENDINGS), known)
     if PACKS.find(name) is not None:
         pack = TaskPack.load(name, known)
         return LoadedRules(pack.rules, pack.source, pack)
-    shipped = (one for kind in ("tasks", "grammars", "agents") for one in authored.names(kind))
+    shipped = (one for kind in ("tasks", *_SHIPPED) for one in authored.names(kind))
     raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*shipped, *PACKS.names()]))
 
 
@@ -161,7 +166,9 @@ def _read(path: Path, facts: dict[str, str]) -> LoadedRules:
         if fact not in known:
             raise ResourceNotFound("fact", fact, known)
     # Without facts a chart is shown as it is written, its placeholders in braces.
-    return LoadedRules(rules, automaton_of(rules, facts | {name: facts.get(name, f"{{{name}}}") for name in names}))
+    return LoadedRules(
+        rules, automaton_of(rules, facts | {name: facts.get(name, f"{{{name}}}") for name in names}), file=path
+    )
 
 
 def read_facts(pairs: Sequence[str]) -> dict[str, str]:

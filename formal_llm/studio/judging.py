@@ -14,7 +14,8 @@ from formal_llm.planning import Walk
 from formal_llm.planning.checking.reasons import Reasons
 from formal_llm.planning.checking.texts import TextVerification, verify_text
 from formal_llm.planning.checking.verify import Verification, Verifier
-from formal_llm.studio.drawn import drawn, plan_picture
+from formal_llm.planning.plans.standing import way_picture
+from formal_llm.studio.drawn import drawn
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
 from formal_llm.studio.rules import MAX_STATES, Written, asked_rules, problem
 
@@ -38,7 +39,7 @@ def judge(asked: Asked) -> Parts:
     yield _verdict(written, found)
     word = found.word if found.valid else found.nearest
     if word is not None:
-        yield drawn(plan_picture(written, word))
+        yield drawn(way_picture(written.rules, word, written.wording.reads))
 
 
 def _verdict(written: Written, found: Verification) -> Part:
