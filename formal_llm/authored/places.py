@@ -7,8 +7,26 @@ checkout and in an installed package, after a path that the user gave.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
+from formal_llm.authored.plugins import Plugins
 from formal_llm.errors import ResourceNotFound
+
+
+class PackFolder(Protocol):
+    """Where a task pack is. Packages offer theirs in the group ``formal_llm.packs``, by the name of its folder."""
+
+    def __call__(self) -> Path:
+        """The folder with the ``pack.toml``; it is called as the pack is."""
+        ...
+
+
+#: The task packs of other packages.
+PACKS: Plugins[Path] = Plugins(
+    "formal_llm.packs", "task pack", (), "the path of a folder of that name with a pack.toml",
+    lambda name, made: isinstance(made, Path) and made.name == name and (made / "pack.toml").is_file(),
+    lambda: names("tasks"),
+)  # fmt: skip
 
 _PACKAGE = Path(__file__).parent.parent
 _CALLED = {"grammars": "grammar", "agents": "behaviour", "gallery": "rules", "tasks": "task pack", "training": "recipe"}
@@ -51,13 +69,16 @@ def names(kind: str) -> list[str]:
 def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
     """The file or folder that ``name`` means: a path if there is one, else the shipped one of that name.
 
+    A task pack may also be one that another package offers.
+
     Args:
         kind: ``"grammars"``, ``"agents"``, ``"gallery"``, ``"tasks"`` or ``"training"``.
         name: a path, or a name without suffix.
         suffixes: the suffixes of files to look for; none to look for a folder.
 
     Raises:
-        ResourceNotFound: neither a path nor a shipped name.
+        ResourceNotFound: neither a path nor a known name.
+        PluginError: the task pack of another package cannot be used.
     """
     path = Path(name)
     if path.is_file() if suffixes else path.is_dir():
@@ -66,4 +87,9 @@ def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
     for candidate in [shipped, *(shipped.with_name(shipped.name + suffix) for suffix in suffixes)]:
         if candidate.is_file() if suffixes else candidate.is_dir():
             return candidate
-    raise ResourceNotFound(_CALLED[kind], name, names(kind))
+    known = names(kind)
+    if kind == "tasks":
+        if (folder := PACKS.make(name)) is not None:
+            return folder
+        known += PACKS.names()
+    raise ResourceNotFound(_CALLED[kind], name, known)

@@ -200,6 +200,8 @@ def _written(loaded: LoadedRules) -> dict[str, object]:
         if isinstance(rules, Flowchart):
             kinds = [rules.kind(node.id) for node in rules.nodes]
             found["flowchart"] = f"{kinds.count('decision')} decisions, {kinds.count('step')} steps"
+            if len(rules.starts) > 1:  # legal, and easily an arrow that was forgotten
+                found["begins"] = f"with a choice of {' or '.join(rules.starts)}: no arrow leads to these"
         elif isinstance(rules, Behaviour):
             found["behaviour"] = f"{len(rules.states)} states: {', '.join(rules.terminals)}"
         found["automaton"] = _size(source)

@@ -10,6 +10,7 @@ from warnings import catch_warnings
 
 from formal_llm import authored
 from formal_llm.authored.files import read_text
+from formal_llm.authored.places import PACKS
 from formal_llm.authored.tables import SCALAR, Named, read_toml
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
@@ -148,8 +149,11 @@ def _load(name: str, known: dict[str, str]) -> LoadedRules:
     for kind in _SHIPPED:
         if name in authored.names(kind):
             return _read(authored.find(kind, name, ENDINGS), known)
-    there = dict.fromkeys(one for kind in ("tasks", *_SHIPPED) for one in authored.names(kind))
-    raise ResourceNotFound("task pack, rules or file", name, there)
+    if PACKS.find(name) is not None:
+        pack = TaskPack.load(name, known)
+        return LoadedRules(pack.rules, pack.source, pack)
+    shipped = (one for kind in ("tasks", *_SHIPPED) for one in authored.names(kind))
+    raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*shipped, *PACKS.names()]))
 
 
 def _read(path: Path, facts: dict[str, str]) -> LoadedRules:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from formal_llm.agents.transcript import Transcript
+from formal_llm.authored.files import lines_of
 from formal_llm.automata.languages.differences import differences
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.errors import FormalLLMError, NotationError
@@ -77,7 +78,7 @@ def _recording(told: str) -> list[tuple[str, ...]] | None:
     if _RECORDING not in told[:200]:
         return None
     found = []
-    for place, line in enumerate(told.splitlines(), 1):
+    for place, line in enumerate(lines_of(told), 1):
         if not line.strip():
             continue
         try:
