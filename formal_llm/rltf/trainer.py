@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from formal_llm.errors import FormalLLMError, TrainingError
 from formal_llm.planning.drivers.planner import Planner
@@ -27,6 +27,7 @@ from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.report import write_report
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
+from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import Setup
 from formal_llm.rltf.task_memory import MemoryData, TaskMemory
@@ -63,6 +64,7 @@ class _Saved(TypedDict):
     before: dict[str, float]
     last: dict[str, float]
     judged: int
+    served: NotRequired[dict[str, object]]
 
 
 class Trainer:
@@ -74,6 +76,7 @@ class Trainer:
         held_out: the tasks by which it is judged.
         metrics: more functions of plans that are told of the held-out tasks, by name.
         views: who watches.
+        served: the policy on the server that makes the plans, where one does.
 
     Attributes:
         setup: planner, policy, reward, tasks, settings, references and world.
@@ -98,13 +101,14 @@ class Trainer:
         references: ReferenceLimits | None = None,
         world: Processes | None = None,
         views: tuple[View, ...] = (),
+        served: ServedPolicy | None = None,
     ) -> None:
         if not tasks:
             raise TrainingError("there is no task to train on")
         if both := {task.description for task in tasks} & {task.description for task in held_out}:
             raise TrainingError(f"a task is held out and trained on: {min(both)!r}")
         self.setup = Setup(
-            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes()
+            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes(), served
         )
         self.learner = Learner(self.setup)
         self.held_out = tuple(held_out)
@@ -198,6 +202,8 @@ class Trainer:
 
     def _train(self, log: RunLog | None) -> str:
         settings, updates = self.setup.settings, self.updates
+        if self.step < updates:
+            self.learner.renew()  # a server that takes no adapters is told of now
         if self._saved_step < 0:
             self._before = self._evaluate(log)
             self._save(log)
@@ -276,7 +282,7 @@ class Trainer:
         try:
             figures = self.evaluate(self.held_out)
         except (RuntimeError, MemoryError) as error:
-            told = explained(error, self.step, self.setup.settings)
+            told = explained(error, self.step)
             raise told from told.__cause__
         log.evaluation(self.step, {**figures, "seconds": time.monotonic() - begin})
         self._last, self._judged = figures, self.step
@@ -299,6 +305,8 @@ class Trainer:
             "memory": self.learner.memory.to_data(), "best": self._best, "before": self._before, "last": self._last,
             "judged": self._judged,
         }  # fmt: skip
+        if self.setup.served is not None:
+            data["served"] = self.setup.served.to_data()
         place = self._checkpoints.save(self.setup.policy, self.learner.optimizer, RunState(self.step, data))
         log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
 
@@ -311,4 +319,6 @@ class Trainer:
         except (KeyError, TypeError, ValueError, FormalLLMError) as error:
             raise TrainingError(f"the checkpoint of step {state.step} cannot be read: {error}") from error
         self.learner.memory = memory
+        if self.setup.served is not None:
+            self.setup.served.resume(data.get("served", {}))
         self.learner.step = self._saved_step = state.step
