@@ -292,6 +292,12 @@ def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path |
     name = type(model).__name__
     if any("lora_" in part for part, _ in model.named_modules()):
         raise ModelError(f"this {name} has trained adapters already; name their folder as the model, or as the adapter")
+    away = sum(parameter.numel() for parameter in model.parameters() if parameter.device.type == "meta")
+    if away:
+        raise ModelError(
+            f"{away:,} weights of this {name} do not fit the devices and are fetched when they are needed; no gradient "
+            "goes through them: take dtype bfloat16, more devices, or a smaller model"
+        )
     if folder is not None:
         _state_in(folder)
         try:

@@ -262,7 +262,7 @@ def test_memory_that_runs_out_is_told_with_what_helps(tmp_path: Path, monkeypatc
         return compute(questions)
 
     monkeypatch.setattr(trainer.setup.policy.scorer, "_compute", full)
-    with pytest.raises(TrainingError, match="memory ran out in step 3, .*: gradient_checkpointing takes less"):
+    with pytest.raises(TrainingError, match=r"memory ran out in step 3, .*: gradient_checkpointing takes less"):
         trainer.run()
     monkeypatch.undo()
     assert runs.small_trainer(tmp_path, checkpoint_every=0).run(resume=True).reason == "done"

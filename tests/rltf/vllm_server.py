@@ -36,6 +36,7 @@ class VLLMServer:
         rank: of --max-lora-rank.
         names_tokens: what it does with ``logprob_token_ids``: "yes", "ignored" (older versions), "refused".
         failing: how many of the next requests fail with status 503.
+        refusing: the status and message by which adapters are refused.
         adapters: the paths of the adapters on it.
         asked: the requests so far: their path, and their body.
         frozen: the adapter that answers instead of all that are asked for: weights that are not the newest.
@@ -46,6 +47,7 @@ class VLLMServer:
     rank: int = 16
     names_tokens: str = "yes"
     failing: int = 0
+    refusing: tuple[int, str] | None = None
     adapters: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     frozen: str | None = None
@@ -64,6 +66,8 @@ class VLLMServer:
 
     def load_lora_adapter(self, body: dict[str, Any]) -> str:
         name, path = body["lora_name"], body["lora_path"]
+        if self.refusing is not None:
+            raise Refused(*self.refusing)
         if not self.lora:
             raise Refused(400, "Call to add_lora method failed: LoRA is not enabled.")
         if name in self.adapters:
