@@ -4,8 +4,8 @@ Run: python benchmarks/served_rollouts.py [--updates 40] [--tasks 13]
 
 Old weights: a tiny decoder with random weights is trained on the 16 plans of three tools by the exact gradient; the
 server is given the weights from some updates before. All is summed over all plans, nothing is drawn: how far the two
-are apart, what the samples are worth, and how far the expected gradient is from the exact one, as a share of its length,
-without a correction, with ratios cut at 2, and with ratios that are not cut.
+are apart, what the samples are worth, and how far the expected gradient is from the exact one, as a share of its
+length: without a correction, with ratios cut at 2, and with ratios that are not cut.
 
 Reading: the questions of plans that are drawn evenly for OpenAGI's training tasks, all of an update together, as they
 are sent to servers that tell of tokens by their numbers, and to older ones. Of the former the tokens are counted that
@@ -104,7 +104,7 @@ class Counting(LoRAServer):
         self.sent = self.new = self.texts = 0
         self._blocks: set[Text] = set()
 
-    def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object]) -> list[Any]:
+    def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object]) -> list[Any]:  # noqa: ARG002
         if "logprob_token_ids" in more and not self.numbered:
             return [{"top_logprobs": [{}]} for _ in texts]
         for text in texts:
