@@ -104,18 +104,24 @@ class Counting(LoRAServer):
         self.sent = self.new = self.texts = 0
         self._blocks: set[Text] = set()
 
-    def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object]) -> list[Any]:  # noqa: ARG002
+    def _completed(
+        self,
+        model: str,
+        texts: Sequence[Text],
+        more: Mapping[str, object],
+        field: str,  # noqa: ARG002
+    ) -> list[list[Any]]:
         if "logprob_token_ids" in more and not self.numbered:
-            return [{"top_logprobs": [{}]} for _ in texts]
+            return [[{}] for _ in texts]
         for text in texts:
             begins = {text[:end] for end in range(BLOCK, len(text), BLOCK)}
             known = len(begins & self._blocks) * BLOCK if self.numbered else 0
             self._blocks |= begins
             self.texts, self.sent, self.new = self.texts + 1, self.sent + len(text), self.new + len(text) - known
         if not self.numbered:
-            return [{"token_logprobs": [None, *[-1.0] * len(text)]} for text in texts]
+            return [[None, *[-1.0] * len(text)] for text in texts]
         numbers: Any = more["logprob_token_ids"]
-        return [{"top_logprobs": [{f"token_id:{number}": -1.0 for number in numbers}]} for _ in texts]
+        return [[{f"token_id:{number}": -1.0 for number in numbers}] for _ in texts]
 
 
 def reading(count: int) -> Table:

@@ -157,7 +157,7 @@ def trainer_of(
     policy = policy_of(settings)
     served = None
     if server is not None:
-        served = ServedPolicy(policy, server, settings.rollout_folder or place / SERVED, world)
+        served = ServedPolicy(policy, server, settings.rollout_folder or place / SERVED, world, run=place)
     if settings.threads is not None:
         import torch
 

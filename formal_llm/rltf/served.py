@@ -71,6 +71,7 @@ class ServedPolicy:
         server: where its adapters go.
         folder: where they are put for the server, which must see it under the same path; made if it is not there.
         world: the processes of the run; the first one puts adapters on the server.
+        run: the folder of the run, by which it knows its adapters; ``folder`` where left out, which runs may share.
 
     Attributes:
         scorer: scores what the policy scores, by asking the server.
@@ -80,7 +81,14 @@ class ServedPolicy:
         ModelError: vLLM cannot serve adapters of such a model.
     """
 
-    def __init__(self, policy: Policy, server: LoRAServer, folder: str | Path, world: Processes | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        server: LoRAServer,
+        folder: str | Path,
+        world: Processes | None = None,
+        run: str | Path | None = None,
+    ) -> None:
         if not isinstance(policy.scorer, CausalScorer):
             raise ModelError(
                 f"plans of {policy.llm.name or 'this model'} cannot be made on a vLLM server: it serves adapters of "
@@ -92,7 +100,7 @@ class ServedPolicy:
         self.step: int | None = None
         self.scorer = ServedScorer(policy.scorer, server)
         self._world = world or Processes()
-        whose = hashlib.sha256(f"{socket.gethostname()} {self.folder}".encode()).hexdigest()
+        whose = hashlib.sha256(f"{socket.gethostname()} {Path(run or folder).absolute()}".encode()).hexdigest()
         self._run = f"formal-llm-{whose[:8]}"
         self._session = secrets.token_hex(3)
         self._left: list[str] = []  # of a process that was killed

@@ -329,3 +329,15 @@ def test_two_runs_share_a_server(vllm: VLLMServer, tmp_path: Path) -> None:
     assert set(vllm.adapters) == set(adapters)
     used = [body["lora_name"] for path, body in vllm.asked if path == "/v1/load_lora_adapter"]
     assert len(set(used)) == len(used) == 4  # no name is used twice: a server keeps what it has read under the name
+
+
+def test_runs_that_share_a_folder_know_their_own_adapters(vllm: VLLMServer, tmp_path: Path) -> None:
+    policy, server = runs.tiny_policy(), server_at(f"vllm:{vllm.url}")
+    both = [ServedPolicy(policy, server, tmp_path / "shared", run=tmp_path / name) for name in ("one", "other")]
+    for by in both:
+        by.renew(0)
+    again = ServedPolicy(policy, server, tmp_path / "shared", run=tmp_path / "one")
+    again.resume({})  # the process before was killed, and nothing was saved
+    again.renew(0)
+    assert set(vllm.adapters) == {again.adapter, both[1].adapter}
+    assert {one.name for one in (tmp_path / "shared").iterdir()} == set(vllm.adapters)

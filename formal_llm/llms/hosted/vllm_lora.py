@@ -178,9 +178,9 @@ class LoRAServer(VLLM):
                         if row[end] in wanted.get(row[:end], ()):
                             found[row[:end]][row[end]] = logs[end]
         for text, logs in found.items():
-            if len(logs) < len(set(wanted[text])) or any(not _NONE < log <= 0.01 for log in logs.values()):
+            if len(logs) < len(set(wanted[text])) or not all(map(_is_log, logs.values())):
                 raise ProviderError(
-                    f"{self.name}: it does not tell how probable each answer is (it told {sorted(logs.values())[:4]}); "
+                    f"{self.name}: it does not tell how probable each answer is (it told {list(logs.values())[:4]}); "
                     "start it with --logprobs-mode raw_logprobs"
                 )
         return found
@@ -198,32 +198,28 @@ class LoRAServer(VLLM):
         numbers = sorted({token for tokens in wanted.values() for token in tokens})
         more = {"logprob_token_ids": numbers, "return_tokens_as_token_ids": True}
         try:
-            choices = self._completed(model, list(wanted), more)
+            told = self._completed(model, list(wanted), more, "top_logprobs")
         except ProviderError as error:
             if "logprob_token_ids" in str(error):
                 return False
             raise
-        for text, choice in zip(wanted, choices, strict=True):
-            (top,) = choice["top_logprobs"]
-            logs = {token: top.get(f"token_id:{token}") for token in wanted[text]}
-            if any(log is None for log in logs.values()):
+        for text, (top, *_) in zip(wanted, told, strict=True):
+            names = {f"token_id:{token}": token for token in wanted[text]}
+            if not isinstance(top, dict) or not names.keys() <= top.keys():
                 return False  # an older server: it has left out what it does not know
-            into[text] = {token: float(log) for token, log in logs.items()}
+            into[text] = {token: top[name] for name, token in names.items()}
         return True
 
     def _echoed(self, model: str, rows: list[Text]) -> dict[Text, list[float]]:
         """For each text the logarithms of its tokens, each behind those before it; that of the first is none."""
-        choices = self._completed(model, rows, {"echo": True})
-        found = {}
-        for row, choice in zip(rows, choices, strict=True):
-            logs = [_NONE if log is None else float(log) for log in choice["token_logprobs"][: len(row)]]
-            if len(logs) != len(row):
+        told = self._completed(model, rows, {"echo": True}, "token_logprobs")
+        for row, logs in zip(rows, told, strict=True):
+            if len(logs) < len(row):
                 raise ProviderError(f"{self.name}: it told of {len(logs)} of {len(row)} tokens")
-            found[row] = logs
-        return found
+        return dict(zip(rows, told, strict=True))
 
-    def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object]) -> list[Any]:
-        """What the server tells of the probabilities with each text."""
+    def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object], field: str) -> list[list[Any]]:
+        """A field of what the server tells of the probabilities with each text: a list with something in it."""
         body = {"model": model, "prompt": [list(text) for text in texts], "max_tokens": 1, "temperature": 1.0}
         with self._running():
             try:
@@ -231,9 +227,17 @@ class LoRAServer(VLLM):
                 choices = sorted(made["choices"], key=lambda choice: choice["index"])
                 if len(choices) != len(texts):
                     raise TypeError(f"{len(choices)} answers to {len(texts)} texts")
-                return [choice["logprobs"] for choice in choices]
+                told = [choice["logprobs"][field] for choice in choices]
+                if not all(isinstance(listed, list) and listed for listed in told):
+                    raise TypeError(f"{field} is a list")
+                return told
             except Exception as error:
                 raise provider_error(self, error) from error
+
+
+def _is_log(told: object) -> bool:
+    """Whether it is the logarithm of a probability above 0, but for rounding."""
+    return isinstance(told, (int, float)) and not isinstance(told, bool) and _NONE < told <= 0.01
 
 
 def _named(wanted: Wanted) -> Iterator[Wanted]:

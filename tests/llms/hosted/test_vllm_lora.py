@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -91,15 +92,25 @@ def choices(*told: object) -> ps.Behaviour:
     return ps.Behaviour(page=json.dumps({"choices": listed}))
 
 
-@pytest.mark.parametrize("log", [-9999.0, 0.5])
-def test_what_is_no_probability_is_told(asked: tuple[LoRAServer, ps.ProtocolServer], log: float) -> None:
+@pytest.mark.parametrize("log", [-9999.0, 0.5, "-1", None, math.nan])
+def test_what_is_no_probability_is_told(asked: tuple[LoRAServer, ps.ProtocolServer], log: object) -> None:
     server, behind = asked
     behind.script = [choices({"token_id:40": log, "token_id:41": -0.1})]
     with pytest.raises(ProviderError, match=r"how probable each answer is .* --logprobs-mode raw_logprobs"):
         server.next_tokens("m", {TEXT: {40, 41}})
 
 
-@pytest.mark.parametrize("page", ["{}", '{"choices": []}', '{"choices": [{"index": 0}]}', "<html>"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "{}",
+        '{"choices": []}',
+        '{"choices": [{"index": 0}]}',
+        '{"choices": [{"index": 0, "logprobs": {}}]}',
+        "<html>",
+        '{"choices": [{"index": 0, "logprobs": {"top_logprobs": []}}]}',
+    ],
+)
 def test_what_cannot_be_read(asked: tuple[LoRAServer, ps.ProtocolServer], page: str) -> None:
     server, behind = asked
     behind.script = [ps.Behaviour(page=page)]
