@@ -106,7 +106,7 @@ class Counting(LoRAServer):
 
     def _completed(
         self,
-        model: str,
+        model: str,  # noqa: ARG002
         texts: Sequence[Text],
         more: Mapping[str, object],
         field: str,  # noqa: ARG002
