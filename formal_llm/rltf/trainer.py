@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NotRequired, TypedDict, cast
+from typing import TypedDict, cast
 
 from formal_llm.errors import FormalLLMError, TrainingError
 from formal_llm.planning.drivers.planner import Planner
@@ -64,7 +64,7 @@ class _Saved(TypedDict):
     before: dict[str, float]
     last: dict[str, float]
     judged: int
-    served: NotRequired[dict[str, object]]
+    served: dict[str, object] | None
 
 
 class Trainer:
@@ -202,8 +202,7 @@ class Trainer:
 
     def _train(self, log: RunLog | None) -> str:
         settings, updates = self.setup.settings, self.updates
-        if self.step < updates:
-            self.learner.renew()  # a server that takes no adapters is told of now
+        self.learner.renew()  # a server that takes no adapters is told of now
         if self._saved_step < 0:
             self._before = self._evaluate(log)
             self._save(log)
@@ -303,10 +302,8 @@ class Trainer:
     def _write(self, log: RunLog) -> None:
         data: _Saved = {
             "memory": self.learner.memory.to_data(), "best": self._best, "before": self._before, "last": self._last,
-            "judged": self._judged,
+            "judged": self._judged, "served": None if self.setup.served is None else self.setup.served.to_data(),
         }  # fmt: skip
-        if self.setup.served is not None:
-            data["served"] = self.setup.served.to_data()
         place = self._checkpoints.save(self.setup.policy, self.learner.optimizer, RunState(self.step, data))
         log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
 
@@ -320,5 +317,5 @@ class Trainer:
             raise TrainingError(f"the checkpoint of step {state.step} cannot be read: {error}") from error
         self.learner.memory = memory
         if self.setup.served is not None:
-            self.setup.served.resume(data.get("served", {}))
+            self.setup.served.resume(data.get("served") or {})
         self.learner.step = self._saved_step = state.step

@@ -105,7 +105,7 @@ class Learner:
             TrainingError: the server does not take them.
         """
         served = self.setup.served
-        if served is None or self.step < self.setup.settings.warm_start:
+        if served is None or not self.setup.settings.warm_start <= self.step < self.setup.updates:
             return
         try:
             served.renew(self.step)
