@@ -1,8 +1,8 @@
-"""The adapters of ``minilm-planner``: trained, stopped where other words say so, and measured on sentences nobody tuned on.
+"""The adapters of ``minilm-planner``: trained, stopped where other words say so, and measured.
 
 The recipe ``training/minilm-planner.toml`` is trained with some seeds (once: what is in the folder already is not
 trained again), each some ten minutes of one core. Then both curves are shown: the reward on the benchmark's own
-sentences, and on the sentences for validation. Measured are 60 sentences of ``tasks/openagi/paraphrases.toml`` and 60 of
+sentences, and on the sentences for validation. Measured are the 60 of ``tasks/openagi/paraphrases.toml`` and the 60 of
 ``benchmarks/paraphrases.toml``: the best adapters by validation, the last ones, and the other answerers that need no
 network. ``--ship`` puts the best seed, by validation, to the adapters that come with formal_llm.
 

@@ -20,10 +20,10 @@ from formal_llm.cli.bench_methods import (
     SENTENCES,
     Asking,
     read_methods,
-    sentences_of,
     show_transfer,
     spread,
     trained_llms,
+    transfer_of,
 )
 from formal_llm.cli.bench_tables import Form, Grouping, Shown, tell
 from formal_llm.cli.console import (
@@ -101,6 +101,10 @@ class MethodName(StrEnum):
     draft = "draft"
 
 
+#: The ways that need no training.
+ALONE = tuple(one for one in MethodName if one is not MethodName.rltf)
+
+
 class TextScore(StrEnum):
     """How texts are compared."""
 
@@ -173,7 +177,6 @@ def bench(
         from formal_llm.packs.openagi.benchmark.plans import Asked, Trained
         from formal_llm.packs.openagi.benchmark.records import Records
         from formal_llm.packs.openagi.benchmark.run import Benchmark
-        from formal_llm.packs.openagi.benchmark.transfer import Transfer
         from formal_llm.packs.openagi.scores.judging import PlanJudge
     except ImportError as error:
         raise MissingDependency(
@@ -181,18 +184,18 @@ def bench(
         ) from error
     names = list(dict.fromkeys(llm or ["builtin"]))
     asked = {name: resolve(name) for name in names}
-    wanted: Any = read_methods(methods) if methods else list(dict.fromkeys(one.value for one in method or MethodName))
+    wanted: Any = read_methods(methods) if methods else list(dict.fromkeys(one.value for one in method or ALONE))
     count = repeats or (1 if methods else 5)
     without_loading_bars()
     trained = trained_llms(names, wanted, adapter)
-    said = sentences_of(pack, sentences, numbers, limit) if methods and sentences != "none" else []
+    settings: Asked = {"repeats": count, "temperature": temperature, "max_tokens": max_tokens}
+    other = transfer_of(pack, sentences, numbers, limit, settings) if methods else None
     tools = read_toolkit(pack, toolkit)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
     scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
     known = task_data(data, to, numbers, samples)
     make_folder(to)
     judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
-    settings: Asked = {"repeats": count, "temperature": temperature, "max_tokens": max_tokens}
     run = Benchmark(judge, numbers, **settings)
     skipped = run.skipped(asked, wanted, trained)
     if len(skipped) == len(asked) * len(wanted):
@@ -217,8 +220,8 @@ def bench(
         (to / "results.jsonl").write_text(lines, encoding="utf-8")
         shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
         tell(run, shown, skipped, to, Shown(show, published, grouping, in_cells=methods is not None))
-        if said:
-            show_transfer(Transfer(pack, numbers, said, **settings), asking, to, show, cancelling_progress())
+        if other is not None:
+            show_transfer(other, asking, to, show, cancelling_progress())
 
 
 def read_numbers(text: str, pack: TaskPack) -> list[int]:

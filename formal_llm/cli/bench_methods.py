@@ -15,16 +15,16 @@ from formal_llm.cli.console import err, out, print_text
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.llms import LLM
 from formal_llm.llms.local.adapted import PLANNER, fingerprint, planner, with_adapter
-from formal_llm.planning import Task, TaskPack
+from formal_llm.planning import TaskPack
 from formal_llm.planning.rewordings import reworded
 
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.benchmark.conditions import Method
-    from formal_llm.packs.openagi.benchmark.plans import RunProgress, Skipped, Trained
+    from formal_llm.packs.openagi.benchmark.plans import Asked, RunProgress, Skipped, Trained
     from formal_llm.packs.openagi.benchmark.transfer import Transfer
 
-#: The file of sentences that the pack has for this.
-SENTENCES = "paraphrases.toml"
+#: The file of sentences that the pack has for this; and what stands for no file.
+SENTENCES, NONE = "paraphrases.toml", "none"
 #: Where in the folder of a benchmark the plans for sentences are on record, and their table.
 FOLDER, TABLE = "transfer", "transfer.md"
 #: Names of the papers for methods that have another one here.
@@ -88,10 +88,22 @@ def spread(items: Sequence[_T], limit: int | None) -> list[_T]:
     return [items[place * len(items) // limit] for place in range(limit)]
 
 
-def sentences_of(pack: TaskPack, file: str, numbers: Sequence[int], limit: int | None) -> list[Task]:
-    """The sentences of a file that say one of these tasks, at most so many."""
+def transfer_of(
+    pack: TaskPack, file: str, numbers: Sequence[int], limit: int | None, settings: Asked
+) -> Transfer | None:
+    """The plans for the sentences of a file that say one of these tasks, at most so many; None where none does.
+
+    Raises:
+        ResourceNotFound, NotationError: the file cannot be read.
+    """
+    from formal_llm.packs.openagi.benchmark.transfer import Transfer
+
+    if file == NONE:
+        return None
+    sentences = reworded(pack, file)
     wanted = {pack.tasks[number].description for number in numbers}
-    return spread([task for task in reworded(pack, file) if task.original in wanted], limit)
+    chosen = spread([place for place, task in enumerate(sentences) if task.original in wanted], limit)
+    return Transfer(pack, numbers, sentences, chosen, **settings) if chosen else None
 
 
 @dataclass(frozen=True)
@@ -131,9 +143,10 @@ def show_transfer(run: Transfer, asking: Asking, to: Path, form: Form, progress:
     figures += [ToolFigures(one.llm, one.method, words, 0, note=one.why) for one in skipped for words in (OWN, OTHER)]
     order = [*asking.llms, *(one.name for one in asking.trained.values())]
     figures.sort(key=lambda one: (order.index(one.llm), METHODS.index(one.method)))
+    own, other = run.counts
     title = (
-        f"What transfers: {len(run.tasks) - len(run.sentences)} tasks in the benchmark's sentences and "
-        f"{len(run.sentences)} sentences in other words; all tools; in brackets the middle 95 % over tasks"
+        f"What transfers: {own} tasks in the benchmark's sentences and {other} sentences in other words; all tools; in "
+        "brackets the middle 95 % over tasks"
     )
     lines = lines_of(figures)
     markdown = markdown_lines(title, HEADS, lines)

@@ -18,9 +18,9 @@ from formal_llm.rltf.warm_start import ReferenceLimits
 _LATER = frozenset({"template", "validation"})
 #: Settings that may change when a run goes on: they do not change what it computes.
 _MAY_CHANGE = frozenset({
-    "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes", "tensorboard",
-    "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass", "batch_tokens",
-    "cache_bytes",
+    "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes",
+    "tensorboard", "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass",
+    "batch_tokens", "cache_bytes",
 })  # fmt: skip
 
 

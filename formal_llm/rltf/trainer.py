@@ -86,7 +86,7 @@ class Trainer:
         validation: the tasks that tell which adapters are best; empty where those held out do.
 
     Raises:
-        TrainingError: there is no task, or tasks are in two lists; the run is to stop early and nothing would tell when.
+        TrainingError: there is no task, or one is in two lists; the run is to stop early and nothing would tell when.
     """
 
     def __init__(

@@ -65,6 +65,10 @@ class Conditions:
             **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_chain", "max_typed")},
         }
 
+    def task(self, number: int) -> Task:
+        """The task of a number; that of the pack where the conditions have none."""
+        return self.tasks[number] if number in self.tasks else self.pack.tasks[number]
+
     def word(self, chain: Sequence[str]) -> tuple[str, ...]:
         """The word of a chain of tools."""
         terminals = {name: entry["terminal"] for name, entry in self.pack.data["inputs"].items()}
@@ -72,7 +76,7 @@ class Conditions:
 
     def prompt(self, method: Literal["zero", "few"], number: int) -> str:
         """The prompt of a task. An example is never the task itself."""
-        about = self.tasks[number]
+        about = self.task(number)
         task = about.description.rstrip(".")
         missing = len(self.tools) < len(self.every)
         told = TOOLS.format(tools=", ".join(tool.label for tool in self.tools)) if missing else ""

@@ -164,7 +164,7 @@ class _Chain:
 
     def _asked(self, chain: Sequence[ToolText], offered: Sequence[ToolText], stop: bool) -> Question:
         conditions = self._conditions
-        task = conditions.tasks[self.key.task].description
+        task = conditions.task(self.key.task).description
         texts = [*(tool.label for tool in offered), *([STOP] if stop else [])]
         steps = "\n".join(f"Step {place}: {label}" for place, label in enumerate(_labels(chain), 1)) or "none"
         options = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))

@@ -175,10 +175,10 @@ def lines_of(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> list
         shown = [_figure(column.scores[group]) for column in columns]
         lines.append([f"{group} ({scores.get(group) or 'not scored'})", *shown])
     lines.append(["average over tasks", *(_figure(column.average) for column in columns)])
-    if any(column.average_interval is not None for column in columns):
-        lines.append(["95 % interval", *(str(column.average_interval or "-") for column in columns)])
     if any(column.deviation is not None for column in columns):
         lines.append(["± over repeats", *(_figure(column.deviation) for column in columns)])
+    if any(column.average_interval is not None for column in columns):
+        lines.append(["95 % over tasks", *(str(column.average_interval or "-") for column in columns)])
     if not all(column.published for column in columns):
         lines.append(["questions per plan", *(_figure(column.questions, 1) for column in columns)])
         lines.append(["tokens per plan", *(_figure(column.tokens, 0) for column in columns)])

@@ -58,22 +58,35 @@ class Transfer(Plans):
     Args:
         pack: the pack.
         numbers: the tasks.
-        sentences: tasks in other words.
+        sentences: tasks in other words, all that there are: by their places plans are on record.
+        chosen: the places of those that are asked for; all where left out.
         settings: see :class:`~formal_llm.packs.openagi.benchmark.plans.Asked`.
     """
 
     def __init__(
-        self, pack: TaskPack, numbers: Sequence[int], sentences: Sequence[Task], **settings: Unpack[Asked]
+        self,
+        pack: TaskPack,
+        numbers: Sequence[int],
+        sentences: Sequence[Task],
+        chosen: Sequence[int] | None = None,
+        **settings: Unpack[Asked],
     ) -> None:
-        self.sentences = tuple(sentences)
+        self._sentences = digest([task.description for task in sentences])
         first = len(pack.tasks)  # sentences are numbered from there
-        tasks = {number: pack.tasks[number] for number in numbers} | dict(enumerate(sentences, first))
-        super().__init__(pack, tasks, **settings)
+        places = range(len(sentences)) if chosen is None else chosen
+        tasks = {number: pack.tasks[number] for number in numbers}
+        super().__init__(pack, tasks | {first + place: sentences[place] for place in places}, **settings)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many tasks, and how many sentences in other words."""
+        other = sum(bool(task.original) for task in self.tasks.values())
+        return len(self.tasks) - other, other
 
     @cached_property
     def identity(self) -> dict[str, object]:
         """As of the plans; with the sentences."""
-        return {**super().identity, "sentences": digest([task.description for task in self.sentences])}
+        return {**super().identity, "sentences": self._sentences}
 
     def figures(self, rows: Iterable[ScoredPlan]) -> list[ToolFigures]:
         """The figures of plans on record, for each LLM and method: on the benchmark's sentences, then on others."""
