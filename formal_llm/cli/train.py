@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 HELP = f"""Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.
 
-The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo, openagi, tiny).
+The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo, minilm-planner,
+openagi, tiny).
 Each of them is an option, too, and then counts instead of the recipe's; the defaults shown are for what neither says.
 
 The folder of --out gets the log, checkpoints, the adapters (final, best) in the format of peft, and report.md. Ctrl-C
@@ -149,6 +150,8 @@ def foretold(settings: Settings, folder: Path) -> Iterator[str]:
     yield from (f"  {said}  {task.description}" for task, said in zip(parts.tasks, _plans(parts), strict=True))
     yield f"{counted(len(parts.held_out), 'task')} held out:"
     yield from (f"  {task.description}" for task in parts.held_out)
+    if parts.validation:
+        yield f"{counted(len(parts.validation), 'task')} for validation, which tell which adapters are best"
     policy = policy_of(settings)
     yield f"{policy.trainable:,} of {policy.size:,} weights would be trained"
     warm = f" after {settings.warm_start} of warm start" if settings.warm_start else ""

@@ -28,12 +28,11 @@ class Settings(BaseModel):
     pack: str = Field(default="openagi", description="The task pack: a name, or a folder.")
     train: str = Field(
         default="training",
-        description="The tasks to train on: a split of the pack, numbers (0,7,20-25), a file of sentences that say "
-        "tasks in other words (FILE.toml), or several of these with + between.",
+        description="The tasks to train on: a split of the pack, numbers (0,7,20-25), FILE.toml, or several with +.",
     )
     held_out: str = Field(default="test", description="The tasks to judge by; never trained on.")
     validation: str = Field(
-        default="", description="The tasks that tell which adapters are best, and when to stop; none: those held out."
+        default="", description="The tasks that tell which adapters are best and when to stop; none: those held out."
     )
     reward: str = Field(default="references", description="The reward: references, executed, or MODULE:FUNCTION.")
     failed_reward: float = Field(default=0.0, description="The reward of a plan whose execution fails.")

@@ -112,7 +112,7 @@ def test_what_cannot_be_done_is_said(recipe: str, tmp_path: Path, more: tuple[st
 def test_recipes_that_are_not_there() -> None:
     code, _, said = run("minilm-dem", "--out", "run")
     assert code == 2
-    assert "Did you mean 'minilm-demo'? There are: minilm-demo, openagi, tiny." in said
+    assert "Did you mean 'minilm-demo'? There are: minilm-demo, minilm-planner, openagi, tiny." in said
 
 
 def test_a_dry_run_tells_and_writes_nothing(recipe: str, tmp_path: Path) -> None:
