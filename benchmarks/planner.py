@@ -6,7 +6,7 @@ sentences, and on the sentences for validation. Measured are the 60 of ``tasks/o
 ``benchmarks/paraphrases.toml``: the best adapters by validation, the last ones, and the other answerers that need no
 network. ``--ship`` puts the best seed, by validation, to the adapters that come with formal_llm.
 
-Run: python benchmarks/planner.py [FOLDER] [--seeds 3] [--ship]
+Run: python benchmarks/planner.py [FOLDER] [--seeds 0,1,2] [--ship]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import argparse
 import json
 import shutil
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,33 +83,26 @@ def trained(folder: Path, seed: int) -> Run:
     return Run.of(read_log(place))
 
 
-def curves(runs: Sequence[Run], file: Path) -> Table:
+def curves(runs: Mapping[int, Run], file: Path) -> Table:
     """Both curves, as a picture and as a table."""
     table = Table(title="mean reward (F1 of the tools), the best of validation marked")
-    for column in (
-        "update",
-        *(f"seed {seed}: {split}" for seed in range(len(runs)) for split in (HELD_OUT, VALIDATION)),
-    ):
-        table.add_column(column, justify="right")
-    found = [
-        {split: {e.step: e.figures["reward"] for e in run.evaluations[split]} for split in (HELD_OUT, VALIDATION)}
-        for run in runs
-    ]
-    best = [run.best.step if run.best else -1 for run in runs]
-    for step in sorted({step for one in found for step in one[VALIDATION]}):
-        cells = []
-        for one, chosen in zip(found, best, strict=True):
-            for split in (HELD_OUT, VALIDATION):
-                value = one[split].get(step)
-                mark = " *" if step == chosen and split == VALIDATION else ""
-                cells.append("" if value is None else f"{value:.3f}{mark}")
+    table.add_column("update", justify="right")
+    found: dict[str, dict[int, float]] = {}
+    for seed, run in runs.items():
+        for split in (HELD_OUT, VALIDATION):
+            found[f"{split}, seed {seed}"] = {e.step: e.figures["reward"] for e in run.evaluations[split]}
+    best = {f"{VALIDATION}, seed {seed}": run.best.step for seed, run in runs.items() if run.best}
+    for name in found:
+        table.add_column(name, justify="right")
+    for step in sorted({step for points in found.values() for step in points}):
+        cells = [
+            f"{points[step]:.3f}{' *' if best.get(name) == step else ''}" if step in points else ""
+            for name, points in found.items()
+        ]
         table.add_row(str(step), *cells)
-    lines = [
-        Series(f"{split}, seed {seed}", tuple(sorted(one[split].items())), dots=True)
-        for split in (HELD_OUT, VALIDATION)
-        for seed, one in enumerate(found)
-    ]
-    file.write_text(Chart("Benchmark's own words and other words", tuple(lines), y_label="F1", y_range=(0, 1)).svg())
+    lines = tuple(Series(name, tuple(sorted(points.items())), dots=True) for name, points in found.items())
+    chart = Chart("In the benchmark's words, and in other words", lines, y_label="F1 of the tools", y_range=(0, 1))
+    file.write_text(chart.svg(), encoding="utf-8")
     return table
 
 
@@ -138,12 +131,12 @@ def ship(folder: Path, seed: int) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", default="build/planner", type=Path)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", default="0,1,2", help="which")
     parser.add_argument("--ship", action="store_true", help="put the best seed to the adapters that come along")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     console = Console(width=140)
-    runs = [trained(given.folder, seed) for seed in range(given.seeds)]
+    runs = {seed: trained(given.folder, seed) for seed in map(int, given.seeds.split(","))}
     console.print(curves(runs, given.folder / "curves.svg"))
     pack = TaskPack.load("openagi")
     files = {"paraphrases.toml of the pack": "paraphrases.toml", "of benchmarks/": HERE / "paraphrases.toml"}
@@ -151,7 +144,7 @@ def main() -> None:
     alike = SimilarWords()
     answerers: dict[str, LLM] = {name: resolve(name) for name in OTHERS}
     answerers["minilm untrained, with words as minilm-planner"] = PlannerLLM(EncoderLLM(), alike, "untrained")
-    for seed in range(given.seeds):
+    for seed in runs:
         for which in ("best", "final"):
             encoder = EncoderLLM(f"{given.folder}/seed-{seed}/{which}")
             answerers[f"minilm trained, seed {seed}, {which}"] = encoder
