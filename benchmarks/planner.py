@@ -139,7 +139,10 @@ def main() -> None:
     runs = {seed: trained(given.folder, seed) for seed in map(int, given.seeds.split(","))}
     console.print(curves(runs, given.folder / "curves.svg"))
     pack = TaskPack.load("openagi")
-    files = {"paraphrases.toml of the pack": "paraphrases.toml", "of benchmarks/": HERE / "paraphrases.toml"}
+    files: dict[str, str | Path] = {
+        "paraphrases.toml of the pack": "paraphrases.toml",
+        "of benchmarks/": HERE / "paraphrases.toml",
+    }
     sets = {name: reworded(pack, file) for name, file in files.items()}
     alike = SimilarWords()
     answerers: dict[str, LLM] = {name: resolve(name) for name in OTHERS}
@@ -162,9 +165,8 @@ def main() -> None:
         known = known_words(some, pack)
         console.print(f"{name}: {sum(known)} of {len(known)} sentences have a word for damage that training reads")
     if given.ship:
-        seed = max(
-            range(given.seeds), key=lambda number: runs[number].best.figures["reward"] if runs[number].best else 0
-        )
+        worth = {seed: run.best.figures["reward"] for seed, run in runs.items() if run.best}
+        seed = max(worth, key=worth.__getitem__)
         console.print(f"seed {seed}, the best by validation: {ship(given.folder, seed)}")
 
 

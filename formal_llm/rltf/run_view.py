@@ -93,8 +93,8 @@ class RunView:
         split = entry.data.get("split")
         if split == VALIDATION != self._by:
             self._by, self._best = VALIDATION, None
-        judging = split == self._by and reward is not None and math.isfinite(reward)
-        if judging and (not self._best or reward > self._best[0]):
+        counts = split == self._by and reward is not None and math.isfinite(reward)
+        if counts and reward is not None and (not self._best or reward > self._best[0]):
             self._best = (reward, entry.step)
         told = ", ".join(f"{name} {value:.3f}" for name, value in entry.figures.items() if name != "seconds")
         self._say(f"update {entry.step}: {entry.data.get('split', '')} tasks: {told}")
