@@ -15,6 +15,7 @@ import argparse
 import json
 import shutil
 import statistics
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm import TaskPack, authored
+from formal_llm.errors import MissingDependency
 from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.planner import PlannerLLM
@@ -145,7 +147,12 @@ def main() -> None:
     }
     sets = {name: reworded(pack, file) for name, file in files.items()}
     alike = SimilarWords()
-    answerers: dict[str, LLM] = {name: resolve(name) for name in OTHERS}
+    answerers: dict[str, LLM] = {}
+    for name in OTHERS:
+        try:
+            answerers[name] = resolve(name)
+        except MissingDependency as error:
+            console.print(f"left out: {name}: {error}")
     answerers["minilm untrained, with words as minilm-planner"] = PlannerLLM(EncoderLLM(), alike, "untrained")
     for seed in runs:
         for which in ("best", "final"):
@@ -160,6 +167,7 @@ def main() -> None:
         parts = [measured(llm, pack, some) for some in sets.values()]
         both = Measured(sum((one.values for one in parts), ()), sum((one.tasks for one in parts), ()))
         table.add_row(name, *(f"{one.mean:.3f} ({one.exact})" for one in parts), said(both))
+        print(f"measured: {name}: {said(both)}", file=sys.stderr)
     console.print(table)
     for name, some in sets.items():
         known = known_words(some, pack)

@@ -18,7 +18,7 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.low:.3f} to {self.high:.3f}"
+        return f"{self.low:.2f} to {self.high:.2f}"
 
 
 def interval(values: Sequence[float]) -> Interval | None:

@@ -125,7 +125,7 @@ def lines_of(figures: Sequence[ToolFigures]) -> list[list[str]]:
     """The rows of a table: who was asked how, and the figures on each of the two sets of sentences."""
     rows: dict[str, dict[str, list[str]]] = {}
     for one in figures:
-        within = "" if one.f1_interval is None else f" ({one.f1_interval.low:.2f} to {one.f1_interval.high:.2f})"
+        within = "" if one.f1_interval is None else f" ({one.f1_interval})"
         told = [f"{one.valid:.0%}", f"{one.f1:.3f}{within}", f"{one.exact:.0%}"]
         rows.setdefault(f"{one.llm} {one.method}", {})[one.words] = [one.note, "", ""] if one.note else told
     return [

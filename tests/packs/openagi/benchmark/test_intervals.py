@@ -27,4 +27,4 @@ def test_it_is_as_wide_as_theory_says() -> None:
 
 def test_one_task_tells_nothing_of_others() -> None:
     assert interval([]) is interval([0.5]) is None
-    assert str(Interval(0.25, 0.5)) == "0.250 to 0.500"
+    assert str(Interval(0.25, 0.5)) == "0.25 to 0.50"
