@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from types import NoneType
@@ -110,7 +110,7 @@ def _task(line: str, source: LoadedRules) -> Task:
         raise ValueError(f"{found.problem}; {near}" if near else found.problem)
     task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
     more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
-    return Task(task.description, task.goal, task.limits & more, task.inputs, task.group)
+    return replace(task, limits=task.limits & more)
 
 
 _TASK = Keys(

@@ -13,6 +13,7 @@ from formal_llm.errors import ModelError, NotationError, ProviderError, Resource
 from formal_llm.llms.local.loading import ModelKind, Placement, load
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.training import Ingredients, model_of, selected, trainer_of
+from formal_llm.planning.rewordings import reworded
 from formal_llm.rltf.advantages import ADVANTAGES
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.policy import Policy
@@ -41,12 +42,44 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_each_recipe_can_be_read_and_has_tasks(name: str) -> None:
     settings = Settings.read(authored.find("training", name, (".toml",)))
     parts = Ingredients.of(settings)
-    assert len(parts.tasks) == 13
+    others = [task for task in parts.tasks if task.original]
+    assert len(parts.tasks) - len(others) == 13
     assert len(parts.held_out) == 16
+    assert bool(others) == (name == "minilm-planner")
+    assert bool(parts.validation) == name.startswith("minilm-")
 
 
 def test_there_are_the_recipes_that_the_book_names() -> None:
-    assert RECIPES == ["eight-gpus", "minilm-demo", "openagi", "single-gpu", "tiny"]
+    assert RECIPES == ["eight-gpus", "minilm-demo", "minilm-planner", "openagi", "single-gpu", "tiny"]
+
+
+def test_nothing_that_is_measured_is_trained_on_or_tells_when_to_stop() -> None:
+    pack = TaskPack.load("openagi")
+    parts = Ingredients.of(Settings.read(authored.find("training", "minilm-planner", (".toml",))))
+    measured = reworded(pack, "paraphrases.toml")
+    assert len(measured) == len({task.description for task in measured}) == 60
+    assert {task.original for task in measured} == {pack.tasks[number].description for number in pack.splits["test"]}
+    seen = {task.description for task in (*parts.tasks, *parts.validation)}
+    assert not seen & {task.description for task in measured}
+    # The tasks themselves are others as well, but for task 20, which the paper trains on and tests.
+    trained, stopping = (
+        {task.original or task.description for task in some} for some in (parts.tasks, parts.validation)
+    )
+    assert trained & {task.original for task in measured} == {pack.tasks[20].description}
+    assert not stopping & (trained | {task.original for task in measured})
+
+
+def test_a_selection_of_several_parts(tmp_path: Path) -> None:
+    pack = TaskPack.load("openagi")
+    file = tmp_path / "mine.toml"
+    file.write_text('[[paraphrases]]\ntask = 7\ntexts = ["Colours, please."]\n')
+    found = selected(pack, f"7, 9-10 + {file} + 10")
+    assert [task.description for task in found] == [
+        *(pack.tasks[number].description for number in (7, 9, 10)), "Colours, please.",
+    ]  # fmt: skip
+    assert found[-1].original == pack.tasks[7].description
+    with pytest.raises(ResourceNotFound, match=r"mine\.toml"):
+        selected(pack, "training + mine.toml")
 
 
 def test_the_recipe_of_the_paper_is_the_papers() -> None:

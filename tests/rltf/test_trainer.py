@@ -380,3 +380,68 @@ def test_the_figures_are_means_over_greedy_plans(tmp_path: Path) -> None:
     assert found["reward odd"] == pytest.approx(rewards[1])
     assert found["reward even"] == pytest.approx((rewards[0] + rewards[2]) / 2)
     assert trainer.evaluate([replace(task, group="one") for task in runs.TASKS]).keys() == {"reward"}
+
+
+# -- other tasks tell when to stop -------------------------------------------------------------------------------------
+
+
+OTHERS = [Task("please, some alpha")]
+
+
+def judged_by(trainer: Trainer, rewards: list[float]) -> None:
+    """Let the tasks of validation come out so and so, one evaluation after the other; others as they do."""
+    evaluate = trainer.evaluate
+
+    def told(tasks: Any) -> dict[str, float]:
+        return {"reward": rewards.pop(0)} if tuple(tasks) == tuple(OTHERS) else evaluate(tasks)
+
+    trainer.evaluate = told  # type: ignore[method-assign]
+
+
+def early(folder: Path, **settings: Any) -> Trainer:
+    base = runs.small_trainer(folder, advantage="rloo", updates=8, evaluate_every=1, checkpoint_every=1, **settings)
+    setup = base.setup
+    return Trainer(
+        setup.planner, setup.policy, setup.reward, setup.tasks, folder, held_out=runs.HELD_OUT, validation=OTHERS,
+        settings=setup.settings,
+    )  # fmt: skip
+
+
+def test_it_stops_where_validation_comes_out_no_better_and_keeps_the_best(tmp_path: Path) -> None:
+    trainer = early(tmp_path, patience=3)
+    judged_by(trainer, [0.1, 0.3, 0.2, 0.5, 0.4, 0.5, 0.5, 0.9])
+    done = trainer.run()
+    assert (done.step, done.reason) == (6, "stopped early")
+    log = read_log(tmp_path)
+    assert [entry.step for entry in log if entry.kind == "checkpoint" and entry.data["best"]] == [0, 1, 3]
+    judged = {(entry.data["split"], entry.step) for entry in log if entry.kind == "evaluation"}
+    assert judged == {(split, step) for split in ("held-out", "validation") for step in range(7)}
+    assert "after update 3, held-out reward" in (tmp_path / "report.md").read_text()
+    assert "It ended: stopped early." in (tmp_path / "report.md").read_text()
+    assert not equal(tmp_path / "best", tmp_path / "final")
+    assert done.after == pytest.approx(trainer.evaluate(runs.HELD_OUT))  # of the last update
+
+
+def test_patience_goes_on_where_it_was(tmp_path: Path) -> None:
+    first = early(tmp_path, patience=2)
+    judged_by(first, [0.5, 0.4])
+    heard = first.learner.update
+
+    def one() -> Any:
+        first.stop()
+        return heard()
+
+    first.learner.update = one  # type: ignore[method-assign]
+    assert first.run().reason == "interrupted"
+    again = early(tmp_path, patience=2)
+    judged_by(again, [0.4, 0.6])
+    done = again.run(resume=True)
+    assert (done.step, done.reason) == (2, "stopped early")
+
+
+def test_patience_without_what_it_counts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="patience counts evaluations"):
+        runs.small_trainer(tmp_path, patience=1)
+    base = runs.small_trainer(tmp_path).setup
+    with pytest.raises(TrainingError, match="is for validation and trained on: 'make it alpha'"):
+        Trainer(base.planner, base.policy, base.reward, base.tasks, tmp_path, validation=runs.TASKS[:1])
