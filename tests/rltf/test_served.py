@@ -13,6 +13,7 @@ import torch
 
 from formal_llm import Planner
 from formal_llm.errors import ModelError, ProviderError, TrainingError
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.advantages import estimate
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.collector import PlanCollector
@@ -26,6 +27,7 @@ from formal_llm.rltf.setup import Setup
 from formal_llm.rltf.task_memory import TaskMemory
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.update import Learner
+from tests import tiny_models
 from tests.rltf import training_runs as runs
 from tests.rltf.vllm_server import VLLMServer
 
@@ -90,10 +92,9 @@ def test_with_the_same_weights_the_gradient_is_that_without_a_server(
 
 @pytest.mark.parametrize("scoring", ["text", "calibrated+0.5*number"])
 def test_the_server_scores_in_the_modes_of_the_policy(vllm: VLLMServer, scoring: str, tmp_path: Path) -> None:
-    from formal_llm.llms.local.scoring import weights
-
-    policy = moved(runs.tiny_policy())
-    policy.scorer.scoring = weights(scoring)  # type: ignore[attr-defined]
+    spoken = tiny_models.tokenizer()
+    llm = TransformersLLM.of(tiny_models.causal("llama", len(spoken)), spoken, name="tiny", scoring=scoring)
+    policy = moved(Policy(llm))
     by = served(policy, vllm, tmp_path)
     by.renew(0)
     questions = [e.decisions[0].question for e in enumerate_episodes(PLANNER, runs.TASKS[2], 2, 100)][:1]
