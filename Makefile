@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # The demonstration of training has the machine to itself.
 THREADS ?= 2
 
-.PHONY: help demo demo-llm demo-run train-demo test lint types imports docs wheel check bench bench-training llamacpp pictures clean
+.PHONY: help demo demo-llm demo-run train-demo planner test lint types imports docs wheel check bench bench-training llamacpp pictures clean
 
 help:            ## show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -45,6 +45,9 @@ demo-run: $(VENV)/.installed-dev   ## restore a damaged photograph and answer a 
 
 train-demo: $(VENV)/.installed-dev   ## train a pretrained scorer on the paper's tasks for some minutes, offline
 	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python benchmarks/train_demo.py build/train-demo
+
+planner: $(VENV)/.installed-dev   ## train the adapters of minilm-planner, three seeds, and measure them: half an hour and more
+	@$(BIN)/python benchmarks/planner.py build/planner
 
 test: $(VENV)/.installed-dev   ## install and run the whole test suite
 	$(BIN)/python -m pytest -n auto

@@ -2,7 +2,8 @@
 
 It is trained on the paper's 13 training tasks. The reward is how well a plan's tools agree with those that the task's
 sentence calls for (F1); ``exact`` is the share of plans with just the right tools. Both are measured on the 16 test
-tasks that are not trained on, with greedy plans, before and after. The recipe is ``training/minilm-demo.toml``.
+tasks that are not trained on, with greedy plans, before and after. The recipe is ``training/minilm-demo.toml``. Other
+tasks in other words tell which adapters are the best: these are kept, and the report has both curves.
 
 Run: make train-demo   (or python benchmarks/train_demo.py [FOLDER] [--updates N] [--seed N])
 """
@@ -21,6 +22,8 @@ from rich.table import Table
 
 from formal_llm import authored
 from formal_llm.packs.training import Ingredients, trainer_of
+from formal_llm.rltf.metrics_log import read_log
+from formal_llm.rltf.report import Run
 from formal_llm.rltf.run_view import RunView, duration
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.threads import slow_threads
@@ -61,8 +64,11 @@ def main() -> int:
     Console(width=110).print(table)
     for task, first, last in zip(parts.held_out, before, after, strict=True):
         print(f"{task.description}\n  before: {first}\n  after:  {last}")
-    print(f"report: {folder / 'report.md'}")
-    if trained.reason != "done":
+    best = Run.of(read_log(folder)).best
+    if best is not None:
+        print(f"best on {len(parts.validation)} sentences in other words: after update {best.step}; {folder / 'best'}")
+    print(f"report, with both curves: {folder / 'report.md'}")
+    if trained.reason == "interrupted":
         print(f"{trained.reason} after update {trained.step} of {parts.updates}; plans 'after' are of that update")
         return 130
     return 0 if trained.after["reward"] > trained.before["reward"] else 1

@@ -35,7 +35,12 @@ GALLERY = {
     if path.suffix != ".examples"
 }
 #: The modules in opened packages that stand above the rooms beside them.
-ABOVE = ("formal_llm.planning.packs", "formal_llm.planning.pack_file", "formal_llm.llms.providers")
+ABOVE = (
+    "formal_llm.planning.rewordings",
+    "formal_llm.planning.packs",
+    "formal_llm.planning.pack_file",
+    "formal_llm.llms.providers",
+)
 
 sys.path.insert(0, str(ROOT))
 from benchmarks.house import imports, modules  # noqa: E402  # a script beside this folder

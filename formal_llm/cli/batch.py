@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from types import NoneType
@@ -116,7 +116,7 @@ def task_of(told: Mapping[str, object], source: LoadedRules) -> Task:
     data: dict[str, Any] = {**told}
     task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
     more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
-    return Task(task.description, task.goal, task.limits & more, task.inputs, task.group)
+    return replace(task, limits=task.limits & more)
 
 
 #: What a task on a line may say.

@@ -16,6 +16,15 @@ import typer
 from rich.progress import TaskID
 from typer.core import TyperGroup
 
+from formal_llm.cli.bench_methods import (
+    SENTENCES,
+    Asking,
+    read_methods,
+    show_transfer,
+    spread,
+    trained_llms,
+    transfer_of,
+)
 from formal_llm.cli.bench_tables import Form, Grouping, Shown, tell
 from formal_llm.cli.console import (
     EXIT_CODES_HELP,
@@ -34,7 +43,7 @@ from formal_llm.tools import Executor
 if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
 
-    from formal_llm.packs.openagi.benchmark.run import RunProgress
+    from formal_llm.packs.openagi.benchmark.plans import RunProgress
     from formal_llm.packs.openagi.data.samples import TaskData
     from formal_llm.packs.openagi.scores.choice import Scores
     from formal_llm.packs.openagi.scores.score import Score
@@ -43,7 +52,11 @@ HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many pl
 
 Methods: zero and few ask for a plan in free text; names forces the names of tools one by one; typed does so as OpenAGI
 does, where each tool takes what the last one gives; formal asks only for what can still become a valid plan; draft has
-the plan written whole and asks where that is none. Without --method, all that apply to an LLM.
+the plan written whole and asks where that is none; rltf is formal by the model with trained adapters (--adapter).
+Without --method, all that apply to an LLM.
+
+--methods gives the paper's table in one command: one plan of each task by each method (--repeats for more), and a
+second table for sentences that say the same tasks in other words. There typed is also called constrained, as in papers.
 
 Everything is on record in the folder of --out. A run that was stopped goes on with the same command; more LLMs, methods
 or repeats are added to it.
@@ -51,6 +64,8 @@ or repeats are added to it.
 Examples:
 
   formal-llm bench openagi --llm test:random --llm builtin --out bench
+
+  formal-llm bench openagi --llm smollm2 --methods zero,few,constrained,formal,rltf --adapter runs/mine/best --out paper
 
   formal-llm bench openagi --llm openai:gpt-6-luna --method few --method formal --toolkit experts \\
       --clip openai/clip-vit-large-patch14 --vit google/vit-base-patch16-224 --out bench-experts
@@ -82,7 +97,12 @@ class MethodName(StrEnum):
     names = "names"
     typed = "typed"
     formal = "formal"
+    rltf = "rltf"
     draft = "draft"
+
+
+#: The ways that need no training.
+ALONE = tuple(one for one in MethodName if one is not MethodName.rltf)
 
 
 class TextScore(StrEnum):
@@ -109,15 +129,32 @@ def bench(
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the benchmark's records.")],
     llm: Annotated[list[str] | None, typer.Option(help="Who answers; see: formal-llm llms. Repeatable.")] = None,
     method: Annotated[list[MethodName] | None, typer.Option(help="A way of planning. Repeatable.")] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="The paper's table: zero,few,constrained,formal,rltf."),
+    ] = None,
+    adapter: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Trained adapters for the method rltf; minilm has its own.")
+    ] = None,
+    sentences: Annotated[
+        str, typer.Option(metavar="FILE", help="With --methods: tasks in other words; none: no second table.")
+    ] = SENTENCES,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many tasks, and so many sentences, spread evenly.")
+    ] = None,
     tasks: Annotated[str, typer.Option(metavar="SPLIT|NUMBERS", help="A split, all, or numbers: 2,3,10.")] = "test",
     toolkit: Annotated[str, typer.Option(help="Which tools.")] = "classical",
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The task data; made in the folder of --out where left out.")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How many plans each method makes for each task.")] = 5,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many plans each method makes for each task; 5 where left out, 1 with --methods."),
+    ] = None,
     samples: Annotated[int, typer.Option(min=1, help="On how many samples of a task its plans are carried out.")] = 8,
     concurrency: Annotated[int | None, typer.Option(min=1, help="How many plans are made at once.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="For free text.")] = 0.0,
+    max_tokens: Annotated[int, typer.Option(min=1, help="How long a free text may be.")] = 1024,
     text_score: Annotated[TextScore, typer.Option(help="How texts are compared.")] = TextScore.bertscore,
     bert: Annotated[str | None, typer.Option(metavar="FOLDER", help="The encoder of bertscore; else MiniLM.")] = None,
     clip: Annotated[
@@ -135,9 +172,9 @@ def bench(
 ) -> None:
     """Run a benchmark and print its table."""
     pack = TaskPack.load("openagi")
-    numbers = read_numbers(tasks, pack)
+    numbers = spread(read_numbers(tasks, pack), limit)
     try:
-        from formal_llm.packs.openagi.benchmark.methods import why_not
+        from formal_llm.packs.openagi.benchmark.plans import Asked, Trained
         from formal_llm.packs.openagi.benchmark.records import Records
         from formal_llm.packs.openagi.benchmark.run import Benchmark
         from formal_llm.packs.openagi.scores.judging import PlanJudge
@@ -147,31 +184,44 @@ def bench(
         ) from error
     names = list(dict.fromkeys(llm or ["builtin"]))
     asked = {name: resolve(name) for name in names}
-    methods: Any = list(dict.fromkeys(one.value for one in method or MethodName))
-    reasons = {f"{name} {one}": why_not(one, who) for name, who in asked.items() for one in methods}
-    if all(reasons.values()):
-        raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{who}: {why}' for who, why in reasons.items())}")
+    wanted: Any = read_methods(methods) if methods else list(dict.fromkeys(one.value for one in method or ALONE))
+    count = repeats or (1 if methods else 5)
+    without_loading_bars()
+    trained = trained_llms(names, wanted, adapter)
+    settings: Asked = {"repeats": count, "temperature": temperature, "max_tokens": max_tokens}
+    other = transfer_of(pack, sentences, numbers, limit, settings) if methods else None
     tools = read_toolkit(pack, toolkit)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
-    without_loading_bars()
     scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
     known = task_data(data, to, numbers, samples)
     make_folder(to)
     judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
-    run = Benchmark(judge, numbers, repeats=repeats, temperature=temperature)
-    skipped = run.skipped(asked, methods)
-    with Records(to, run.identity) as records, ExitStack() as opened:
-        recorded: dict[str, LLM] = {
-            name: opened.enter_context(RecordingLLM(one, answers_file(to, name))) for name, one in asked.items()
-        }
-        cancel = threading.Event()
-        with _progress() as show_step, cancelling(cancel):
-            run.run(recorded, methods, records, concurrency=concurrency, on_step=show_step, cancel=cancel)
-        rows = records.joined()
+    run = Benchmark(judge, numbers, **settings)
+    skipped = run.skipped(asked, wanted, trained)
+    if len(skipped) == len(asked) * len(wanted):
+        raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{x.llm} {x.method}: {x.why}' for x in skipped)}")
+    with ExitStack() as opened:
+
+        def recorded(name: str, one: LLM) -> LLM:
+            return opened.enter_context(RecordingLLM(one, answers_file(to, name)))
+
+        asking = Asking(
+            {name: recorded(name, one) for name, one in asked.items()}, wanted,
+            {base: Trained(one.name, recorded(one.name, one.llm)) for base, one in trained.items()}, concurrency,
+        )  # fmt: skip
+        with Records(to, run.identity) as records:
+            with cancelling_progress() as (show_step, cancel):
+                run.run(
+                    asking.llms, wanted, records, trained=asking.trained, concurrency=concurrency, on_step=show_step,
+                    cancel=cancel,
+                )  # fmt: skip
+            rows = records.joined()
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (to / "results.jsonl").write_text(lines, encoding="utf-8")
-        shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < repeats]
-        tell(run, shown, skipped, to, Shown(show, published, grouping))
+        shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
+        tell(run, shown, skipped, to, Shown(show, published, grouping, in_cells=methods is not None))
+        if other is not None:
+            show_transfer(other, asking, to, show, cancelling_progress())
 
 
 def read_numbers(text: str, pack: TaskPack) -> list[int]:
@@ -260,6 +310,14 @@ def _only_here(checkpoint: str) -> bool:
     from formal_llm.packs.openagi.experts.loading import hub_answers
 
     return Path(checkpoint).is_dir() or not hub_answers()
+
+
+@contextmanager
+def cancelling_progress() -> Iterator[tuple[Callable[[RunProgress], None], threading.Event]]:
+    """What shows how far a run is, and what Ctrl-C sets."""
+    cancel = threading.Event()
+    with _progress() as show_step, cancelling(cancel):
+        yield show_step, cancel
 
 
 @contextmanager

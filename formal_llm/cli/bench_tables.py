@@ -13,8 +13,9 @@ from formal_llm.cli.console import counted, err, out, print_text
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from formal_llm.packs.openagi.benchmark.plans import Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
-    from formal_llm.packs.openagi.benchmark.run import Benchmark, Skipped
+    from formal_llm.packs.openagi.benchmark.run import Benchmark
 
 
 class Grouping(StrEnum):
@@ -34,11 +35,12 @@ class Form(StrEnum):
 
 @dataclass(frozen=True)
 class Shown:
-    """How the tables are shown."""
+    """How the tables are shown; ``in_cells``: methods that do not apply have columns, which say why."""
 
     form: Form
     published: bool
     grouping: Grouping
+    in_cells: bool = False
 
 
 def tell(run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder: Path, how: Shown) -> None:
@@ -48,6 +50,8 @@ def tell(run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder:
     theirs = tables.read_published()
     groups = theirs.groups if how.grouping is Grouping.published else {}
     columns = tables.columns_of(rows, run.unscored, groups)
+    if how.in_cells:
+        columns = tables.in_order([*columns, *(tables.empty_column(one.llm, one.method, one.why) for one in skipped)])
     scores = run.score_names(groups)
     fewest, most = run.samples
     samples = counted(most, "sample") if fewest == most else f"{fewest} to {counted(most, 'sample')}"

@@ -108,6 +108,18 @@ class BuiltinLLM:
         return Answer(question.nearest(best[:1]) if question.several else best[:1])
 
 
+def worths(question: Question, likeness: Likeness = equal_stems) -> list[float] | None:
+    """What each option is worth by the words it covers, a word of a single terminal being 1; see the module.
+
+    None where nothing tells what options use.
+    """
+    outlook = question.outlook
+    if outlook is None:
+        return None
+    values = _Values(content_words(question.task), outlook, likeness)
+    return [values.of(prospect)[0] for prospect in outlook.prospects]
+
+
 class _Values:
     """What terminals are worth for a task at one question."""
 

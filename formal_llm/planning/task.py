@@ -17,6 +17,7 @@ class Task:
         limits: limits for this task besides those of the grammar (an input that is not given has limit 0).
         inputs: the names of the inputs that are given.
         group: the kind of task in its task pack.
+        original: the sentence of its task pack that it says in other words; empty for one that says it itself.
     """
 
     description: str
@@ -24,6 +25,7 @@ class Task:
     limits: Limits = field(default_factory=Limits)
     inputs: tuple[str, ...] = ()
     group: str = ""
+    original: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.description, str):

@@ -3,11 +3,12 @@
 ``log.jsonl`` in the folder of a run has one line for each thing that happened, in order:
 
 - ``run``: the run begins; ``settings`` has what it was asked to do.
-- ``resume``: it went on after step ``step``; ``best`` is the best held-out reward until then and its step, or null.
+- ``resume``: it went on after step ``step``; ``best`` is the best reward by which it is judged until then and its step,
+  or null.
 - ``update``: an update was made; ``figures`` has what was measured.
-- ``evaluation``: plans were made for tasks of the split ``split`` ("held-out") and judged.
+- ``evaluation``: plans were made for tasks of the split ``split`` ("held-out", "validation") and judged.
 - ``checkpoint``: the state after ``step`` is in ``name``; ``best`` says whether it is the best so far.
-- ``end``: the run is over; ``reason`` says why ("done", "interrupted", an error).
+- ``end``: the run is over; ``reason`` says why ("done", "stopped early", "interrupted", an error).
 
 Every line has ``kind``, ``step`` (how many updates were made; 0 before the first), ``time`` (UTC) and ``elapsed``, the
 seconds that the run has worked so far, pauses between a kill and a resume not counted. JSON has no infinity and no NaN;
@@ -15,8 +16,8 @@ figures that are none are written as the texts ``"nan"``, ``"inf"`` and ``"-inf"
 
 Figures may have any names. Those that the terminal and the report know: of an update ``reward`` (mean over its plans),
 ``reward_spread`` (their standard deviation), ``loss``, ``entropy`` (of the choices), ``kl`` (to the base model),
-``seconds``, ``failed`` (plans with a stated reward); of an evaluation ``reward``, ``exact`` (share of plans with
-just the right tools), ``seconds``.
+``seconds``, ``failed`` (plans with a stated reward), ``drift`` (of a server that made the plans, in nats); of an
+evaluation ``reward``, ``exact`` (share of plans with just the right tools), ``seconds``.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ LOG = "log.jsonl"
 _FORMAT = "formal_llm.rltf.log/1"
 _BUSY = "another run is writing this log; give another folder"
 _KINDS = ("run", "resume", "update", "evaluation", "checkpoint", "end")
-#: The split on which a run is judged.
-HELD_OUT = "held-out"
+#: The split on which a run is judged, and the one that tells which adapters are best where there is one.
+HELD_OUT, VALIDATION = "held-out", "validation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,9 @@ class RunLog:
             self._write("run", 0, {"format": _FORMAT, "settings": dict(settings or {})})
         else:
             self._before = max((entry.elapsed for entry in kept), default=0.0)
-            best = best_of(e for e in kept if e.kind == "evaluation" and e.data.get("split") == HELD_OUT)
+            judged = [entry for entry in kept if entry.kind == "evaluation"]
+            by = VALIDATION if any(entry.data.get("split") == VALIDATION for entry in judged) else HELD_OUT
+            best = best_of(entry for entry in judged if entry.data.get("split") == by)
             self._write("resume", resume, {"best": None if best is None else [best.figures["reward"], best.step]})
 
     @property

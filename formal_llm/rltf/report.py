@@ -15,7 +15,7 @@ from pathlib import Path
 from formal_llm.errors import MissingDependency, ResultsError
 from formal_llm.planning.drivers.json_lines import write_whole
 from formal_llm.rltf.curves import Chart, Point, Series, smoothed
-from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry, best_of, read_log
+from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry, best_of, read_log
 from formal_llm.rltf.run_view import duration, span
 
 #: The names of the report and of the folder of its pictures, in the folder of the run.
@@ -71,12 +71,18 @@ class Run:
     @property
     def held_out(self) -> tuple[LogEntry, ...]:
         """The evaluations on held-out tasks; of the first split there is where none is called so."""
-        return self.evaluations.get(HELD_OUT) or next(iter(self.evaluations.values()), ())
+        others = (entries for split, entries in self.evaluations.items() if split != VALIDATION)
+        return self.evaluations.get(HELD_OUT) or next(others, ())
+
+    @property
+    def judging(self) -> tuple[LogEntry, ...]:
+        """The evaluations that tell which adapters are best: on the tasks of validation, else on those held out."""
+        return self.evaluations.get(VALIDATION) or self.held_out
 
     @property
     def best(self) -> LogEntry | None:
-        """The held-out evaluation with the highest reward, of equal ones the first; None where there is none."""
-        return best_of(self.held_out)
+        """Of these the one with the highest reward, of equal ones the first; None where there is none."""
+        return best_of(self.judging)
 
     def points(self, name: str) -> tuple[Point, ...]:
         """A figure of the updates that have it, over their numbers."""
@@ -119,6 +125,9 @@ def charts_of(run: Run) -> dict[str, Chart]:
             )
             for name in dict.fromkeys(n for e in run.held_out for n in e.figures if n in ("reward", "exact"))
         ]
+        if VALIDATION in run.evaluations:
+            points = tuple((e.step, e.figures["reward"]) for e in run.judging if "reward" in e.figures)
+            lines.append(Series("reward, validation", points, dots=True))
         marks = () if best is None else ((best.step, f"best: {_figure(best.figures['reward'])}"),)
         between_0_and_1 = all(0 <= y <= 1 for line in lines for _, y in line.points)
         charts["held_out"] = Chart(
@@ -127,14 +136,14 @@ def charts_of(run: Run) -> dict[str, Chart]:
     window = max(len(run.updates) // 25, 5)
     for name, title in (
         ("reward", "Training reward"), ("entropy", "Entropy of the choices"), ("kl", "KL to the base model"),
-        ("loss", "Loss"),
+        ("loss", "Loss"), ("drift", "How far the server that made the plans was from the trainer"),
     ):  # fmt: skip
         measured = run.points(name)
         if measured:
             line = smoothed(f"mean of {window} updates, ±1 standard deviation", measured, window)
             if len(measured) <= 2 * window:  # too few for means to tell anything
                 line = Series("", measured)
-            unit = {"entropy": "nats", "kl": "nats"}.get(name, name)
+            unit = {"entropy": "nats", "kl": "nats", "drift": "nats"}.get(name, name)
             charts[{"reward": "training_reward"}.get(name, name)] = Chart(title, (line,), y_label=unit)
     return charts
 
@@ -162,11 +171,14 @@ def _summary(run: Run) -> str:
     done = run.updates[-1].step if run.updates else 0
     state = f"It ended: {run.end}." if run.end else "It has not ended yet."
     told = [f"{done} update{'s' * (done != 1)} in {duration(run.elapsed)}. {state}"]
-    first, best = next(iter(run.held_out), None), run.best
-    if first is not None and best is not None and len(run.held_out) > 1:
-        last = run.held_out[-1]
+    for split in (HELD_OUT, VALIDATION):
+        entries = run.held_out if split == HELD_OUT else run.evaluations.get(split, ())
+        best = best_of(entries)
+        if best is None or len(entries) < 2:
+            continue
+        first, last = entries[0], entries[-1]
         told.append(
-            f"Held-out reward: {_figure(first.figures.get('reward'))} after update {first.step}, "
+            f"{split.capitalize()} reward: {_figure(first.figures.get('reward'))} after update {first.step}, "
             f"{_figure(last.figures.get('reward'))} after update {last.step}, at best "
             f"**{_figure(best.figures['reward'])}** after update {best.step}."
         )
@@ -199,8 +211,9 @@ def _best(run: Run) -> str:
     if not marked:
         return ""
     saved = marked[-1]
-    judged = next((entry for entry in run.held_out if entry.step == saved.step), None)
-    worth = "" if judged is None else f", held-out reward {_figure(judged.figures.get('reward'))}"
+    splits = ((HELD_OUT, run.held_out), (VALIDATION, run.evaluations.get(VALIDATION, ())))
+    judged = [(split, entry) for split, entries in splits for entry in entries if entry.step == saved.step]
+    worth = "".join(f", {split} reward {_figure(entry.figures.get('reward'))}" for split, entry in judged)
     return f"`{_plain(saved.data['name'])}`, after update {saved.step}{worth}."
 
 

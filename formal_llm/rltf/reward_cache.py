@@ -180,6 +180,7 @@ class CachedReward(Reward):
         about = self._tasks.get(task)
         if about is None:
             data = [task.description, task.goal, task.limits.lines(), sorted(task.inputs), task.group]
+            data += [task.original] if task.original else []
             more = "" if self._fingerprint is None else self._fingerprint(task)
             about = self._tasks[task] = _hash(f"{self._prefix}\n{json.dumps(data)}\n{more}")
         return _hash(json.dumps([about, plan.word, plan.complete]))

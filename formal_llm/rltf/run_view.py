@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from formal_llm.pictures.terminal import Terminal
-from formal_llm.rltf.metrics_log import HELD_OUT, LogEntry
+from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry
 
 #: How much of the time that an update takes, as it is shown and as what is left is told from it, is the last one's.
 _FRESH = 0.2
@@ -32,6 +32,7 @@ class RunView:
         self._every = every
         self._step = 0
         self._figures: Mapping[str, float] = {}
+        self._by = HELD_OUT
         self._best: tuple[float, int] | None = None
         self._pace: float | None = None
         self._last = self._told = monotonic()
@@ -89,8 +90,11 @@ class RunView:
 
     def _evaluation(self, entry: LogEntry) -> None:
         reward = entry.figures.get("reward")
-        held_out = entry.data.get("split") == HELD_OUT
-        if held_out and reward is not None and math.isfinite(reward) and (not self._best or reward > self._best[0]):
+        split = entry.data.get("split")
+        if split == VALIDATION != self._by:
+            self._by, self._best = VALIDATION, None
+        counts = split == self._by and reward is not None and math.isfinite(reward)
+        if counts and reward is not None and (not self._best or reward > self._best[0]):
             self._best = (reward, entry.step)
         told = ", ".join(f"{name} {value:.3f}" for name, value in entry.figures.items() if name != "seconds")
         self._say(f"update {entry.step}: {entry.data.get('split', '')} tasks: {told}")
@@ -99,7 +103,7 @@ class RunView:
         names = {"reward": "reward", "entropy": "entropy", "kl": "KL", "loss": "loss"}
         parts = [f"{said} {self._figures[name]:.3f}" for name, said in names.items() if name in self._figures]
         if self._best is not None:
-            parts.insert(1, f"best held-out {self._best[0]:.3f} at {self._best[1]}")
+            parts.insert(1, f"best {self._by} {self._best[0]:.3f} at {self._best[1]}")
         if self._figures.get("failed"):
             parts.append(f"{self._figures['failed']:g} failed")
         if self._pace is not None:

@@ -27,9 +27,13 @@ class Settings(BaseModel):
     model: str = Field(default="minilm", description="The model: a folder, transformers:NAME, encoder:NAME, minilm.")
     pack: str = Field(default="openagi", description="The task pack: a name, or a folder.")
     train: str = Field(
-        default="training", description="The tasks to train on: a split of the pack, or numbers: 0,7,20-25."
+        default="training",
+        description="The tasks to train on: a split of the pack, numbers (0,7,20-25), FILE.toml, or several with +.",
     )
     held_out: str = Field(default="test", description="The tasks to judge by; never trained on.")
+    validation: str = Field(
+        default="", description="The tasks that tell which adapters are best and when to stop; none: those held out."
+    )
     reward: str = Field(default="references", description="The reward: references, executed, or MODULE:FUNCTION.")
     failed_reward: float = Field(default=0.0, description="The reward of a plan whose execution fails.")
     toolkit: str = Field(default="classical", description="What executes plans, for the reward 'executed'.")
@@ -52,6 +56,9 @@ class Settings(BaseModel):
     dtype: Literal["auto", "float32", "bfloat16"] = Field(default="auto", description="The numbers of the weights.")
     autocast: Literal["", "bfloat16"] = Field(default="", description="The numbers of products: mixed precision.")
     device: str = Field(default="auto", description="Where the model runs, as torch names it.")
+    device_map: str = Field(
+        default="", description="Spread a model that fits no one device: auto, balanced, sequential; none: one device."
+    )
     gradient_checkpointing: bool = Field(default=False, description="Compute activations twice, to save memory.")
     batch_tokens: int | None = Field(
         default=None, ge=1, description="Tokens read in one pass: bounds memory; none: as many as suit the device."
@@ -78,11 +85,27 @@ class Settings(BaseModel):
         default=256, ge=1, description="Distinct questions in one backward pass: bounds memory."
     )
 
+    rollouts: str = Field(default="", description="The server that makes the plans, vllm:URL; none: the trainer does.")
+    rollout_cap: float = Field(
+        default=2.0, ge=0, description="The largest importance ratio of a plan from a server; 0: no bound."
+    )
+    rollout_folder: str = Field(
+        default="", description="Where the server finds adapters, if it does not see the folder of the run."
+    )
+    rollout_timeout: float | None = Field(
+        default=None, gt=0, description="Seconds that the server may be silent; none: ten minutes."
+    )
+
     # -- the run
     warm_start: int = Field(default=0, ge=0, description="Supervised updates on reference plans first.")
     warm_plans: int = Field(default=4, ge=1, description="Reference plans of each task for them.")
     warm_learning_rate: float | None = Field(default=None, gt=0, description="Of Adam in them; none: learning_rate.")
     evaluate_every: int = Field(default=0, ge=0, description="Updates between evaluations; 0: before and after only.")
+    patience: int = Field(
+        default=0,
+        ge=0,
+        description="Evaluations without a better one after which the run stops; 0: it runs to its end.",
+    )
     checkpoint_every: int = Field(default=10, ge=0, description="Updates between checkpoints; 0: at the end only.")
     keep_checkpoints: int = Field(
         default=2, ge=1, description="How many of the last ones are kept; the best one besides."

@@ -22,11 +22,12 @@ from formal_llm.planning.task import Task
 from formal_llm.rltf.baselines import mean_of
 from formal_llm.rltf.checkpoint import BEST, FINAL, Checkpoints, RunState
 from formal_llm.rltf.distributed import Processes
-from formal_llm.rltf.metrics_log import LOG, RunLog, View
+from formal_llm.rltf.metrics_log import HELD_OUT, LOG, VALIDATION, RunLog, View
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.report import write_report
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
+from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import Setup
 from formal_llm.rltf.task_memory import MemoryData, TaskMemory
@@ -41,7 +42,8 @@ class Trained:
     Attributes:
         folder: of the run: ``final`` and ``best`` hold adapters, ``report.md`` tells the story.
         step: how many updates were made.
-        reason: why it ended: "done" or "interrupted".
+        reason: why it ended: "done"; "stopped early", since the tasks of validation came out no better for a while; or
+            "interrupted".
         before: the held-out figures before the first update; empty without held-out tasks.
         after: those of the last evaluation; of a run that was interrupted they are older than its last update.
         judged: how many updates were made when ``after`` was measured.
@@ -63,6 +65,8 @@ class _Saved(TypedDict):
     before: dict[str, float]
     last: dict[str, float]
     judged: int
+    waited: int
+    served: dict[str, object] | None
 
 
 class Trainer:
@@ -72,16 +76,19 @@ class Trainer:
         planner, policy, reward, tasks, settings, references, world: see :class:`~formal_llm.rltf.setup.Setup`.
         folder: of the run: log, checkpoints, adapters, report.
         held_out: the tasks by which it is judged.
+        validation: the tasks that tell which adapters are best, and when to stop (``patience``); else those held out.
         metrics: more functions of plans that are told of the held-out tasks, by name.
         views: who watches.
+        served: the policy on the server that makes the plans, where one does.
 
     Attributes:
         setup: planner, policy, reward, tasks, settings, references and world.
         learner: makes the updates.
         held_out: the tasks by which it is judged.
+        validation: the tasks that tell which adapters are best; empty where those held out do.
 
     Raises:
-        TrainingError: there is no task, or tasks are in both lists.
+        TrainingError: there is no task, or one is in two lists; the run is to stop early and nothing would tell when.
     """
 
     def __init__(
@@ -93,21 +100,30 @@ class Trainer:
         folder: str | Path,
         *,
         held_out: Sequence[Task] = (),
+        validation: Sequence[Task] = (),
         settings: Settings | None = None,
         metrics: Mapping[str, Reward] | None = None,
         references: ReferenceLimits | None = None,
         world: Processes | None = None,
         views: tuple[View, ...] = (),
+        served: ServedPolicy | None = None,
     ) -> None:
         if not tasks:
             raise TrainingError("there is no task to train on")
-        if both := {task.description for task in tasks} & {task.description for task in held_out}:
-            raise TrainingError(f"a task is held out and trained on: {min(both)!r}")
+        trained = {task.description for task in tasks}
+        for said, judging in (("is held out", held_out), ("is for validation", validation)):
+            if both := trained & {task.description for task in judging}:
+                raise TrainingError(f"a task {said} and trained on: {min(both)!r}")
         self.setup = Setup(
-            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes()
+            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes(), served
         )
         self.learner = Learner(self.setup)
-        self.held_out = tuple(held_out)
+        self.held_out, self.validation = tuple(held_out), tuple(validation)
+        if self.setup.settings.patience and not (self.setup.settings.evaluate_every and (held_out or validation)):
+            raise TrainingError(
+                "patience counts evaluations: say how often there is one (evaluate_every), and by which tasks "
+                "(validation, or held_out)"
+            )
         self._folder = Path(folder)
         self._metrics = dict(metrics or {})
         self._views = views if self.setup.world.first else ()
@@ -119,6 +135,7 @@ class Trainer:
         self._before: dict[str, float] = {}
         self._last: dict[str, float] = {}
         self._judged = 0
+        self._waited = 0
         self._stopping = threading.Event()
 
     @property
@@ -198,10 +215,11 @@ class Trainer:
 
     def _train(self, log: RunLog | None) -> str:
         settings, updates = self.setup.settings, self.updates
+        self.learner.renew()  # a server that takes no adapters is told of now
         if self._saved_step < 0:
             self._before = self._evaluate(log)
             self._save(log)
-        while self.step < updates and not self._told_to_stop():
+        while self.step < updates and not self._satisfied() and not self._told_to_stop():
             begin = time.monotonic()
             figures = self.learner.update()
             figures["seconds"] = time.monotonic() - begin
@@ -213,12 +231,18 @@ class Trainer:
                 self._evaluate(log)
             if last or (settings.checkpoint_every and self.step % settings.checkpoint_every == 0):
                 self._save(log)
-        finished = self.step == updates
+        early = self.step < updates and self._satisfied()
+        finished = early or self.step == updates
         if self._saved_step < self.step:
             self._save(log)
         if finished and self.setup.world.first:
             self._checkpoints.mark(self.setup.policy, FINAL)
-        return "done" if finished else "interrupted"
+        return "stopped early" if early else "done" if finished else "interrupted"
+
+    def _satisfied(self) -> bool:
+        """Whether evaluations came out no better for as long as the run has patience; all processes hear the first."""
+        patience, world = self.setup.settings.patience, self.setup.world
+        return bool(patience) and world.gather({world.rank: self._waited})[0] >= patience
 
     def _told_to_stop(self) -> bool:
         """Whether any process was told to stop."""
@@ -268,24 +292,32 @@ class Trainer:
         return figures
 
     def _evaluate(self, log: RunLog | None) -> dict[str, float]:
-        """Judge by the held-out tasks; the best adapters so far are kept. One process does, the others wait."""
-        if not self.held_out or log is None:
-            self.setup.world.wait()
-            return {}
-        begin = time.monotonic()
-        try:
-            figures = self.evaluate(self.held_out)
-        except (RuntimeError, MemoryError) as error:
-            told = explained(error, self.step, self.setup.settings)
-            raise told from told.__cause__
-        log.evaluation(self.step, {**figures, "seconds": time.monotonic() - begin})
-        self._last, self._judged = figures, self.step
-        if self._best is None or figures["reward"] > self._best:
-            self._best = figures["reward"]
+        """Judge by the held-out tasks and those of validation; the best adapters so far are kept.
+
+        One process does, the others wait. Returns the figures of the held-out tasks; without any, those of validation.
+        """
+        found: dict[str, dict[str, float]] = {}
+        for split, tasks in ((VALIDATION, self.validation), (HELD_OUT, self.held_out)):
+            if tasks and log is not None:
+                begin = time.monotonic()
+                try:
+                    found[split] = self.evaluate(tasks)
+                except (RuntimeError, MemoryError) as error:
+                    told = explained(error, self.step)
+                    raise told from told.__cause__
+                log.evaluation(self.step, {**found[split], "seconds": time.monotonic() - begin}, split)
+        if found and log is not None:
+            self._last, self._judged = found.get(HELD_OUT, found.get(VALIDATION, {})), self.step
+            self._keep_best(found.get(VALIDATION, self._last)["reward"], log)
+        self.setup.world.wait()
+        return self._last if found else {}
+
+    def _keep_best(self, reward: float, log: RunLog) -> None:
+        self._waited += 1
+        if self._best is None or reward > self._best:
+            self._best, self._waited = reward, 0
             self._checkpoints.mark(self.setup.policy, BEST)
             log.checkpoint(self.step, BEST, best=True)
-        self.setup.world.wait()
-        return figures
 
     def _save(self, log: RunLog | None) -> None:
         """Save a checkpoint. One process does, the others wait."""
@@ -297,7 +329,8 @@ class Trainer:
     def _write(self, log: RunLog) -> None:
         data: _Saved = {
             "memory": self.learner.memory.to_data(), "best": self._best, "before": self._before, "last": self._last,
-            "judged": self._judged,
+            "judged": self._judged, "waited": self._waited,
+            "served": None if self.setup.served is None else self.setup.served.to_data(),
         }  # fmt: skip
         place = self._checkpoints.save(self.setup.policy, self.learner.optimizer, RunState(self.step, data))
         log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
@@ -308,7 +341,10 @@ class Trainer:
             memory = TaskMemory.from_data(data["memory"])
             self._best, self._before, self._last = data["best"], dict(data["before"]), dict(data["last"])
             self._judged = data.get("judged", state.step)  # which earlier versions did not write
+            self._waited = data.get("waited", 0)  # nor this
         except (KeyError, TypeError, ValueError, FormalLLMError) as error:
             raise TrainingError(f"the checkpoint of step {state.step} cannot be read: {error}") from error
         self.learner.memory = memory
+        if self.setup.served is not None:
+            self.setup.served.resume(data.get("served") or {})
         self.learner.step = self._saved_step = state.step

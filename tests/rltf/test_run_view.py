@@ -75,3 +75,14 @@ def test_durations(seconds: float | None, said: str) -> None:
 def test_a_span_is_never_written_with_an_exponent() -> None:
     spans = {0.04123: "0.0412 s", 2.0: "2 s", 104.2: "104 s", 999.4: "999 s", 1234.5: "1,234 s", 123456.0: "123,456 s"}
     assert {seconds: span(seconds) for seconds in spans} == spans
+
+
+def test_the_best_is_that_of_validation_where_there_is_one(tmp_path: Path) -> None:
+    text = StringIO()
+    view = RunView(2, console=Console(file=text, force_terminal=False, width=160), every=0.0)
+    with RunLog(tmp_path, views=(view,)) as log:
+        log.evaluation(0, {"reward": 0.9})
+        log.evaluation(0, {"reward": 0.2}, split="validation")
+        log.evaluation(1, {"reward": 0.95})
+        log.update(2, {"reward": 0.5})
+    assert "best validation 0.200 at 0" in text.getvalue()

@@ -27,6 +27,7 @@ from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.trainer import Trainer
 from tests.rltf import training_runs as runs
+from tests.rltf.vllm_server import VLLMServer
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {
@@ -225,6 +226,36 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path, advantage: str) -
 
 
 @pytest.mark.slow
+def test_two_processes_share_a_server_and_its_adapter(tmp_path: Path) -> None:
+    script, launch = str(HERE / "training_runs.py"), ["-m", "torch.distributed.run", "--standalone"]
+    with VLLMServer().running() as server:
+        terms = ["--updates", "2", "--dropout", "0", "--processes", "2", "--url", server.url]
+        two = [sys.executable, *launch, "--nproc-per-node", "2", script, str(tmp_path), *terms]
+        subprocess.run(two, env=ENVIRONMENT, check=True, timeout=300)
+        loaded = [body["lora_name"] for path, body in server.asked if path == "/v1/load_lora_adapter"]
+        # The first update imitates plans; each later one has one adapter, whoever asks it.
+        assert [name.rpartition("-")[2] for name in loaded] == ["1", "2"]
+        assert {body["model"] for path, body in server.asked if path == "/v1/completions"} == set(loaded)
+    entries = [entry for entry in read_log(tmp_path) if entry.kind == "update" and "ratio" in entry.figures]
+    assert len(entries) == 2
+    for entry in entries:
+        assert entry.figures["samples"] == 12
+        assert entry.figures["ratio"] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_two_processes_end_when_a_server_takes_no_adapters(tmp_path: Path) -> None:
+    script, launch = str(HERE / "training_runs.py"), ["-m", "torch.distributed.run", "--standalone"]
+    with VLLMServer(lora=False).running() as server:
+        terms = ["--updates", "2", "--processes", "2", "--url", server.url]
+        two = [sys.executable, *launch, "--nproc-per-node", "2", script, str(tmp_path), *terms]
+        ended = subprocess.run(two, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode != 0
+    assert ended.stderr.count("TrainingError: vLLM server at") == 2  # both processes tell of it, and none waits
+    assert "was started without LoRA; start it with" in ended.stderr
+
+
+@pytest.mark.slow
 def test_what_fails_in_one_process_ends_all(tmp_path: Path) -> None:
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*launch, str(HERE / "training_runs.py"), str(tmp_path), "--fail", "1", "--fail-after", "3"]
@@ -262,7 +293,7 @@ def test_memory_that_runs_out_is_told_with_what_helps(tmp_path: Path, monkeypatc
         return compute(questions)
 
     monkeypatch.setattr(trainer.setup.policy.scorer, "_compute", full)
-    with pytest.raises(TrainingError, match=r"memory ran out in step 3: a lower questions_per_pass \(now 256\)"):
+    with pytest.raises(TrainingError, match=r"memory ran out in step 3, .*: gradient_checkpointing takes less"):
         trainer.run()
     monkeypatch.undo()
     assert runs.small_trainer(tmp_path, checkpoint_every=0).run(resume=True).reason == "done"
@@ -349,3 +380,68 @@ def test_the_figures_are_means_over_greedy_plans(tmp_path: Path) -> None:
     assert found["reward odd"] == pytest.approx(rewards[1])
     assert found["reward even"] == pytest.approx((rewards[0] + rewards[2]) / 2)
     assert trainer.evaluate([replace(task, group="one") for task in runs.TASKS]).keys() == {"reward"}
+
+
+# -- other tasks tell when to stop -------------------------------------------------------------------------------------
+
+
+OTHERS = [Task("please, some alpha")]
+
+
+def judged_by(trainer: Trainer, rewards: list[float]) -> None:
+    """Let the tasks of validation come out so and so, one evaluation after the other; others as they do."""
+    evaluate = trainer.evaluate
+
+    def told(tasks: Any) -> dict[str, float]:
+        return {"reward": rewards.pop(0)} if tuple(tasks) == tuple(OTHERS) else evaluate(tasks)
+
+    trainer.evaluate = told  # type: ignore[method-assign]
+
+
+def early(folder: Path, **settings: Any) -> Trainer:
+    base = runs.small_trainer(folder, advantage="rloo", updates=8, evaluate_every=1, checkpoint_every=1, **settings)
+    setup = base.setup
+    return Trainer(
+        setup.planner, setup.policy, setup.reward, setup.tasks, folder, held_out=runs.HELD_OUT, validation=OTHERS,
+        settings=setup.settings,
+    )  # fmt: skip
+
+
+def test_it_stops_where_validation_comes_out_no_better_and_keeps_the_best(tmp_path: Path) -> None:
+    trainer = early(tmp_path, patience=3)
+    judged_by(trainer, [0.1, 0.3, 0.2, 0.5, 0.4, 0.5, 0.5, 0.9])
+    done = trainer.run()
+    assert (done.step, done.reason) == (6, "stopped early")
+    log = read_log(tmp_path)
+    assert [entry.step for entry in log if entry.kind == "checkpoint" and entry.data["best"]] == [0, 1, 3]
+    judged = {(entry.data["split"], entry.step) for entry in log if entry.kind == "evaluation"}
+    assert judged == {(split, step) for split in ("held-out", "validation") for step in range(7)}
+    assert "after update 3, held-out reward" in (tmp_path / "report.md").read_text()
+    assert "It ended: stopped early." in (tmp_path / "report.md").read_text()
+    assert not equal(tmp_path / "best", tmp_path / "final")
+    assert done.after == pytest.approx(trainer.evaluate(runs.HELD_OUT))  # of the last update
+
+
+def test_patience_goes_on_where_it_was(tmp_path: Path) -> None:
+    first = early(tmp_path, patience=2)
+    judged_by(first, [0.5, 0.4])
+    heard = first.learner.update
+
+    def one() -> Any:
+        first.stop()
+        return heard()
+
+    first.learner.update = one  # type: ignore[method-assign]
+    assert first.run().reason == "interrupted"
+    again = early(tmp_path, patience=2)
+    judged_by(again, [0.4, 0.6])
+    done = again.run(resume=True)
+    assert (done.step, done.reason) == (2, "stopped early")
+
+
+def test_patience_without_what_it_counts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="patience counts evaluations"):
+        runs.small_trainer(tmp_path, patience=1)
+    base = runs.small_trainer(tmp_path).setup
+    with pytest.raises(TrainingError, match="is for validation and trained on: 'make it alpha'"):
+        Trainer(base.planner, base.policy, base.reward, base.tasks, tmp_path, validation=runs.TASKS[:1])

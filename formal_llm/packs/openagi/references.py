@@ -64,11 +64,15 @@ class ToolReferences:
         return cls(words, tuple(rows), hashlib.sha256(said.encode()).hexdigest()[:16])
 
     def tools(self, task: Task) -> set[str]:
-        """The tools that a task's sentence calls for; none for a sentence without any of the words."""
-        tools = {tool for words, tool in self.words.items() if words in task.description}
+        """The tools that a task's sentence calls for; none for a sentence without any of the words.
+
+        A task in other words calls for those of the sentence that it says.
+        """
+        sentence = task.original or task.description
+        tools = {tool for words, tool in self.words.items() if words in sentence}
         answered = set()
         for words, given, tool in self.questions:
-            if words in task.description and words not in answered and (not given or given in task.inputs):
+            if words in sentence and words not in answered and (not given or given in task.inputs):
                 answered.add(words)
                 tools.add(tool)
         return tools

@@ -14,7 +14,7 @@ from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_
 from formal_llm.planning import Task, TaskPack
 
 #: The ways of planning; :mod:`~formal_llm.packs.openagi.benchmark.methods` says what they are.
-Method: TypeAlias = Literal["zero", "few", "names", "typed", "formal", "draft"]
+Method: TypeAlias = Literal["zero", "few", "names", "typed", "formal", "rltf", "draft"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: The paper's prompts (Li et al. 2024, appendix A.3; there "Setp" in place of "Step").
 ZERO = "Problem: {task}.\nWhat is its solution? Use 'Step' to mark."
@@ -65,6 +65,10 @@ class Conditions:
             **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_chain", "max_typed")},
         }
 
+    def task(self, number: int) -> Task:
+        """The task of a number; that of the pack where the conditions have none."""
+        return self.tasks[number] if number in self.tasks else self.pack.tasks[number]
+
     def word(self, chain: Sequence[str]) -> tuple[str, ...]:
         """The word of a chain of tools."""
         terminals = {name: entry["terminal"] for name, entry in self.pack.data["inputs"].items()}
@@ -72,12 +76,18 @@ class Conditions:
 
     def prompt(self, method: Literal["zero", "few"], number: int) -> str:
         """The prompt of a task. An example is never the task itself."""
-        task = self.pack.tasks[number].description.rstrip(".")
+        about = self.task(number)
+        task = about.description.rstrip(".")
         missing = len(self.tools) < len(self.every)
         told = TOOLS.format(tools=", ".join(tool.label for tool in self.tools)) if missing else ""
         if method == "zero":
             return told + ZERO.format(task=task)
-        shown = "".join(self._example(place, tools) for place, tools in self.examples.items() if place != number)
+        sentence = about.original or about.description
+        shown = "".join(
+            self._example(place, tools)
+            for place, tools in self.examples.items()
+            if self.pack.tasks[place].description != sentence
+        )
         return told + FEW.format(examples=shown, task=task)
 
     def _example(self, number: int, tools: Sequence[str]) -> str:

@@ -7,6 +7,7 @@
   automaton. The first tool is any with one input; each further one takes what the last gives, and none comes twice.
   Tools with two inputs are not in that trie, and it does not look at what the task gives or wants.
 - ``formal``: the planner, which asks only for what can still become a valid plan.
+- ``rltf``: the same by the model with trained adapters.
 - ``draft``: the planner with ``search="draft"``: the model writes the whole plan and is asked where that is no plan.
 
 A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, alike for all.
@@ -42,8 +43,8 @@ def why_not(method: Method, llm: LLM) -> str:
 
 def make(method: Method, assigned: Assignment) -> None:
     """Make an attempt for each key."""
-    if method == "formal" or method == "draft":
-        _formal(assigned, "greedy" if method == "formal" else "draft")
+    if method == "formal" or method == "rltf" or method == "draft":
+        _formal(assigned, "draft" if method == "draft" else "greedy")
     elif method == "names" or method == "typed":
         _force(method, assigned)
     else:
@@ -163,7 +164,7 @@ class _Chain:
 
     def _asked(self, chain: Sequence[ToolText], offered: Sequence[ToolText], stop: bool) -> Question:
         conditions = self._conditions
-        task = conditions.pack.tasks[self.key.task].description
+        task = conditions.task(self.key.task).description
         texts = [*(tool.label for tool in offered), *([STOP] if stop else [])]
         steps = "\n".join(f"Step {place}: {label}" for place, label in enumerate(_labels(chain), 1)) or "none"
         options = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))

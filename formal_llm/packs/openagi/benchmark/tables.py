@@ -9,11 +9,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from formal_llm import authored
 from formal_llm.authored.tables import Items, Keys, Named, read_toml
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
+from formal_llm.packs.openagi.benchmark.intervals import Interval, interval
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class MethodColumn:
         questions: the mean number of questions of a plan; None for published figures, which do not tell.
         tokens: the mean number of tokens of a plan, read and written; None where nobody counted any.
         published: the table of the paper that it is from; 0 for one's own figures.
+        average_interval: where the average lies with 95 % over other tasks like these; None for published figures.
+        note: why there are no plans; empty where there are.
     """
 
     llm: str
@@ -49,6 +52,8 @@ class MethodColumn:
     questions: float | None = None
     tokens: float | None = None
     published: int = 0
+    average_interval: Interval | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +90,18 @@ def columns_of(
     for row in rows:
         counted: ScoredPlan = {**row, "group": (groups or {}).get(row["task"], row["group"])}
         by_column.setdefault((row["llm"], row["method"]), []).append(counted)
-    llms = list(dict.fromkeys(llm for llm, _ in by_column))
-    order = sorted(by_column, key=lambda key: (llms.index(key[0]), METHODS.index(key[1])))
-    return [_column(llm, method, by_column[llm, method], passed_over) for llm, method in order]
+    return in_order([_column(llm, method, some, passed_over) for (llm, method), some in by_column.items()])
+
+
+def in_order(columns: Sequence[MethodColumn]) -> list[MethodColumn]:
+    """Columns with those of an LLM together, its methods in their order."""
+    llms = list(dict.fromkeys(column.llm for column in columns))
+    return sorted(columns, key=lambda column: (llms.index(column.llm), METHODS.index(cast("Method", column.method))))
+
+
+def empty_column(llm: str, method: str, why: str) -> MethodColumn:
+    """The column of a method that does not apply to an LLM."""
+    return MethodColumn(llm, method, 0, 0.0, dict.fromkeys(GROUPS), None, note=why)
 
 
 def _column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[int]) -> MethodColumn:
@@ -100,6 +114,7 @@ def _column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[
         deviation=statistics.stdev(averages) if len(averages) > 1 else None,
         questions=statistics.fmean(row["questions"] for row in rows),
         tokens=statistics.fmean(tokens) if any(tokens) else None,
+        average_interval=interval(_means(scored, "task")),
     )  # fmt: skip
 
 
@@ -155,13 +170,15 @@ def read_published() -> Published:
 
 def lines_of(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> list[list[str]]:
     """The rows of a table as texts: what it is, by the group's name for its score, then a figure for each column."""
-    lines = [["valid plans", *(f"{column.valid:.1%}" for column in columns)]]
+    lines = [["valid plans", *(column.note or f"{column.valid:.1%}" for column in columns)]]
     for group in GROUPS:
         shown = [_figure(column.scores[group]) for column in columns]
         lines.append([f"{group} ({scores.get(group) or 'not scored'})", *shown])
     lines.append(["average over tasks", *(_figure(column.average) for column in columns)])
     if any(column.deviation is not None for column in columns):
         lines.append(["± over repeats", *(_figure(column.deviation) for column in columns)])
+    if any(column.average_interval is not None for column in columns):
+        lines.append(["95 % over tasks", *(str(column.average_interval or "-") for column in columns)])
     if not all(column.published for column in columns):
         lines.append(["questions per plan", *(_figure(column.questions, 1) for column in columns)])
         lines.append(["tokens per plan", *(_figure(column.tokens, 0) for column in columns)])
@@ -194,7 +211,10 @@ def rich_tables(columns: Sequence[MethodColumn], scores: Mapping[str, str], widt
 
 
 def _width(columns: Sequence[MethodColumn]) -> int:
-    return sum(max(len(column.llm), len(column.method), 6) + 3 for column in columns)
+    def widest(column: MethodColumn) -> int:
+        return max(len(column.llm), len(column.method), len(column.note), len(str(column.average_interval or "")), 6)
+
+    return sum(widest(column) + 3 for column in columns)
 
 
 def _rich(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> Table:
@@ -213,8 +233,14 @@ def _rich(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> Table:
 
 def markdown_table(title: str, columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> str:
     """A table in Markdown, with its title above."""
-    heads = ["", *(f"{column.llm} {column.method}".replace("|", "\\|") for column in columns)]
-    rows = [heads, ["---", *("---:" for _ in columns)], *lines_of(columns, scores)]
+    heads = ["", *(f"{column.llm} {column.method}" for column in columns)]
+    return markdown_lines(title, heads, lines_of(columns, scores))
+
+
+def markdown_lines(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A table in Markdown, with its title above; its first columns, ``left`` many, are texts."""
+    marks = ["---" if place < left else "---:" for place in range(len(heads))]
+    rows = [[head.replace("|", "\\|") for head in heads], marks, *lines]
     return f"{title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 

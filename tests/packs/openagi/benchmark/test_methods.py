@@ -22,13 +22,14 @@ def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
     llms = {"builtin": resolve("builtin"), "test:random": resolve("test:random")}
     skipped = bench.skipped(llms, METHODS)
     assert [(one.llm, one.method) for one in skipped] == [
-        ("builtin", "zero"), ("builtin", "few"), ("builtin", "draft"), ("test:random", "draft"),
+        ("builtin", "zero"), ("builtin", "few"), ("builtin", "rltf"), ("builtin", "draft"),
+        ("test:random", "rltf"), ("test:random", "draft"),
     ]  # fmt: skip
     with Records(tmp_path, bench.identity) as records:
         bench.run(llms, METHODS, records)
         assert {(key.llm, key.method) for key in records.plans} == {
             ("builtin", "names"), ("builtin", "typed"), ("builtin", "formal"),
-            *(("test:random", method) for method in METHODS if method != "draft")
+            *(("test:random", method) for method in METHODS if method not in ("rltf", "draft"))
         }  # fmt: skip
 
 

@@ -1,0 +1,246 @@
+"""Plans of several LLMs by several methods for some tasks, verified and on record; nothing is carried out here."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import NamedTuple, TypedDict, Unpack
+
+from formal_llm import authored
+from formal_llm.authored.tables import Items, Keys, read_toml
+from formal_llm.automata import Limits
+from formal_llm.errors import NoValidPlan
+from formal_llm.llms.llm import LLM
+from formal_llm.packs.openagi.benchmark.conditions import Assignment, Attempt, Conditions, Method, PlanKey
+from formal_llm.packs.openagi.benchmark.methods import make, why_not
+from formal_llm.packs.openagi.benchmark.reading import Matcher, matcher_for, tool_texts
+from formal_llm.packs.openagi.benchmark.records import Records
+from formal_llm.planning import Task, TaskPack
+from formal_llm.planning.checking.verify import Verifier
+
+#: After so many failures in a row that no plan is to blame for, a run ends: the provider cannot be reached.
+_IN_A_ROW = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """What a run has just done: in its phase ``"planning"`` or ``"executing"``, how far, and with which plan."""
+
+    phase: str
+    done: int
+    total: int
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A method that does not apply to an LLM, and why."""
+
+    llm: str
+    method: Method
+    why: str
+
+
+class Trained(NamedTuple):
+    """An LLM with trained adapters, and the name under which its plans are on record."""
+
+    name: str
+    llm: LLM
+
+
+class Asked(TypedDict, total=False):
+    """How LLMs are asked.
+
+    Attributes:
+        repeats: how many plans each method makes for each task; 5 where left out.
+        matcher: reads steps in free text; that of :func:`matcher_for` where left out.
+        temperature, max_tokens: for free text; 0 and 1,024 where left out.
+        tries: how often one question is asked until its answer is legal; 3 where left out.
+    """
+
+    repeats: int
+    matcher: Matcher
+    temperature: float
+    max_tokens: int
+    tries: int
+
+
+class Plans:
+    """The plans of a benchmark.
+
+    Args:
+        pack: the pack.
+        tasks: the tasks by number.
+        there: the tools that can be planned with; all where left out.
+        settings: see :class:`Asked`.
+
+    Attributes:
+        tasks: the tasks that have a plan.
+        left_out: tasks that no plan with these tools solves, each with the reason; no method is asked for them.
+        conditions: what all methods share.
+
+    Raises:
+        ValueError: no task, or less than one repeat.
+        NoValidPlan: no plan with these tools solves any of the tasks.
+    """
+
+    def __init__(
+        self,
+        pack: TaskPack,
+        tasks: Mapping[int, Task],
+        there: Collection[str] | None = None,
+        **settings: Unpack[Asked],
+    ) -> None:
+        asked: Asked = {"repeats": 5, "temperature": 0.0, "max_tokens": 1024, "tries": 3, **settings}
+        self.repeats = asked["repeats"]
+        if self.repeats < 1 or not tasks:
+            raise ValueError("a benchmark needs a task and a repeat at least")
+        self.pack = pack
+        self.tasks: dict[int, Task] = {}
+        self.left_out: dict[int, str] = {}
+        self._planner = pack.planner()
+        self._verifiers: dict[tuple[str | None, Limits], Verifier] = {}
+        for number, task in tasks.items():
+            try:
+                self._planner.start(task)
+                self.tasks[number] = task
+            except NoValidPlan as error:
+                self.left_out[number] = str(error)
+        if not self.tasks:
+            tools_there = ", ".join(there or ()) or "none"
+            raise NoValidPlan(f"none of the {len(tasks)} tasks has a plan with these tools: {tools_there}")
+        every = tool_texts(pack)
+        tools = tuple(tool for tool in every if there is None or tool.name in there)
+        self.conditions = Conditions(
+            pack, self.tasks, tools, every, asked.get("matcher") or matcher_for(every),
+            read_examples({tool.name for tool in tools}), asked["temperature"], asked["max_tokens"], asked["tries"],
+        )  # fmt: skip
+
+    @cached_property
+    def identity(self) -> dict[str, object]:
+        """What the plans depend on besides the LLMs, as JSON data."""
+        rules = [self._planner.table().automaton.fingerprint, asdict(self.pack.wording)]
+        return {
+            "rules": hashlib.sha256(repr(rules).encode()).hexdigest()[:16],
+            "asking": self.conditions.identity,
+        }
+
+    def skipped(
+        self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, Trained] | None = None
+    ) -> list[Skipped]:
+        """The methods that do not apply to some LLM."""
+        return [
+            Skipped(name, method, why)
+            for name, llm in llms.items()
+            for method in methods
+            if (why := _why_not(name, method, llm, trained or {}))
+        ]
+
+    def run(
+        self,
+        llms: Mapping[str, LLM],
+        methods: Sequence[Method],
+        records: Records,
+        *,
+        trained: Mapping[str, Trained] | None = None,
+        concurrency: int | None = None,
+        on_step: Callable[[RunProgress], None] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> None:
+        """Make the plans that are not on record yet, and carry out those that were not carried out.
+
+        Args:
+            llms: the LLMs by the names under which their plans are on record.
+            methods: the methods; what does not apply to an LLM is passed over.
+            records: what is on record.
+            trained: for LLMs by name the same with trained adapters, which the method ``rltf`` asks.
+            concurrency: how many plans are under way at most; as suits each LLM where left out.
+            on_step: called after each plan.
+            cancel: when it is set, the execution of plans ends.
+
+        Raises:
+            LLMError: the provider failed several times in a row, or some plans are missing since it failed now and
+                then; what was made is on record, and the next run goes on with the rest.
+            Cancelled: ``cancel`` was set.
+        """
+        who = {**llms, **{one.name: one.llm for one in (trained or {}).values()}}
+        keys = [
+            PlanKey(name, method, number, repeat)
+            for name, method in self._asked(llms, methods, trained or {})
+            for repeat in range(self.repeats) for number in self.tasks
+        ]  # fmt: skip
+        in_a_row = 0
+        lost: Exception | None = None
+        done = sum(key in records.plans for key in keys)
+
+        def note(key: PlanKey, made: Attempt | Exception) -> None:
+            nonlocal done, in_a_row, lost
+            if isinstance(made, Exception):
+                in_a_row, lost = in_a_row + 1, made
+                if in_a_row >= _IN_A_ROW:
+                    raise made
+                return
+            in_a_row = 0
+            self._keep(records, key, made)
+            done += 1
+            if on_step is not None:
+                on_step(RunProgress("planning", done, len(keys), f"{key.llm} {key.method}: task {key.task}"))
+
+        missing = [key for key in keys if key not in records.plans]
+        for (name, method), jobs in groupby(missing, lambda key: key[:2]):
+            make(method, Assignment(who[name], list(jobs), self.conditions, note, concurrency))
+        self._execute(records, keys, on_step, cancel)
+        if lost is not None:
+            raise lost
+
+    def _asked(
+        self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, Trained]
+    ) -> Iterator[tuple[str, Method]]:
+        """Who is asked how, by the name on record."""
+        for name, llm in llms.items():
+            for method in methods:
+                if not _why_not(name, method, llm, trained):
+                    yield (trained[name].name if method == "rltf" else name), method
+
+    def _execute(
+        self,
+        records: Records,
+        keys: Sequence[PlanKey],
+        on_step: Callable[[RunProgress], None] | None,
+        cancel: threading.Event | None,
+    ) -> None:
+        """Carry the plans out; here nothing is."""
+
+    def _keep(self, records: Records, key: PlanKey, made: Attempt) -> None:
+        task = self.tasks[key.task]
+        kind = (task.goal, task.limits)
+        if kind not in self._verifiers:
+            self._verifiers[kind] = Verifier(self._planner.table(task).automaton)
+        verified = self._verifiers[kind].verify(tuple(made.word), repair=False)
+        valid = verified.valid and not made.error
+        records.add_plan(
+            {
+                "llm": key.llm, "method": key.method, "task": key.task, "repeat": key.repeat,
+                "group": task.group, "word": list(made.word), "steps": list(made.steps),
+                "valid": valid, "reason": made.error or ("" if valid else verified.reason), "text": made.text,
+                "questions": made.questions, "usage": asdict(made.usage),
+            }
+        )  # fmt: skip
+
+
+def _why_not(name: str, method: Method, llm: LLM, trained: Mapping[str, Trained]) -> str:
+    if method == "rltf":
+        return "" if name in trained else "it has no trained adapters: --adapter FOLDER"
+    return why_not(method, llm)
+
+
+def read_examples(tools: set[str]) -> dict[int, tuple[str, ...]]:
+    """The worked examples for few-shot prompts that do with these tools: the task's number, and the tools in order."""
+    example = Keys({"task": int, "tools": Items(str)}, needed=("task", "tools"))
+    shape = Keys({"examples": Items(example)}, needed=("examples",))
+    rows = read_toml(authored.find("tasks", "openagi") / "examples.toml", shape)["examples"]
+    return {row["task"]: tuple(row["tools"]) for row in rows if tools.issuperset(row["tools"])}

@@ -1,0 +1,123 @@
+"""Tasks of a pack in other words: a file of sentences, each of which says a task that the pack has.
+
+The file ``paraphrases.toml`` of a pack, say, has tables such as::
+
+    [[paraphrases]]
+    task = 7
+    texts = ["Colourise grandma's wedding photo."]
+
+What is given, what is wanted and how a plan is judged are those of task 7; only its words are others. Where many
+sentences are needed, as for training, they are composed: with ``draw = 24`` texts are drawn and filled in so many
+times. Then ``{photo}`` stands for one of ``phrases.photo``, and ``{each:adj}`` for one of ``words.NAME.adj`` of each
+NAME in the table's ``each``, in any order. The draws come from the seed, the task and their number: the same on every
+machine.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from formal_llm.authored.tables import Items, Keys, Named, TablePath, TableProblem, TomlFile
+from formal_llm.errors import ResourceNotFound, unknown
+from formal_llm.planning.packs import TaskPack
+from formal_llm.planning.task import Task
+
+_TEXTS = Items(str)
+#: What may stand in such a file.
+SHAPE = Keys(
+    {
+        "seed": int,
+        "paraphrases": Items(
+            Keys({"task": int, "texts": _TEXTS, "each": _TEXTS, "draw": int}, needed=("task", "texts"))
+        ),
+        "phrases": Named(_TEXTS),
+        "words": Named(Named(_TEXTS)),
+    },
+    needed=("paraphrases",),
+)
+_PLACE = re.compile(r"\{(?:(each):)?(\w+)\}")
+#: Phrases may stand for phrases; one that stands for itself would have no end.
+_DEEPEST = 20
+#: Among so many draws for each sentence that is wanted, new ones are looked for.
+_TRIES = 20
+
+
+class _Wrong(ValueError):
+    """A placeholder that stands for nothing."""
+
+
+def reworded(pack: TaskPack, file: str | Path) -> list[Task]:
+    """The tasks of a file, in its order.
+
+    Args:
+        pack: whose tasks they say.
+        file: a path, or the name of a file in the pack's folder.
+
+    Raises:
+        ResourceNotFound: there is no such file.
+        NotationError: it cannot be read, names a task that the pack has not, or has a placeholder for nothing; says
+            where.
+    """
+    place = Path(file) if Path(file).is_file() else pack.folder / file
+    if not place.is_file():
+        there = sorted(one.name for one in pack.folder.glob("*.toml"))
+        raise ResourceNotFound("file of sentences", str(file), there)
+    read = TomlFile.read(place, SHAPE)
+    found: list[Task] = []
+    for number, row in enumerate(read.data["paraphrases"]):
+        path: TablePath = ("paraphrases", number)
+        if not 0 <= row["task"] < len(pack.tasks):
+            read.fail(TableProblem((*path, "task"), f"the pack {pack.name} has the tasks 0 to {len(pack.tasks) - 1}"))
+        task = pack.tasks[row["task"]]
+        try:
+            texts = row["texts"] if "draw" not in row else _drawn(read.data, row)
+        except _Wrong as error:
+            read.fail(TableProblem((*path, "texts"), str(error)))
+        found += [replace(task, description=text, original=task.description) for text in texts]
+    return found
+
+
+def _drawn(data: Mapping[str, Any], row: Mapping[str, Any]) -> Sequence[str]:
+    """So many different sentences of a row as it wants; fewer where its texts do not give as many."""
+    found: dict[str, None] = {}
+    for number in range(row["draw"] * _TRIES):
+        if len(found) == row["draw"]:
+            break
+        dice = random.Random(f"{data.get('seed', 0)} {row['task']} {number}")
+        found[_tidy(_filled(dice.choice(row["texts"]), data, row, dice, 0))] = None
+    return list(found)
+
+
+def _filled(text: str, data: Mapping[str, Any], row: Mapping[str, Any], dice: random.Random, depth: int) -> str:
+    """A text with its placeholders filled in."""
+    if depth > _DEEPEST:
+        raise _Wrong(f"phrases stand for themselves: {text}")
+
+    def one_of(table: Mapping[str, Sequence[str]], name: str, what: str) -> str:
+        if not table.get(name):
+            raise _Wrong(unknown(what, name, table))
+        return _filled(dice.choice(table[name]), data, row, dice, depth + 1)
+
+    def put(found: re.Match[str]) -> str:
+        if not found[1]:
+            return one_of(data.get("phrases", {}), found[2], "phrase")
+        names = list(row.get("each", ()))
+        dice.shuffle(names)
+        words = data.get("words", {})
+        if lacking := [name for name in names if name not in words]:
+            raise _Wrong(unknown("word", lacking[0], words))
+        parts = [one_of(words[name], found[2], f"form of {name}") for name in names]
+        return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+    return _PLACE.sub(put, text)
+
+
+def _tidy(text: str) -> str:
+    """A sentence with capitals at its beginnings, and "an" before vowels."""
+    text = re.sub(r"\b([Aa]) (?=[aeiouAEIOU])", r"\1n ", " ".join(text.split()))
+    return re.sub(r"(^|[.!?] )([a-z])", lambda found: found[1] + found[2].upper(), text)
