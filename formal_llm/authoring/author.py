@@ -102,7 +102,8 @@ def author(
         if ending not in (None, ".agent"):
             raise ValueError(f"without a model, rules are written as a behaviour: notation agent, not {notation}")
         read = read_english(words)
-        candidates = [check_draft(read.text, ".agent")]
+        draft = check_draft(read.text, ".agent")
+        candidates = [replace(draft, doubts=(*read.doubts, *draft.doubts))]
         made: _Drafting | None = None
     else:
         made = _Drafting(words, llm, ending, tries, max_tokens, tuple(examples), on_draft)

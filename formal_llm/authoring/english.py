@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from warnings import catch_warnings
 
 from formal_llm.authoring.meanings import other
-from formal_llm.authoring.names import RESERVED, NoName, spelled_alike, stem
+from formal_llm.authoring.names import RESERVED, NoName, alike, spelled_alike, stem
 from formal_llm.authoring.number_patterns import NUMBER
 from formal_llm.authoring.order_patterns import ORDER
 from formal_llm.authoring.patterns import Found, Misread, Pattern
@@ -28,6 +28,7 @@ from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_
 
 #: The patterns, in the order in which they are tried.
 PATTERNS: tuple[Pattern, ...] = (*NUMBER, *ORDER)
+_AT_THE_END = re.compile(r"^(?:in|at) the(?: very)? end\b|\bat the(?: very)? end$")
 #: Examples of what tells a procedure, for messages and the documentation.
 PROCEDURES: tuple[tuple[str, str], ...] = (
     ("First wash. Then dry.", "One after the other; sentences in a row go on with it."),
@@ -67,12 +68,14 @@ class EnglishRules:
         steps: the steps, in the order in which they are named.
         text: the rules as the text of an ``.agent`` file, each formula under its sentence.
         behaviour: the rules themselves.
+        doubts: what may not be meant: two steps that may be one.
     """
 
     clauses: tuple[Clause, ...]
     steps: tuple[str, ...]
     text: str
     behaviour: Behaviour
+    doubts: tuple[str, ...] = ()
 
 
 def read_english(text: str, *, name: str = "rules") -> EnglishRules:
@@ -88,7 +91,7 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
         Undecided: the sentences need too large an automaton.
     """
     source = SourceText.of(text, None, NotationError)
-    told = [_read(one) for one in sentences(text)]
+    told = _placed([_read(one) for one in sentences(text)])
     if not told:
         source.fail("there is no sentence", None, suggestion="write a rule, such as: Wash before dry.")
     _complain(source, told)
@@ -112,7 +115,9 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
             "no plan keeps all these sentences", None,
             suggestion="these cannot hold together: " + " | ".join(" ".join(one.sentence.split()) for one in clash),
         )  # fmt: skip
-    return EnglishRules(clauses, rules.steps, made, behaviour)
+    near = [] if rules.declared else alike(rules.steps)
+    doubts = [f"{one} and {other} are two steps here; if one is meant, call both by one name" for one, other in near]
+    return EnglishRules(clauses, rules.steps, made, behaviour, tuple(doubts))
 
 
 @dataclass(frozen=True)
@@ -155,6 +160,28 @@ def _told(sentence: Sentence) -> _Told | None:
     return None if procedure is None else _Told(sentence, procedure=procedure)
 
 
+def _placed(told: Sequence[_Told]) -> list[_Told]:
+    """The same; the problems of those of which a word points to what other sentences say, or do not say."""
+    parts = [one for one in told if one.procedure is not None]
+
+    def problem(number: int, one: _Told) -> str:
+        text = one.sentence.plain
+        if number and re.search(r"\bif (?:it|they)\b", text):
+            return "say what 'it' is, in the words of the other sentences"
+        if one.procedure is None:
+            return ""
+        if one is not parts[0] and re.search(r"^first\b| first(?: of all)?$", text):
+            return "it says 'first', and other steps stand before it"
+        if one is not parts[-1] and _AT_THE_END.search(text):
+            return "it says 'at the end', and other steps stand behind it"
+        if len(parts) == 1 and re.match(r"(?:finally|lastly|at last)\b", text):
+            return "no step stands before it; write: End with ..."
+        return ""
+
+    problems = [problem(number, one) for number, one in enumerate(told)]
+    return [_Told(one.sentence, problem=wrong) if wrong else one for one, wrong in zip(told, problems, strict=True)]
+
+
 def _complain(source: SourceText, told: Sequence[_Told]) -> None:
     wrong = [one for one in told if one.problem]
     if not wrong:
@@ -185,7 +212,7 @@ class _Rules:
     def __init__(self, source: SourceText, told: Sequence[_Told]) -> None:
         self._source = source
         self._told = told
-        declared = [name for one in told if one.pattern is PATTERNS[0] for name in one.names]
+        declared = self.declared = [name for one in told if one.pattern is PATTERNS[0] for name in one.names]
         names = [name for one in told for name in one.names]
         self._spelling: Mapping[str, str] = spelled_alike([name for name in names if "=" not in name], declared)
         questions = {name.rpartition("=")[0] for name in names if "=" in name}
@@ -244,7 +271,8 @@ class _Rules:
     def _procedure(self, parts: Sequence[_Told]) -> Clause:
         whole = renamed(next_(*(one.procedure for one in parts if one.procedure is not None)), self._spelled)
         free = [name for name in self.steps if name not in whole.names]
-        formula = woven(whole, other(whole.names) if free else None)
+        last = _AT_THE_END.search(parts[-1].sentence.plain) is not None
+        formula = woven(whole, other(whole.names) if free else None, last)
         return Clause(" ".join(one.sentence.text for one in parts), "procedure", (formula,), whole.names)
 
 

@@ -102,9 +102,14 @@ def in_a_row(step: Group, most: int) -> Formula:
     return _nowhere(*[one(step)] * (most + 1))
 
 
-def between_two(step: Group, between: Group) -> Formula:
-    """Between any two of ``step`` there is one of ``between``."""
-    return _nowhere(one(step), until(other(between), one(step)))
+def between(step: Group, middle: Group, then: Group) -> Formula:
+    """Between each ``step`` and each later ``then`` there is one of ``middle``."""
+    return _nowhere(one(step), until(other(middle), one(then)))
+
+
+def between_two(step: Group, middle: Group) -> Formula:
+    """Between any two of ``step`` there is one of ``middle``."""
+    return between(step, middle, step)
 
 
 def apart(step: Group, then: Group, steps: int) -> Formula:

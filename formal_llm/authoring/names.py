@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 #: The most words of a name.
 MOST_WORDS = 6
-_ARTICLES = frozenset({"the", "a", "an", "your"})
+_ARTICLES = frozenset({"the", "a", "an", "your", "our", "my", "their", "any"})
 #: What stands before a name to say which of its uses are meant.
 _WHICH = frozenset({"any", "every", "each", "all", "some", "another", "two", "2"})
 #: What stands before the name of a step and is not part of it.
@@ -26,8 +26,19 @@ RESERVED = frozenset(
     have if is it last later least may more most must never no nor not nothing occur occurs one only optional
     optionally or other otherwise preceded repeat required requires row same should some than that then there these
     they this those time times together twice unless until when whenever which while who whose will with without
+    already although because during however instead neither rarely since so sometimes still therefore though usually
+    within yet
     """.split()  # noqa: SIM905
 )
+#: Verbs whose other forms do not end in "ed".
+IRREGULAR = {
+    "begun": "begin", "bought": "buy", "brought": "bring", "built": "build", "chosen": "choose", "drawn": "draw",
+    "driven": "drive", "drunk": "drink", "eaten": "eat", "flown": "fly", "forgotten": "forget", "given": "give",
+    "hidden": "hide", "kept": "keep", "lent": "lend", "made": "make", "paid": "pay", "seen": "see", "sent": "send",
+    "shown": "show", "sold": "sell", "spent": "spend", "spoken": "speak", "sung": "sing", "swept": "sweep",
+    "taken": "take", "taught": "teach", "thrown": "throw", "told": "tell", "withdrawn": "withdraw", "won": "win",
+    "woken": "wake", "written": "write",
+}  # fmt: skip
 _WORD = re.compile(r"[\w'+/.-]+")
 #: A step whose name the author put between quotes.
 QUOTED = re.compile(r"[\"`“]([^\"`”“]+)[\"`”]")
@@ -78,10 +89,12 @@ def stem(name: str) -> str:
 
 
 def _stem(word: str) -> str:
-    word = singular(word)
+    word = singular(IRREGULAR.get(word, word))
+    word = re.sub(r"(?<=\w{2})ied$", "y", word)
     cut = re.sub(r"(?<=\w{3})(?:ing|ed)$", "", word)
     if cut != word:
         cut = re.sub(r"([^aeiouls])\1$", r"\1", cut)
+    cut = re.sub(r"([aeiou]\w*[aeiou])ll$", r"\1l", cut)  # "cancelling" and "cancel"; "install" and "installing" too
     return cut.removesuffix("e") if len(cut) > 3 else cut
 
 
@@ -101,6 +114,12 @@ def spelled_alike(names: Iterable[str], declared: Iterable[str] = ()) -> Mapping
         best = next((name for name in alike if name in listed), min(alike, key=len))
         found.update({name: name if name in listed else best for name in alike})
     return found
+
+
+def alike(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Names of which one has all the words of the other, and more: ``rate`` and ``rate_seller``."""
+    words = {name: set(stem(name).split("_")) for name in names if "=" not in name}
+    return [(short, long) for short in words for long in words if words[short] < words[long]]
 
 
 def steps_of(phrase: str) -> tuple[tuple[str, ...], ...]:

@@ -77,7 +77,9 @@ NUMBER: tuple[Pattern, ...] = (
     Pattern(
         "may",
         (
-            r"{A} (?:is|are) (?:optional|allowed|possible)[ at any time]",
+            r"{A} (?:is|are) (?:optional|allowed|possible)[ at any time| freely]",
+            r"(?:you|we) (?:may|can) {A}[ freely| at any time]",
+            r"{A} (?:may|can) <v>(?: freely| at any time)",
             r"{A} (?:may|can) <v>",
             r"{A} <v> freely",
             r"{A} (?:may|can) be repeated",
@@ -269,7 +271,7 @@ NUMBER: tuple[Pattern, ...] = (
         "between so and so many times",
         (
             r"{A} <v>[ each] [between ]{n} (?:to|and|or|-) {m} times",
-            r"{A} <v>[ each] at least {n} and at most {m} times",
+            r"{A} <v>[ each] at least {n}(?: times)?,? (?:and|but) at most {m} times",
         ),
         "Upgrade 1 to 2 times.",
         "At least the one number, at most the other.",
@@ -283,11 +285,18 @@ NUMBER: tuple[Pattern, ...] = (
             r"never {A} more than {n} times",
             r"never more than {n} {A}",
             r"{A} never <v> more than {n} times",
-            r"at most {n} {A}[ is allowed| happens]",
+            r"at most {n} {A}[ is allowed| happens| in all| in total| altogether]",
         ),
         "Iron at most 2 times.",
         "Not more often than that.",
         _count("", "n"),
+    ),
+    Pattern(
+        "never so often",
+        (r"never {A} {n} times", r"{A} never <v> {n} times"),
+        "Never pay twice.",
+        "Less often than that.",
+        lambda found: [counts(one_of(found, "A"), 0, max(found.numbers["n"] - 1, 0))],
     ),
     Pattern(
         "at least",
@@ -300,7 +309,7 @@ NUMBER: tuple[Pattern, ...] = (
         "exactly",
         (
             r"{A} <v>[ each] exactly {n} times",
-            r"{A} <v>[ each] {n} times",
+            r"{A} <must>[ each] {n} times",
             r"exactly {n} times {A}",
             r"exactly {n} {A}[ happens]",
         ),

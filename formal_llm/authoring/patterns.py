@@ -1,9 +1,9 @@
-"""The sentences about steps that are read without a model: forty patterns, each with an example and its meaning.
+"""The sentences about steps that are read without a model: some fifty patterns, each with an example and its meaning.
 
 A pattern is one or more forms of a sentence after :func:`~formal_llm.authoring.sentences.plain`. In a form, ``{A}``
-is a phrase that names steps, ``{n}`` a number, ``<v>`` a verb that adds nothing ("happens", "must be done"), and what
-stands in brackets may be left out. A form fits only where every phrase is a name (:mod:`formal_llm.authoring.names`),
-so a longer sentence than was thought of is not understood, rather than half of it.
+is a phrase that names steps, ``{n}`` a number, ``<v>`` a verb that adds nothing ("happens", "must be done"), ``<must>``
+the same without "may", and what stands in brackets may be left out. A form fits only where every phrase is a name
+(:mod:`formal_llm.authoring.names`), so a longer sentence than was thought of is not understood, rather than half of it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _VERB = (
     r"(?: (?:be|is|are)(?: (?:done|used|called|run|performed|made|taken|executed|needed))?"
     r"|(?: (?:happens?|occurs?|comes?|stands?)))?"
 )
+#: The same where "may" and "can" would say something else: "may happen before" is no rule.
+_MUST = _VERB.replace("may|must|can|", "must|")
 _EVERY = r"(?:(?:every|each|any|all|all the) )?"
 
 
@@ -71,7 +73,9 @@ class Pattern:
 
     @cached_property
     def _compiled(self) -> tuple[re.Pattern[str], ...]:
-        return tuple(map(_compile, self.forms))
+        # Where there is a comma it parts the phrases, and no shorter phrase does.
+        forms = [variant for form in self.forms for variant in dict.fromkeys((form.replace(",? ", ", "), form))]
+        return tuple(map(_compile, forms))
 
     def read(self, sentence: str) -> Found | None:
         """What stands in the places of the pattern; None where the sentence has another form."""
@@ -102,7 +106,7 @@ class Pattern:
 
 def _compile(form: str) -> re.Pattern[str]:
     text = re.sub(r"\[([^\]]*)\]", r"(?:\1)?", form)
-    text = text.replace(" <v>", _VERB).replace("<every> ", _EVERY)
+    text = text.replace(" <v>", _VERB).replace(" <must>", _MUST).replace("<every> ", _EVERY)
     text = re.sub(r"\{([A-Z])\}", r"(?P<\1>.+?)", text)
     text = re.sub(r"\{([nm])\}", lambda found: f"(?P<{found[1]}>{_NUMBER})", text)
     return re.compile(text)

@@ -16,8 +16,11 @@ from formal_llm.automata.models.formula import EMPTY, Atom, Formula, Until, next
 
 #: What begins a sentence of a procedure.
 _OPENING = re.compile(
-    r"(?:first of all|first|then|next|finally|lastly|at last|afterwards|after that|in the end|now),? (?P<rest>.+)"
+    r"(?:first of all|first|then|next|finally|lastly|at last|afterwards|after that|in the end|now"
+    r"|at the(?: very)? end),? (?P<rest>.+)"
 )
+#: The same with the words behind it: "Wash your hands first".
+_PLACED = re.compile(r"(?:always )?(?P<rest>.+?),? (?:first(?: of all)?|at the(?: very)? end)")
 _TELLS = re.compile(r"^(?:optionally|repeat|either|if)\b|\bthen\b|\bfollowed by\b|\buntil\b|\botherwise\b")
 _THEN = re.compile(r",?\s+(?:then|followed by|after that|afterwards|finally),?\s+")
 _ASKED = re.compile(r"if (?P<asked>.+?)(?:,(?: then)?| then) (?P<yes>.+?)(?:[,;]? otherwise,? (?P<no>.+))?")
@@ -51,18 +54,19 @@ def read_procedure(sentence: str, listed: bool = False) -> Formula | None:
         NoName: there is a part that is no name of a step.
         Ambiguous: it may mean two things.
     """
-    opened = _OPENING.fullmatch(sentence)
+    opened = _OPENING.fullmatch(sentence) or _PLACED.fullmatch(sentence)
     if not (opened or listed or _TELLS.search(sentence)):
         return None
     return _sequence(opened["rest"] if opened else sentence)
 
 
-def woven(procedure: Formula, free: Formula | None) -> Formula:
+def woven(procedure: Formula, free: Formula | None, last: bool = False) -> Formula:
     """A procedure between whose steps other ones may stand.
 
     Args:
         procedure: a formula of names, ``next``, ``or`` and ``until``.
         free: one other step; None where there is none.
+        last: whether nothing stands behind it.
     """
     if free is None:
         return procedure
@@ -74,7 +78,7 @@ def woven(procedure: Formula, free: Formula | None) -> Formula:
             tuple(map(weave, part.parts))
         )  # fmt: skip
 
-    return next_(weave(procedure), until(free, EMPTY))
+    return weave(procedure) if last else next_(weave(procedure), until(free, EMPTY))
 
 
 def renamed(procedure: Formula, names: Callable[[str], str]) -> Formula:

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from formal_llm.authoring.names import QUOTED
+from formal_llm.authoring.rewriting import active, named, parted
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 #: A number or bullet before a line; lines with a number are the steps of a procedure.
 _BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
-_END = re.compile(r"[.!?;](?=\s|$)|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
+#: "Otherwise" goes on with the sentence before it.
+_ELSE = r"(?:otherwise|else|if not)\b"
+_END = re.compile(rf"[.!?;](?=\s|$)(?!\s+(?i:{_ELSE}))" r"|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
 
 #: Other words for the same: what is written, and what the patterns read. Their order matters.
 _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -19,12 +22,26 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     for pattern, same in (
         (r"(?:right|straight|immediately|just) (after|before|followed|preceded|follows?|precedes?)", r"directly \1"),
         (r"(?:immediately|right away|straight away)", "directly"),
+        (r"^(?:second|third|fourth|fifth)(?:ly)?", "then"),
+        (r"^firstly", "first"),
+        (r"^once(?= (?!an? |per |every |each |in |\d).+,)", "after"),
+        (r"^(?:nobody|no one)(?: (?:may|must|can|should|ever))*", "never"),
+        (r"there (?:must|may|can|should) be no", "no"),
+        (r"unless there (?:is|was|has been|were)", "unless"),
+        (r"^always(?= .+ (?:before|first)\b)", ""),
+        (r"(before|after|until|unless) (?:you|we|they)(?: (?:may|can|must|have|had))?", r"\1"),
+        (r"in either order", "in any order"),
+        (r"the (last|first) thing", r"the \1 step"),
         (r"directly (?:precedes?|comes? before)", "directly before"),
         (r"prior to", "before"),
         (r"(?:consecutively|in succession)", "in a row"),
-        (r"(?:any number of times|as often as you like|as often as wanted|arbitrarily often)", "freely"),
+        (
+            r"(?:any number of times|arbitrarily often|as (?:often|many times) as "
+            r"(?:(?:you|we|they) )?(?:like|want|wish|need|wanted|needed|necessary))", "freely",
+        ),
         (r"(?:one or more times|once or more|at least once)", "at least 1 times"),
         (r"zero or more times", "freely"),
+        (r"((?:may|can)(?: \w+)+) (?:only|just) once", r"\1 at most 1 times"),
         (r"(?:exactly|only|just) once", "exactly 1 times"),
         (r"once", "1 times"),
         (r"twice", "2 times"),
@@ -41,16 +58,18 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:has|have|needs?|is|are) to", "must"),
         (r"(?:eventually|sooner or later|later on|at some (?:later )?point)", "later"),
         (r"(?<!nothing )(?<!anything )else|if not", "otherwise"),
-        (r"(?:when|whenever|in case)", "if"),
+        (r"(?:when|whenever|in case|(?:each|every) time)", "if"),
         (r"(?:takes?|took) place", "happens"),
-        (r"(?:start|starts|started) with", "begin with"),
-        (r"begins with", "begin with"),
-        (r"(?:end|ends|finish|finishes|close|closes) with", "end with"),
+        (r"(?:(?:start|begin)s?|started) (?:with|by)", "begin with"),
+        (r"(?:ends?|finish|finishes|closes?) (?:with|by)", "end with"),
         (r"(?:the plan|a plan|every plan|the process) (begin|end) with", r"\1 with"),
         (r"beforehand|earlier", "first"),
         (r"and optionally", "then optionally"),
         (r"and (?:then|finally|afterwards|after that)", "then"),
         (r"followed by then", "then"),
+        (r"(but|and) not(?= (?:before|after)\b)", r"\1 never"),
+        (r"without first (.+)", r"without \1 first"),
+        (r"^(?:you|we) (?:may|can|must)(?= (?!not|never|only).+ (?:before|only|at most|at least|exactly)\b)", ""),
     )
 )  # fmt: skip
 
@@ -61,7 +80,7 @@ class Sentence(NamedTuple):
     Attributes:
         text: as it is written.
         at: where it begins in the text.
-        plain: the same in lower case and in fewer words.
+        plain: the same in lower case and in fewer words; a part of it, where it holds two.
         listed: whether it is an item of a list, with a number before it.
     """
 
@@ -86,18 +105,20 @@ def sentences(text: str) -> Iterator[Sentence]:
         at = begin + skipped + len(piece[skipped:]) - len(piece[skipped:].lstrip())
         written = text[at:end].strip()
         if written and hidden[at:end].strip():
-            yield Sentence(written, at, plain(written), bullet is not None and bullet[0].strip() not in "-*•")
+            listed = bullet is not None and bullet[0].strip() not in "-*•"
+            for said in parted(plain(written)):
+                yield Sentence(written, at, said, listed)
         begin = after
 
 
 def plain(text: str) -> str:
     """A sentence in lower case, numbers as digits, and one way to say a thing for several."""
     parts = re.split(f"({QUOTED.pattern.replace('(', '(?:')})", " ".join(text.split()).rstrip(".!?;"))
-    return "".join(part if number % 2 else _plain(part) for number, part in enumerate(parts)).strip()
+    return active(named("".join(part if number % 2 else _plain(part) for number, part in enumerate(parts)).strip()))
 
 
 def _plain(text: str) -> str:
-    text = text.lower().replace("’", "'")
+    text = re.sub(rf"[.;] (?={_ELSE})", ", ", text.lower().replace("’", "'"))
     for pattern, same in _SAME:
         text = pattern.sub(same, text)
     for number, word in enumerate(_NUMBERS):

@@ -17,7 +17,7 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
-from formal_llm.errors import FormalLLMError, ResourceNotFound
+from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
@@ -152,6 +152,8 @@ def _read(path: Path, facts: dict[str, str]) -> LoadedRules:
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
     known = (*names, *(rules.facts if isinstance(rules, Flowchart) else ()))
     for fact in facts:
+        if not known:
+            raise InputError(f"--set {fact}: {path} has no {{placeholder}}, and no condition such as amount > 10000")
         if fact not in known:
             raise ResourceNotFound("fact", fact, known)
     # Without facts a chart is shown as it is written, its placeholders in braces.

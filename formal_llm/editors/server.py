@@ -58,7 +58,8 @@ def _sent(ls: LanguageServer, uri: str, line: int, column: int) -> types.Positio
 
 def _got(ls: LanguageServer, uri: str, place: types.Position) -> types.Position:
     lines = ls.workspace.get_text_document(uri).lines
-    return ls.workspace.position_codec.position_from_client_units(lines, place)
+    got = ls.workspace.position_codec.position_from_client_units(lines, place)
+    return types.Position(got.line, got.character)
 
 
 def opened(ls: LanguageServer, params: types.DidOpenTextDocumentParams) -> None:

@@ -4,19 +4,38 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.plain_rules import HALVES, judged, paragraphs
+from benchmarks.plain_rules import FILES, judged, paragraphs
 from formal_llm import Behaviour
 from formal_llm.authoring import read_english
 from formal_llm.authoring.english import PATTERNS, PROCEDURES, nearest_example
 from formal_llm.errors import NotationError, NotUnderstood
 
-EVERY = [(half, number) for half in HALVES for number in range(15)]
+EVERY = [(half, number) for half in ("tuned", "held out") for number in range(15)]
 
 
 @pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
 @pytest.mark.parametrize(("half", "number"), EVERY)
 def test_paragraphs_mean_what_their_author_meant(half: str, number: int) -> None:
     assert judged(list(paragraphs(half))[number]) == "exact"
+
+
+#: Everyday sentences of which a step has another name than its author gave it, or that are taken more strictly.
+TAKEN_OTHERWISE = (
+    "Once the file is locked, don't edit it.",  # locked_file and edit_file, not lock and edit
+    "Either call the police or the fire brigade",  # fire_brigade, not call_fire_brigade
+    "First do the homework.",  # homework and doing_homework: it is said that they may be one
+    "Drain the oil exactly once.",  # "At the end, lower the car": once, and not only at the end
+    "First verify the prescription.",  # hand_prescription_over, not hand_over_prescription
+)
+
+
+@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
+@pytest.mark.parametrize("kind", [kind for kind in FILES if kind.startswith("everyday")])
+def test_everyday_sentences_are_understood_or_refused(kind: str) -> None:
+    for paragraph in paragraphs(kind):
+        verdict = judged(paragraph)
+        known = paragraph.words.startswith(TAKEN_OTHERWISE)
+        assert verdict.startswith("different" if known else ("exact", "not understood")), verdict
 
 
 @pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
@@ -68,6 +87,39 @@ def test_wrong_texts(text: str, said: str) -> None:
     with pytest.raises(NotationError) as caught:
         read_english(text)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Check. Then wash. If it is hot, dry.", "say what 'it' is"),
+        ("Search the flat. Then cook. Wash hands first.", "not understood"),
+        ("Then cook. First wash.", "it says 'first', and other steps stand before it"),
+        ("Then cook. At the end wash. Then dry.", "it says 'at the end', and other steps stand behind it"),
+        ("Wash before dry. Finally dry.", "no step stands before it; write: End with"),
+        ("Wash may happen before dry.", "not understood"),  # it may, so it need not
+        ("Retry may happen 3 times.", "not understood"),  # at most, or exactly
+    ],
+)
+def test_words_that_point_elsewhere(text: str, said: str) -> None:
+    with pytest.raises(NotUnderstood, match=said):
+        read_english(text)
+
+
+@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
+def test_at_the_end_nothing_stands_behind() -> None:
+    behaviour = read_english("First wash. At the end, dry. Iron is allowed.").behaviour
+    assert behaviour.accepts(["iron", "wash", "iron", "dry"])
+    assert not behaviour.accepts(["wash", "dry", "iron"])
+    alone = read_english("Iron is allowed. Lock the door at the very end.").behaviour
+    assert alone.accepts(["iron", "lock_door"]) and not alone.accepts(["lock_door", "iron"])
+
+
+@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
+def test_steps_that_may_be_one_are_told() -> None:
+    read = read_english("Log in before rate the seller. Never rate twice.")
+    assert read.doubts == ("rate and rate_seller are two steps here; if one is meant, call both by one name",)
+    assert not read_english("The steps are rate, log in and rate seller. Never rate twice.").doubts
 
 
 def test_the_sentences_that_clash_are_named_and_no_others() -> None:

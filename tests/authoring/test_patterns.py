@@ -65,6 +65,7 @@ SAYS: dict[str, tuple[str, Says]] = {
     ),
     "between so and so many times": ("a between one and two times.", lambda p: 1 <= p.count("a") <= 2),
     "at most": ("a or b at most twice.", lambda p: p.count("a") + p.count("b") <= 2),
+    "never so often": ("Never a three times.", lambda p: p.count("a") < 3),
     "at least": ("a must happen at least twice.", lambda p: p.count("a") >= 2),
     "exactly": ("a and b exactly once.", lambda p: p.count("a") == p.count("b") == 1),
     "begin and end with": ("Start with a and end with b.", lambda p: p[:1] == ("a",) and p[-1:] == ("b",)),
@@ -89,6 +90,12 @@ SAYS: dict[str, tuple[str, Says]] = {
     "between any two": (
         "Between any two a there is b.",
         lambda p: all("b" in p[x:y] for x, y in product(range(len(p)), repeat=2) if x < y and p[x] == p[y] == "a"),
+    ),
+    "between": (
+        "There must be b between a and c.",
+        lambda p: all(
+            "b" in p[x:y] for x, y in product(range(len(p)), repeat=2) if x < y and p[x] == "a" and p[y] == "c"
+        ),
     ),
     "never between": (
         "Never a between b and c.",

@@ -155,6 +155,13 @@ def test_runs_of_an_agent_that_must_not_be_allowed(tmp_path: Path) -> None:
     assert "this run should not be allowed, and the rules allow it" in run("check", "pay.agent", cwd=tmp_path).stderr
 
 
+def test_facts_for_rules_that_have_none(tmp_path: Path) -> None:
+    (tmp_path / "r.cfg").write_text("S -> wash S | dry")
+    done = run("check", "r.cfg", "--set", "amount=5", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--set amount: r.cfg has no {placeholder}, and no condition such as amount > 10000" in done.stderr
+
+
 def test_rules_for_tool_calls(tmp_path: Path) -> None:
     text = "ok: ask.result[ok]\ntools pay, ask\nrule a: ok before pay\nrule c: at least 1 pay\nrule d: at most 1 ask\n"
     (tmp_path / "shop.guard").write_text(text)

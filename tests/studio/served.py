@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 
 
 @dataclass
@@ -32,15 +32,15 @@ class Served:
         """The secret part."""
         return self.address.rstrip("/").rpartition("/")[2]
 
-    def post(self, path: str, data: object, **headers: str) -> httpx.Response:
+    def post(self, path: str, data: object, **headers: str) -> httpx2.Response:
         """Ask as the page does."""
-        return httpx.post(self.address + path, json=data, headers={"origin": self.origin, **headers}, timeout=60)
+        return httpx2.post(self.address + path, json=data, headers={"origin": self.origin, **headers}, timeout=60)
 
     def ask(self, question: str, lane: str = "check", **data: object) -> list[dict[str, object]]:
         """The parts of an answer."""
         response = self.post("api/ask", {"question": question, "lane": lane, "ending": ".cfg", **data})
         assert response.status_code == 200, response.text
-        return [httpx.Response(200, content=line).json() for line in response.content.splitlines()]
+        return [httpx2.Response(200, content=line).json() for line in response.content.splitlines()]
 
 
 @contextmanager

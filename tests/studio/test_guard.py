@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import httpx
+import httpx2
 import pytest
 
 pytest.importorskip("starlette")
@@ -21,12 +21,12 @@ async def echo(request: Request) -> PlainTextResponse:
     return PlainTextResponse(request.url.path)
 
 
-def asked(method: str = "GET", path: str = "/secret/inside", **headers: str) -> httpx.Response:
+def asked(method: str = "GET", path: str = "/secret/inside", **headers: str) -> httpx2.Response:
     app = Guard(Starlette(routes=[Route("/inside", echo, methods=["GET", "POST"])]), "secret", 8000)
 
-    async def main() -> httpx.Response:
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+    async def main() -> httpx2.Response:
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
             return await client.request(method, path, headers=headers)
 
     return asyncio.run(main())

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 pytest.importorskip("uvicorn")
@@ -28,26 +28,26 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_the_page_and_its_files(served: Served) -> None:
-    page = httpx.get(served.address)
+    page = httpx2.get(served.address)
     assert page.status_code == 200
     assert page.headers["content-type"].startswith("text/html")
     names = {part.partition('"')[0] for part in page.text.split('"page/')[1:]}
     assert {"main.js", "studio.css"} <= names
     for name in names:
-        assert httpx.get(f"{served.address}page/{name}").status_code == 200
-    assert httpx.get(f"{served.address}page/..%2Fserver.py").status_code == 404
-    assert httpx.get(f"{served.address}page/nothing.js").status_code == 404
+        assert httpx2.get(f"{served.address}page/{name}").status_code == 200
+    assert httpx2.get(f"{served.address}page/..%2Fserver.py").status_code == 404
+    assert httpx2.get(f"{served.address}page/nothing.js").status_code == 404
 
 
 def test_what_a_page_may_do_is_bounded(served: Served) -> None:
-    headers = httpx.get(served.address).headers
+    headers = httpx2.get(served.address).headers
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["x-content-type-options"] == "nosniff"
-    for response in (httpx.get(served.address), served.post("api/ask", {}), httpx.get(served.origin)):
+    for response in (httpx2.get(served.address), served.post("api/ask", {}), httpx2.get(served.origin)):
         assert not [name for name in response.headers if name.startswith("access-control")]
         assert response.headers["content-security-policy"]
         assert "server" not in response.headers
@@ -60,9 +60,9 @@ def test_answers_come_in_parts(served: Served) -> None:
 
 @pytest.mark.parametrize("path", ["", "/", "/wrong/", "/wrong/api/start", "/api/start"])
 def test_without_the_token_there_is_nothing(served: Served, path: str) -> None:
-    assert httpx.get(served.origin + path).status_code == 404
-    assert httpx.get(served.address.rstrip("/")).status_code == 404
-    assert httpx.get(served.address[:-2] + "/").status_code == 404
+    assert httpx2.get(served.origin + path).status_code == 404
+    assert httpx2.get(served.address.rstrip("/")).status_code == 404
+    assert httpx2.get(served.address[:-2] + "/").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_another_page_is_refused_even_with_the_token(served: Served, headers: di
     headers = {name: value.format(port=port) for name, value in headers.items()}
     for response in (
         served.post("api/ask", {"question": "check", "lane": "x", "text": TEA, "ending": ".cfg"}, **headers),
-        httpx.get(served.address + "api/start", headers=headers),
-        httpx.get(served.address, headers=headers),
+        httpx2.get(served.address + "api/start", headers=headers),
+        httpx2.get(served.address, headers=headers),
     ):
         assert response.status_code in (403, 421)
         assert "cup of tea" not in response.text
@@ -95,11 +95,11 @@ def test_a_form_cannot_ask(served: Served) -> None:
     question = b'{"question": "check", "lane": "x", "text": "S -> a"}'
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
         headers = {"content-type": kind, "origin": served.origin}
-        assert httpx.post(served.address + "api/ask", content=question, headers=headers).status_code == 415
+        assert httpx2.post(served.address + "api/ask", content=question, headers=headers).status_code == 415
     no_origin = {"content-type": "application/json"}
-    assert httpx.post(served.address + "api/ask", content=question, headers=no_origin).status_code == 403
+    assert httpx2.post(served.address + "api/ask", content=question, headers=no_origin).status_code == 403
     for method in ("OPTIONS", "PUT", "DELETE"):
-        response = httpx.request(method, served.address + "api/ask", headers={"origin": served.origin})
+        response = httpx2.request(method, served.address + "api/ask", headers={"origin": served.origin})
         assert response.status_code == 405
 
 
@@ -120,7 +120,7 @@ def test_a_new_question_takes_the_place_of_the_one_before(served: Served) -> Non
     hard = "S -> " + " | ".join(f"a{n} S b{n}" for n in range(40)) + " | c | S S\n%require 3 a1\n%limit 9\n"
     url, headers = served.address + "api/ask", {"origin": served.origin}
     asked = {"question": "check", "lane": "typed", "text": hard, "ending": ".cfg"}
-    with httpx.stream("POST", url, json=asked, headers=headers, timeout=60) as first:
+    with httpx2.stream("POST", url, json=asked, headers=headers, timeout=60) as first:
         lines = first.iter_lines()
         assert '"problems"' in next(lines)  # it is under way
         assert served.ask("check", "typed", text=TEA)[-1]["part"] == "end"
@@ -149,7 +149,7 @@ def test_a_file_is_saved_unless_somebody_else_changed_it(tmp_path: Path) -> None
     file = tmp_path / "tea.cfg"
     file.write_text(TEA, encoding="utf-8")
     with studio(str(file)) as found:
-        start = httpx.get(found.address + "api/start").json()
+        start = httpx2.get(found.address + "api/start").json()
         assert start["text"] == TEA
         assert start["writable"]
         done = found.post("api/save", {"text": TEA + "# more\n", "version": start["version"]})
@@ -166,7 +166,7 @@ def test_ctrl_c_ends_answers_that_are_under_way(tmp_path: Path) -> None:
     with studio() as found:
         asked = {"question": "compare", "lane": "long", **LONG}
         headers = {"origin": found.origin}
-        stream = httpx.stream("POST", found.address + "api/ask", json=asked, headers=headers, timeout=60)
+        stream = httpx2.stream("POST", found.address + "api/ask", json=asked, headers=headers, timeout=60)
         response = stream.__enter__()
         reader = threading.Thread(target=lambda: told.extend(response.iter_lines()))
         reader.start()

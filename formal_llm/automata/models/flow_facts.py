@@ -1,23 +1,34 @@
-"""Decisions of a flowchart that facts decide: the texts of their arrows are conditions."""
+"""Decisions of a flowchart that facts decide.
+
+The texts of their arrows are conditions; or their own text is one, and the arrows say yes and no.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from formal_llm.automata.models.conditions import Condition, Else, holds, names, read_condition
+from formal_llm.automata.models.conditions import Condition, Else, Joined, holds, names, read_condition
 from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, one_line
 from formal_llm.errors import AutomatonError
+
+_ANSWERS = {"yes": True, "true": True, "y": True, "no": False, "false": False, "n": False}
 
 
 def guards(graph: FlowGraph, name: str) -> dict[FlowEdge, Condition]:
     """The conditions of the arrows out of a decision; empty where one of them has another text.
 
-    A text that begins with a sign, as in ``> 10000``, compares the fact that is called as the node is.
+    A text that begins with a sign, as in ``> 10000``, compares the fact that is called as the node is. Where the text
+    of the decision is a condition, as in ``amount > 10000?``, its arrows say yes and no.
     """
     if graph.kind(name) != "decision" or graph.is_selection(name):
         return {}
+    edges = graph.asked(name)
+    whole = read_condition(one_line(graph.node[name].text).rstrip("? "))
+    told = [_ANSWERS.get(one_line(edge.text).casefold()) for edge in edges]
+    if whole is not None and not isinstance(whole, Else) and sorted(map(str, told)) == ["False", "True"]:
+        return {edge: whole if yes else Joined("not", (whole,)) for edge, yes in zip(edges, told, strict=True)}
     found: dict[FlowEdge, Condition] = {}
-    for edge in graph.asked(name):
+    for edge in edges:
         text = one_line(edge.text)
         condition = read_condition(text) or read_condition(f"{name} {text}")
         if condition is None:

@@ -40,6 +40,17 @@ def test_what_facts_decide_is_not_asked() -> None:
     assert Planner(filled(amount=50, country="DE"), ScriptedLLM([])).plan("A claim").word[-1] == "pay"
 
 
+@pytest.mark.parametrize(("amount", "step"), [(20_000, "board"), (5, "pay")])
+@pytest.mark.parametrize("text", ["amount > 10000", "amount > 10000?"])
+def test_a_decision_that_is_a_condition_itself(amount: int, step: str, text: str) -> None:
+    chart = Flowchart.from_mermaid(f'flowchart TD\nq{{"{text}"}} -->|Yes| board\nq -->|no| pay')
+    assert chart.facts == ("amount",)
+    plan = Planner(chart.fill({"amount": amount}), ScriptedLLM([])).plan("A claim")
+    assert plan.word[-1] == step
+    assert Flowchart.from_mermaid('flowchart TD\nq{"amount > 10000?"} -->|yes| a\nq -->|perhaps| b').facts == ()
+    assert Flowchart.from_mermaid('flowchart TD\nq{"amount"} -->|yes| a\nq -->|no| b').facts == ()
+
+
 @given(st.integers(0, 20_000), st.sampled_from(["DE", "fr", "x"]))
 @examples(30)
 def test_the_plans_are_those_whose_conditions_hold(amount: int, country: str) -> None:
