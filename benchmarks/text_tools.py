@@ -46,11 +46,11 @@ def cases() -> list[tuple[str, str, list[Row], dict[str, Callable[[str, str], fl
     bert, words = BERTScore(), TokenF1()
     draw = random.Random(0)
     begun = [(sentences(text)[:2], sentences(text)[2]) for text in texts]
-    more = [((texts[one["passage"]], one["question"]), one["answer"]) for one in HELD_OUT["questions"]]
-    felt = [((text,), name) for name in ("positive", "negative") for text in HELD_OUT[name]]
+    more: list[Row] = [((texts[one["passage"]], one["question"]), one["answer"]) for one in HELD_OUT["questions"]]
+    felt: list[Row] = [((text,), name) for name in ("positive", "negative") for text in HELD_OUT[name]]
+    opinion: list[Row] = [((one.text["English"],), one.sentiment["English"]) for one in opinions()]
     return [
-        ("sentiment", "task data", [((one.text["English"],), one.sentiment["English"]) for one in opinions()],
-         {"right": same}),
+        ("sentiment", "task data", opinion, {"right": same}),
         ("sentiment", "held out", felt, {"right": same}),
         ("summarization", "task data", [((one.text,), one.summary["English"]) for one in passages()],
          {"BERTScore": bert}),

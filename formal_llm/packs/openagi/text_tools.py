@@ -201,7 +201,9 @@ class TextTools:
         right = model.text(GAP.split(after)[0])[:BEHIND]
         thought = model.likeliest_words(left, THOUGHT_OF, blank=bool(blank))
         near = [*_WORD.findall(before)[-OF_THE_TEXT // 2 :], *_WORD.findall(GAP.split(after)[0])[: OF_THE_TEXT // 2]]
-        words = list(dict.fromkeys(word[:1].upper() + word[1:] if begins else word for word in [*thought, *near]))
+        words: list[str] = list(
+            dict.fromkeys(word[:1].upper() + word[1:] if begins else word for word in [*thought, *near])
+        )
         tails = [model.text(blank + word) + (right or model.end) for word in words]
         (scores,) = model.scores([(left or model.end, tails)])
         return words[max(range(len(words)), key=scores.__getitem__)]
