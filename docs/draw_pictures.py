@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 import textwrap
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 import networkx
 
 from formal_llm import CFG, PDA, Behaviour, Planner, TaskPack
+from formal_llm.automata.notation.files import read_rules
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Arrow, Box, Picture
 from formal_llm.planning.walks.events import Asked
@@ -23,6 +25,15 @@ OPENED = ("formal_llm.automata", "formal_llm.planning", "formal_llm.llms")
 AGENTS = (
     "direct", "chain-of-thought", "react", "react-ablated", "rewoo", "reflexion", "pass", "chat-bot",
 )  # fmt: skip
+#: The rules of the gallery, by the names of their pictures.
+GALLERY = {
+    path.stem: path
+    for path in [
+        *(ROOT / "grammars" / name for name in ("errands.pda", "cooking.cfg", "risk.mmd")),
+        *sorted((ROOT / "grammars" / "gallery").iterdir()),
+    ]
+    if path.suffix != ".examples"
+}
 #: The modules in opened packages that stand above the rooms beside them.
 ABOVE = ("formal_llm.planning.packs", "formal_llm.planning.pack_file", "formal_llm.llms.providers")
 
@@ -50,7 +61,15 @@ def main() -> None:
         file = FOLDER / f"{name}.svg"
         file.write_text(picture.to_svg(), encoding="utf-8")
         print(f"{file.name}: {file.stat().st_size:,} bytes")
+    for name, path in GALLERY.items():
+        (FOLDER / "gallery" / f"{name}.svg").write_text(gallery(path).to_svg(), encoding="utf-8")
     (FOLDER / "overview.svg").write_text(overview(), encoding="utf-8")
+
+
+def gallery(path: Path) -> Picture:
+    """Rules of the gallery: but for grammars from top to bottom, as pages scroll down more easily than sideways."""
+    rules = read_rules(path)
+    return rules.picture if isinstance(rules, CFG) else replace(rules.picture, direction="TB")
 
 
 RULES = """

@@ -10,7 +10,7 @@ question offers only the choices from which a valid plan can still be finished.
 import warnings
 
 from formal_llm import errors
-from formal_llm.authoring import Authored, author
+from formal_llm.authoring import Authored, aauthor, author
 from formal_llm.automata import (
     CFG,
     PDA,
@@ -67,7 +67,7 @@ __all__ = [
     "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan", "Planner", "Prices",
     "Production", "Question", "RandomLLM", "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Solution", "Source", "Step",
     "SumLimit", "Symbol", "Task", "TaskPack", "TextVerification", "Toolkit", "Transition", "Usage", "Verdict",
-    "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "author", "constraint", "read_plan_text",
+    "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "aauthor", "author", "constraint", "read_plan_text",
     "selection", "tool", "verify", "verify_text",
 ]  # fmt: skip
 

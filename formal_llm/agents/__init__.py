@@ -2,6 +2,7 @@
 
 from formal_llm.agents.agent import Agent
 from formal_llm.agents.conversation import Conversation
+from formal_llm.agents.drawing import transcript_picture
 from formal_llm.agents.events import Event
 from formal_llm.agents.markers import Markers, Splitter
 from formal_llm.agents.monitor import Monitor
@@ -10,6 +11,9 @@ from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.agents.voting import SelfConsistency, Vote
 from formal_llm.automata.languages.front import Allowed
+from formal_llm.pictures.drawable import picture_of
+
+picture_of.register(Transcript, transcript_picture)
 
 __all__ = [
     "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal",

@@ -24,6 +24,7 @@ from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problem
 from formal_llm.automata import Behaviour, Word
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import TranscriptError
+from formal_llm.pictures.drawable import Drawable
 from formal_llm.planning.checking.verify import Verification
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
@@ -98,7 +99,7 @@ class StateUsage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Drawable):
     """What an agent wrote and was told.
 
     Attributes:

@@ -7,16 +7,34 @@ checkout and in an installed package, after a path that the user gave.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
+from formal_llm.authored.plugins import Plugins
 from formal_llm.errors import ResourceNotFound
 
+
+class PackFolder(Protocol):
+    """Where a task pack is. Packages offer theirs in the group ``formal_llm.packs``, by the name of its folder."""
+
+    def __call__(self) -> Path:
+        """The folder with the ``pack.toml``; it is called as the pack is."""
+        ...
+
+
+#: The task packs of other packages.
+PACKS: Plugins[Path] = Plugins(
+    "formal_llm.packs", "task pack", (), "the path of a folder of that name with a pack.toml",
+    lambda name, made: isinstance(made, Path) and made.name == name and (made / "pack.toml").is_file(),
+    lambda: names("tasks"),
+)  # fmt: skip
+
 _PACKAGE = Path(__file__).parent.parent
-_CALLED = {"grammars": "grammar", "agents": "behaviour", "tasks": "task pack", "training": "recipe"}
+_CALLED = {"grammars": "grammar", "agents": "behaviour", "gallery": "rules", "tasks": "task pack", "training": "recipe"}
 
 
 def _root(kind: str) -> Path:
     """The folder of ``kind``: beside the package in a checkout, inside it when installed."""
-    if kind == "agents":
+    if kind in ("agents", "gallery"):
         return _root("grammars") / kind
     installed = _PACKAGE / "_authored" / kind
     return installed if installed.is_dir() else _PACKAGE.parent / kind
@@ -28,7 +46,7 @@ def names(kind: str) -> list[str]:
     Of recipes, the TOML files only; of folders of tasks, those that are packs.
 
     Args:
-        kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.
+        kind: ``"grammars"``, ``"agents"``, ``"gallery"``, ``"tasks"`` or ``"training"``.
     """
     root = _root(kind)
     if not root.is_dir():
@@ -37,9 +55,9 @@ def names(kind: str) -> list[str]:
         {
             path.stem if path.is_file() else path.name
             for path in root.iterdir()
-            # The folder of the behaviours lies among the grammars, and is none.
+            # Among the grammars lie folders of other rules.
             if not path.name.startswith((".", "_"))
-            and path.name not in ("agents", "guard")
+            and path.name not in ("agents", "gallery", "guard")
             # Beside the recipes lie a page about them and a script.
             and (kind != "training" or path.suffix == ".toml")
             # Beside the task packs lie the questions that agents answer; they have no rules.
@@ -51,13 +69,16 @@ def names(kind: str) -> list[str]:
 def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
     """The file or folder that ``name`` means: a path if there is one, else the shipped one of that name.
 
+    A task pack may also be one that another package offers.
+
     Args:
-        kind: ``"grammars"``, ``"agents"``, ``"tasks"`` or ``"training"``.
+        kind: ``"grammars"``, ``"agents"``, ``"gallery"``, ``"tasks"`` or ``"training"``.
         name: a path, or a name without suffix.
         suffixes: the suffixes of files to look for; none to look for a folder.
 
     Raises:
-        ResourceNotFound: neither a path nor a shipped name.
+        ResourceNotFound: neither a path nor a known name.
+        PluginError: the task pack of another package cannot be used.
     """
     path = Path(name)
     if path.is_file() if suffixes else path.is_dir():
@@ -66,4 +87,9 @@ def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
     for candidate in [shipped, *(shipped.with_name(shipped.name + suffix) for suffix in suffixes)]:
         if candidate.is_file() if suffixes else candidate.is_dir():
             return candidate
-    raise ResourceNotFound(_CALLED[kind], name, names(kind))
+    known = names(kind)
+    if kind == "tasks":
+        if (folder := PACKS.make(name)) is not None:
+            return folder
+        known += PACKS.names()
+    raise ResourceNotFound(_CALLED[kind], name, known)

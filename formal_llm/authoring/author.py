@@ -8,8 +8,9 @@ rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypedDict, TypeVar, Unpack
 
 from formal_llm.authoring.drafts import KINDS, Draft, check_draft, draft_of
 from formal_llm.authoring.english import read_english
@@ -20,12 +21,15 @@ from formal_llm.automata import CFG, PDA
 from formal_llm.automata.models.rules import Rules
 from formal_llm.errors import LLMError, NotAuthored, NotUnderstood, ResourceNotFound
 from formal_llm.llms.generation import Writing
-from formal_llm.llms.llm import LLMLike, answered, resolve
-from formal_llm.llms.question import Message
+from formal_llm.llms.llm import LLMLike, aanswered, answered, resolve
+from formal_llm.llms.question import Answer, Message
 from formal_llm.llms.usage import TokenUsage
 
 #: Says of a plan that is shown whether it should be allowed; None to say nothing. Raise :class:`Enough` to see no more.
 Judge = Callable[[Shown], bool | None]
+T = TypeVar("T")
+#: What is to be written goes out, answers come in (or an ``LLMError`` is thrown in); the value is what comes of it.
+Asking: TypeAlias = Generator[Writing, Answer, T]
 
 
 class Enough(Exception):
@@ -93,12 +97,79 @@ def author(
         LLMError: the model could not be asked.
         ValueError: no such notation, or no try.
     """
+    who = None if llm is None else resolve(llm)
+    writing = _authored(
+        words, who is not None, notation, tries, drafts, tuple(examples), before, judge, shown, max_tokens, on_draft
+    )
+    try:
+        asked = next(writing)
+        while True:
+            assert who is not None
+            try:
+                answer = answered(who, asked)
+            except LLMError as error:
+                asked = writing.throw(error)
+            else:
+                asked = writing.send(answer)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+
+
+class AuthorSettings(TypedDict, total=False):
+    """The settings of :func:`author`, for whoever hands them on."""
+
+    notation: str | None
+    tries: int
+    drafts: int
+    examples: Sequence[Example]
+    before: CFG | PDA | None
+    judge: Judge | None
+    shown: int
+    max_tokens: int
+    on_draft: Callable[[Draft], None] | None
+
+
+async def aauthor(words: str, llm: LLMLike, **settings: Unpack[AuthorSettings]) -> Authored:
+    """As :func:`author` with a model, letting others go on while it writes: many texts at once wait together.
+
+    What is checked between two drafts is not given up for others; ``judge`` and ``on_draft`` are called in the event
+    loop.
+    """
+    who = resolve(llm)
+    writing = _authored(words, True, **settings)
+    try:
+        asked = next(writing)
+        while True:
+            try:
+                answer = await aanswered(who, asked)
+            except LLMError as error:
+                asked = writing.throw(error)
+            else:
+                asked = writing.send(answer)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+
+
+def _authored(
+    words: str,
+    by_model: bool,
+    notation: str | None = None,
+    tries: int = 5,
+    drafts: int = 1,
+    examples: Sequence[Example] = (),
+    before: CFG | PDA | None = None,
+    judge: Judge | None = None,
+    shown: int = 6,
+    max_tokens: int = 2_048,
+    on_draft: Callable[[Draft], None] | None = None,
+) -> Asking[Authored]:
+    """What :func:`author` does, of nobody: what is to be written goes out, answers come in."""
     ending = None if notation is None else f".{notation.removeprefix('.')}"
     if ending is not None and ending not in KINDS:
         raise ResourceNotFound("notation", str(notation), [kind[1:] for kind in KINDS])
     if min(tries, drafts) < 1:
         raise ValueError("tries and drafts count from 1")
-    if llm is None:
+    if not by_model:
         if ending not in (None, ".agent"):
             raise ValueError(f"without a model, rules are written as a behaviour: notation agent, not {notation}")
         read = read_english(words)
@@ -106,15 +177,17 @@ def author(
         candidates = [replace(draft, doubts=(*read.doubts, *draft.doubts))]
         made: _Drafting | None = None
     else:
-        made = _Drafting(words, llm, ending, tries, max_tokens, tuple(examples), on_draft)
-        candidates = [made.clean() for _ in range(drafts)]
+        made = _Drafting(words, ending, tries, max_tokens, tuple(examples), on_draft)
+        candidates = []
+        for _ in range(drafts):
+            candidates.append((yield from made.clean()))
     session = _Judging(judge, list(examples), shown)
     while True:
         draft = session.accepted(candidates, before)
         broken = tuple(one for one in session.examples if not one.kept(draft.source))
         if not broken or made is None:
             break
-        candidates = [made.clean(session.examples, draft)]
+        candidates = [(yield from made.clean(session.examples, draft))]
     tried, usage = (tuple(made.drafts), made.usage) if made is not None else ((), TokenUsage())
     assert draft.rules is not None
     return Authored(
@@ -128,14 +201,12 @@ class _Drafting:
     def __init__(
         self,
         words: str,
-        llm: LLMLike,
         ending: str | None,
         tries: int,
         max_tokens: int,
         examples: tuple[Example, ...],
         on_draft: Callable[[Draft], None] | None,
     ) -> None:
-        self._llm = resolve(llm)
         self._words, self._ending, self._left, self._max_tokens = words, ending, tries, max_tokens
         self._examples = examples
         self._on_draft = on_draft
@@ -144,7 +215,7 @@ class _Drafting:
         #: The chat about the latest clean draft, which goes on where an example is not kept.
         self._chat: list[Message] = []
 
-    def clean(self, examples: Sequence[Example] = (), mended: Draft | None = None) -> Draft:
+    def clean(self, examples: Sequence[Example] = (), mended: Draft | None = None) -> Asking[Draft]:
         """The next clean draft: one of its own, or another one mended.
 
         Doubts are told the model once; those that come again, and those of the last try, may be meant.
@@ -162,7 +233,7 @@ class _Drafting:
         usable: Draft | None = None
         while self._left:
             self._left -= 1
-            draft = self._write()
+            draft = yield from self._write()
             problems = [*draft.problems, *_unkept(draft, known)]
             new = [doubt for doubt in draft.doubts if doubt not in told]
             if not problems and not new:
@@ -178,12 +249,12 @@ class _Drafting:
             return usable
         raise NotAuthored([(one.text, one.problems or one.doubts) for one in self.drafts], self.usage)
 
-    def _write(self) -> Draft:
+    def _write(self) -> Asking[Draft]:
         # A second draft of one's own is worth something only if it may come out differently.
         warm = 0.7 if any(not one.problems for one in self.drafts) else 0.0
         asked = Writing(self._chat, max_tokens=self._max_tokens, temperature=warm, task=self._words)
         try:
-            answer = answered(self._llm, asked)
+            answer = yield asked
         except LLMError as error:
             error.usage = self.usage + (error.usage or TokenUsage())
             raise

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from warnings import catch_warnings
 
+from formal_llm.authored.files import lines_of
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
 from formal_llm.automata.languages.unused import unused
 from formal_llm.automata.languages.why_empty import why_empty
@@ -150,7 +151,7 @@ def _pieces(reply: str) -> Iterator[tuple[str, str]]:
         rest = text[begin.start() if begin else 0 :]
         yield rest.split("\n\n")[0].strip("\n") + "\n", ""
     elif kind is not None:
-        lines = text.splitlines()
+        lines = lines_of(text)
         kept = [number for number, line in enumerate(lines) if _RULE.match(line)]
         whole = "\n".join(lines[kept[0] : kept[-1] + 1]) if kept else text
         # Prose may stand in the middle, too: then only what is surely a rule is taken.

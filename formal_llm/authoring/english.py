@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from warnings import catch_warnings
 
+from formal_llm.authored.files import lines_of
 from formal_llm.authoring.meanings import other
 from formal_llm.authoring.names import RESERVED, NoName, alike, spelled_alike, stem
 from formal_llm.authoring.number_patterns import NUMBER
@@ -304,7 +305,7 @@ def _read_quietly(text: str) -> Behaviour:
 
 def _text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str) -> str:
     """The rules as the text of an ``.agent`` file."""
-    lines = [f"# {line}".rstrip() for line in words.strip().splitlines()]
+    lines = [f"# {line}".rstrip() for line in lines_of(words.strip())]
     limits = Limits()
     for one in clauses:
         for asked in one.asked:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -75,7 +76,9 @@ CorpusOption = Annotated[
 ]
 ToolsOption = Annotated[
     str | None,
-    typer.Option("--tools", metavar="MODULE:NAME", help="A toolkit, or a function that makes one, in your own code."),
+    typer.Option(
+        "--tools", metavar="MODULE:NAME", help="A toolkit, or what makes one, in your own code; or a NAME of a plugin."
+    ),
 ]
 TimesOption = Annotated[
     int | None, typer.Option(min=1, help="How often each state and tool may come at most; 12 if left out.")
@@ -173,15 +176,17 @@ def tools_of(name: str | None, corpus: Path | None) -> Tools:
     from formal_llm.agents.tools.corpus import Corpus
     from formal_llm.agents.tools.toolkit import agent_toolkit
     from formal_llm.errors import ToolkitError
-    from formal_llm.tools.toolkit import Toolkit
+    from formal_llm.tools.toolkit import Toolkit, toolkit_named
 
     if name is None:
         opened = Corpus.shipped() if corpus is None else Corpus(corpus)
         return lambda: agent_toolkit(opened)
-    module, colon, attribute = name.partition(":")
+    if ":" not in name:
+        return partial(toolkit_named, name)
+    module, _, attribute = name.partition(":")
     sys.path.insert(0, "")  # a module in the folder where one stands, as python -m finds it
     try:
-        found: object = getattr(import_module(module), attribute) if colon else None
+        found: object = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ToolkitError([f"there is no toolkit {name!r} (module:name): {error}"]) from error
     finally:

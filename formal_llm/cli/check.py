@@ -6,7 +6,6 @@ import json
 import random
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 from warnings import catch_warnings
 
@@ -29,7 +28,7 @@ HELP = f"""Check rules: errors with their place, warnings, and what they describ
 Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent), rules
 for tool calls (.guard). Of these conflicts and dead ends are told, each with the shortest trace that shows it. Of a
 behaviour the dead ends are told that a run without lookahead can enter. The examples in the file beside the rules
-(NAME.examples) are checked: plans that must be allowed, and such that must not, and the runs of an agent.
+(NAME.examples) are checked: plans and traces that must be allowed, and such that must not, and the runs of an agent.
 
 Examples:
 
@@ -75,7 +74,7 @@ def show(
             raise InputError("--set and --constraint are for rules of plans; write the rule into the .guard file")
         found = _guard(source)
         _tell(found, [], as_json)
-        if strict and found.keys() & {"conflicts", "never"}:
+        if "not kept" in found or (strict and found.keys() & {"conflicts", "never"}):
             raise typer.Exit(1)
         return
     loaded = load(source, set_, constraint)
@@ -90,8 +89,8 @@ def show(
         told["in no plan"] = ", ".join(never)
     found |= told
     if isinstance(loaded.rules, Behaviour):
-        found |= _agent(source, loaded.rules, loaded.whole)
-    plans, broken = _examples(source, loaded)
+        found |= _agent(str(loaded.file or source), loaded.rules, loaded.whole)
+    plans, broken = _examples(loaded)
     if plans and "examples" in found:
         found["examples"] = f"{found['examples']}; {plans}"
     elif plans:
@@ -103,19 +102,22 @@ def show(
         raise typer.Exit(1)
 
 
-def _examples(source: str, loaded: LoadedRules) -> tuple[str, list[str]]:
+def _examples(loaded: LoadedRules) -> tuple[str, list[str]]:
     """How many plans the file of examples beside the rules holds, and those that the rules do not keep."""
-    if loaded.pack is not None or not Path(source).is_file():
+    if loaded.file is None:
         return "", []
-    plans = load_plan_examples(source, loaded.whole, others=isinstance(loaded.rules, Behaviour))
+    plans = load_plan_examples(loaded.file, loaded.whole, others=isinstance(loaded.rules, Behaviour))
     broken = [
         f"line {one.line}: {'refused, and should be allowed' if one.allowed else 'allowed, and should not be'}: {one}"
         for one in plans
         if not one.kept(loaded.whole)
     ]
-    many = sum(one.allowed for one in plans)
-    kept = f", {len(broken)} not kept" if broken else ", all kept"
-    return (f"{many} to allow, {len(plans) - many} to refuse{kept}" if plans else ""), broken
+    return (_kept([one.allowed for one in plans], broken) if plans else ""), broken
+
+
+def _kept(allowed: Sequence[bool], broken: Sequence[str]) -> str:
+    kept = f"{len(broken)} not kept" if broken else "all kept"
+    return f"{sum(allowed)} to allow, {len(allowed) - sum(allowed)} to refuse, {kept}"
 
 
 def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -> None:
@@ -131,7 +133,8 @@ def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -
 
 def _guard(source: str) -> dict[str, object]:
     """What rules for tool calls are, and where they get into each other's way."""
-    from formal_llm.agents.guard import GuardRules  # nothing else of this command needs the guards
+    from formal_llm.agents.guard import Guard, GuardRules  # nothing else of this command needs the guards
+    from formal_llm.agents.guard.examples import load_trace_examples
 
     rules = GuardRules.from_file(source)
     found: dict[str, object] = {
@@ -149,6 +152,12 @@ def _guard(source: str) -> dict[str, object]:
     ):
         if told:
             found[title] = [str(one) for one in told]
+    traces, guard = load_trace_examples(source), Guard(rules)
+    broken = [f"line {one.line}: {why}" for one in traces if (why := one.broken(guard))]
+    if traces:
+        found["examples"] = _kept([one.allowed for one in traces], broken)
+    if broken:
+        found["not kept"] = broken
     return found
 
 
@@ -191,6 +200,8 @@ def _written(loaded: LoadedRules) -> dict[str, object]:
         if isinstance(rules, Flowchart):
             kinds = [rules.kind(node.id) for node in rules.nodes]
             found["flowchart"] = f"{kinds.count('decision')} decisions, {kinds.count('step')} steps"
+            if len(rules.starts) > 1:  # legal, and easily an arrow that was forgotten
+                found["begins"] = f"with a choice of {' or '.join(rules.starts)}: no arrow leads to these"
         elif isinstance(rules, Behaviour):
             found["behaviour"] = f"{len(rules.states)} states: {', '.join(rules.terminals)}"
         found["automaton"] = _size(source)

@@ -13,14 +13,15 @@ import typer
 from rich.table import Table
 
 from formal_llm import authored
+from formal_llm.authored.places import PACKS
 from formal_llm.automata import PDA
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, out, print_text
+from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, out, print_text
 from formal_llm.cli.options import JsonOption, OrderOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError
-from formal_llm.llms import PROVIDERS
+from formal_llm.llms.llm import provider_forms
 from formal_llm.planning import TaskPack
 from formal_llm.planning.plans.overlay import Overlay
 
@@ -129,6 +130,11 @@ def tasks(
     rows: list[dict[str, object]]
     if pack is None:
         packs = [TaskPack.load(name) for name in authored.names("tasks")]
+        for name in PACKS.names():
+            try:
+                packs.append(TaskPack.load(name))
+            except FormalLLMError as error:  # the others are listed all the same
+                err().print(f"left out: {error}", style="yellow", markup=False)
         rows = [{"name": one.name, "title": one.title, "tasks": len(one.tasks)} for one in packs]
         shown = [{**row, "counted": counted(len(one.tasks), "task")} for row, one in zip(rows, packs, strict=True)]
         line = "{name:<12} {counted:>11}  {title}"
@@ -155,7 +161,7 @@ def llms() -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("llm", no_wrap=True)
     table.add_column("who answers")
-    for form, meaning in PROVIDERS.items():
+    for form, meaning in provider_forms().items():
         variable = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}.get(form.split(":")[0])
         state = "" if variable is None else (" [set]" if os.environ.get(variable) else " [key not set]")
         table.add_row(form, (meaning + state).replace("[", r"\["))

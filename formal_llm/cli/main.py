@@ -23,6 +23,7 @@ from formal_llm.cli import (
     inspect,
     lsp,
     plan,
+    plugins,
     run,
     studio,
     travel,
@@ -122,6 +123,7 @@ app.command(help=diff.HELP)(diff.diff)
 app.command(help=inspect.DRAW_HELP)(inspect.draw)
 app.command(help=inspect.TASKS_HELP)(inspect.tasks)
 app.command()(inspect.llms)
+app.command(help=plugins.HELP)(plugins.plugins)
 app.command(help=count.COUNT_HELP)(count.count)
 app.command(help=count.SAMPLE_HELP)(count.sample)
 app.command(help=data.DATA_HELP)(data.data)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from formal_llm import authored
-from formal_llm.llms import PROVIDERS
+from formal_llm.authored.places import PACKS
+from formal_llm.llms.llm import provider_forms
 
 
 class OrderName(StrEnum):
@@ -19,14 +20,16 @@ class OrderName(StrEnum):
 
 
 def _sources(begun: str) -> list[str]:
-    """The shipped sources whose name begins so; files are completed by the shell."""
-    names = dict.fromkeys(name for kind in ("tasks", "grammars", "agents") for name in authored.names(kind))
-    return [name for name in names if name.startswith(begun)]
+    """The shipped and installed sources whose name begins so; files are completed by the shell."""
+    names = [name for kind in ("tasks", "grammars", "agents") for name in authored.names(kind)]
+    return [name for name in dict.fromkeys([*names, *PACKS.names()]) if name.startswith(begun)]
 
 
 def _llms(begun: str) -> list[str]:
     """The provider strings that begin so, as far as they are known before there is a model."""
-    forms = (form if form.startswith("test:") else form.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for form in PROVIDERS)
+    forms = [
+        form if form.startswith("test:") else form.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ.") for form in provider_forms()
+    ]
     return [form for form in forms if form.startswith(begun)]
 
 

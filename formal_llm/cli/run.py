@@ -23,7 +23,7 @@ from formal_llm.errors import FormalLLMError, InputError, NoValidPlan, ResourceN
 from formal_llm.llms import LLM
 from formal_llm.planning import Plan, Task, TaskPack
 from formal_llm.planning.drivers.solving import Solution
-from formal_llm.tools import Executor, Result, Toolkit, kind_named, read_input, save_report
+from formal_llm.tools import Executor, Result, Toolkit, kind_named, read_input, save_report, toolkit_named
 
 HELP = f"""Plan a task, carry the plan out, and write a report with what every step made.
 
@@ -44,13 +44,13 @@ Examples:
 
 @command
 def run(
-    source: Annotated[str, typer.Argument(help="A task pack that has toolkits: its name.")],
+    source: Annotated[str, typer.Argument(help="A task pack: its name.")],
     task: Annotated[str, typer.Argument(help="The task: a sentence, or the number of a task of the pack.")],
     input_: Annotated[
         list[str], typer.Option("--input", metavar="NAME=FILE", help="A file for an input of the pack. Repeatable.")
     ],
     to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder for the report and the result.")],
-    toolkit: Annotated[str, typer.Option(help="Which tools: classical or experts.")] = "classical",
+    toolkit: Annotated[str, typer.Option(help="Which tools: classical, smollm2, experts, or a plugin.")] = "classical",
     llm: Annotated[str, typer.Option(help="Who answers; see: formal-llm llms.")] = "builtin",
     replans: Annotated[int, typer.Option(min=0, help="How many plans may fail before it gives up.")] = 50,
     strict: Annotated[
@@ -194,19 +194,22 @@ def cancelling(cancel: threading.Event) -> Iterator[None]:
 
 
 def read_toolkit(pack: TaskPack, name: str) -> Toolkit:
-    """The toolkit of that name that the pack's code has. Which tools it lacks, and why, is told on standard error.
+    """The toolkit of that name: one of the pack, or of another package. What it lacks is told on standard error.
 
     Raises:
-        ResourceNotFound: the pack has none of that name.
-        FormalLLMError: the pack has none at all, or none of its tools can be had.
+        ResourceNotFound: there is none of that name.
+        PluginError: that of another package cannot be used.
+        FormalLLMError: there are no toolkits at all, or none of its tools can be had.
     """
-    module = f"formal_llm.packs.{pack.name}"
-    if not pack.name.isidentifier() or find_spec("formal_llm.packs") is None or find_spec(module) is None:
-        raise FormalLLMError(f"the task pack {pack.name} has no tools, so there is no toolkit {name!r}")
-    toolkits = import_module(f"{module}.toolkits").AT_HAND
-    if name not in toolkits:
-        raise ResourceNotFound("toolkit", name, toolkits)
-    made: Toolkit = toolkits[name]()
+    module = f"formal_llm.packs.{pack.name}.toolkits"
+    has = pack.name.isidentifier() and find_spec(f"formal_llm.packs.{pack.name}") is not None
+    own = import_module(module).AT_HAND if has and find_spec(module) is not None else None
+    try:
+        made = toolkit_named(name, own)
+    except ResourceNotFound as error:
+        if error.known:
+            raise
+        raise FormalLLMError(f"the task pack {pack.name} has no tools, so there is no toolkit {name!r}") from None
     for tool, why in made.left_out.items():
         err().print(f"left out: {tool}: {why}", style="yellow", markup=False)
     if not len(made):

@@ -10,6 +10,7 @@ from warnings import catch_warnings
 
 from formal_llm import authored
 from formal_llm.authored.files import read_text
+from formal_llm.authored.places import PACKS
 from formal_llm.authored.tables import SCALAR, Named, read_toml
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
@@ -21,6 +22,9 @@ from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
+
+#: Where rules are that are shipped by name, besides those of task packs.
+_SHIPPED = ("grammars", "agents", "gallery")
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class LoadedRules:
         warnings: what is probably not meant.
         more: constraints besides those of the pack.
         order: the order of plans, where it is not that of the rules or the pack.
+        file: the file that they were read from; None for those of a pack.
     """
 
     rules: Rules
@@ -42,6 +47,7 @@ class LoadedRules:
     warnings: tuple[str, ...] = ()
     more: tuple[PDA, ...] = ()
     order: Order | None = None
+    file: Path | None = None
 
     @property
     def wording(self) -> Wording:
@@ -140,11 +146,14 @@ def _load(name: str, known: dict[str, str]) -> LoadedRules:
         return LoadedRules(pack.rules, pack.source, pack)
     if path.is_file() or path.suffix:
         return _read(path, known)
-    for kind in ("grammars", "agents"):
+    for kind in _SHIPPED:
         if name in authored.names(kind):
             return _read(authored.find(kind, name, ENDINGS), known)
-    there = dict.fromkeys([*authored.names("tasks"), *authored.names("grammars"), *authored.names("agents")])
-    raise ResourceNotFound("task pack, rules or file", name, there)
+    if PACKS.find(name) is not None:
+        pack = TaskPack.load(name, known)
+        return LoadedRules(pack.rules, pack.source, pack)
+    shipped = (one for kind in ("tasks", *_SHIPPED) for one in authored.names(kind))
+    raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*shipped, *PACKS.names()]))
 
 
 def _read(path: Path, facts: dict[str, str]) -> LoadedRules:
@@ -157,7 +166,9 @@ def _read(path: Path, facts: dict[str, str]) -> LoadedRules:
         if fact not in known:
             raise ResourceNotFound("fact", fact, known)
     # Without facts a chart is shown as it is written, its placeholders in braces.
-    return LoadedRules(rules, automaton_of(rules, facts | {name: facts.get(name, f"{{{name}}}") for name in names}))
+    return LoadedRules(
+        rules, automaton_of(rules, facts | {name: facts.get(name, f"{{{name}}}") for name in names}), file=path
+    )
 
 
 def read_facts(pairs: Sequence[str]) -> dict[str, str]:

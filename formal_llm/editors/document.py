@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 from warnings import catch_warnings
 
+from formal_llm.agents.guard.reading import read_rules as read_guard
 from formal_llm.automata import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.languages.how_many import how_many
 from formal_llm.automata.models.behaviour import Behaviour
@@ -58,7 +59,10 @@ class Document:
         found = []
         with catch_warnings(record=True, action="always") as caught:
             try:
-                self.rules = read_rules_text(self.text, self.file)
+                if self.file.suffix == ".guard":
+                    read_guard(self.text, str(self.file))
+                else:
+                    self.rules = read_rules_text(self.text, self.file)
             except NotationError as error:
                 said = [error.problem, *([f"expected: {', '.join(error.expected)}"] if error.expected else [])]
                 said += [error.suggestion] if error.suggestion else []

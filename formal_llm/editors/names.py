@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from formal_llm.agents.guard.rules import WORDS as GUARD_WORDS
 from formal_llm.authored.files import read_text
 from formal_llm.automata.notation.cfg_syntax import DIRECTIVES, uncommented
-from formal_llm.automata.notation.imports import imported_files
+from formal_llm.automata.notation.imports import imported_files, named_files
 from formal_llm.automata.notation.pda_lines import DIRECTIVES as PDA_DIRECTIVES
 from formal_llm.errors import NotationError
 
@@ -78,9 +79,16 @@ LOOKS: dict[str, Look] = {
         re.compile(r"[^\s()\"#;]+"),
         re.compile(r"\(\s*(?P<name>[^\s()\"#;:]+)\s*\(:"),
         re.compile(r"\(define\s+(?P<name>[^\s()\"#;]+)"),
-        (":states", ":text", ":flags", ":env-input", ":numbers", ":limits", ":behavior", "next", "until", "or", "and",
-         "not", "always", "eventually"),
+        (":import", ":states", ":text", ":flags", ":env-input", ":numbers", ":limits", ":behavior", "next", "until",
+         "or", "and", "not", "always", "eventually"),
         _bare_agent,
+    ),
+    ".guard": Look(
+        re.compile(r"[^\W\d][\w-]*"),
+        re.compile(r"^(?P<name>(?!rule\b|tools\b)[^\W\d][\w-]*)\s*:"),
+        re.compile(r"^rule\s+(?P<name>[^\W\d][\w-]*)"),
+        ("%import", "%limit", *GUARD_WORDS),
+        uncommented,
     ),
     ".mmd": Look(re.compile(_NODE), re.compile(_BOX), re.compile(_BOX), ("subgraph", "end"), _bare_chart),
 }  # fmt: skip
@@ -110,7 +118,7 @@ class Names:
         self.used: dict[str, Place] = {}
         self.count: Counter[str] = Counter()
         self._read(text, file)
-        if "%import" in text:
+        if "import" in text:
             for other in _imported(text, file):
                 try:
                     self._read(read_text(other), other)
@@ -147,8 +155,8 @@ class Names:
 
     def imported_at(self, line: int) -> Path | None:
         """The file that a line imports."""
-        found = re.match(r'\s*%import\s+"([^"]+)"', self._lines[line]) if 0 <= line < len(self._lines) else None
-        return (self.file.parent / found[1]).resolve() if found else None
+        found = named_files(self._lines[line]) if 0 <= line < len(self._lines) else []
+        return (self.file.parent / found[0]).resolve() if found else None
 
     def completions(self, line: int, column: int) -> list[str]:
         """What may be meant by what is written before a place: directives after a percent sign, else names."""
@@ -166,8 +174,8 @@ class Names:
 def _imported(text: str, file: Path) -> Iterator[Path]:
     """The files that a text, which may not be saved yet, imports, and those that these import."""
     seen: set[Path] = set()
-    for match in re.finditer(r'(?m)^\s*%import\s+"([^"]+)"', text):
-        first = (file.parent / match[1]).resolve()
+    for name in named_files(text):
+        first = (file.parent / name).resolve()
         for one in (first, *imported_files(first)):
             if one not in seen:
                 seen.add(one)

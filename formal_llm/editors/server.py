@@ -13,7 +13,7 @@ from pygls import uris
 from pygls.lsp.server import LanguageServer
 
 from formal_llm import __version__
-from formal_llm.automata.notation.files import ENDINGS
+from formal_llm.automata.notation.files import endings
 from formal_llm.editors.document import Document, Finding
 
 #: Seconds without a key before a text is read.
@@ -28,7 +28,7 @@ _turns: dict[str, int] = {}
 def _path(uri: str) -> Path:
     """The file of a document; one that is not saved yet is taken for a grammar where its name does not tell."""
     path = Path(uris.to_fs_path(uri) or "untitled.cfg")
-    return path if path.suffix in ENDINGS else path.with_suffix(".cfg")
+    return path if path.suffix in (*endings(), ".guard") else path.with_suffix(".cfg")
 
 
 def _read(ls: LanguageServer, uri: str) -> Document:
@@ -79,7 +79,7 @@ async def changed(ls: LanguageServer, params: types.DidChangeTextDocumentParams)
 def saved(ls: LanguageServer, params: types.DidSaveTextDocumentParams) -> None:
     """Read what is open again: it may import what was saved."""
     for uri in list(_documents):
-        if "%import" in _documents[uri].text or uri == params.text_document.uri:
+        if "import" in _documents[uri].text or uri == params.text_document.uri:
             del _documents[uri]
             _tell(ls, uri)
 

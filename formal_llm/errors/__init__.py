@@ -11,6 +11,7 @@
     ├── Undecided                        a question about an automaton was not decided within its budget
     ├── InfiniteLanguage                 there are infinitely many plans; a bound on their length is needed
     ├── ResourceNotFound (LookupError)   no grammar, task pack or file of that name
+    ├── PluginError                      what an installed package offers cannot be used: whose it is, and why
     ├── PlanningError
     │   ├── NoValidPlan                  nothing follows all the rules: grammar, constraints, limits
     │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can go on
@@ -64,7 +65,7 @@ from formal_llm.errors.agents import (
     TranscriptError,
     WritingError,
 )
-from formal_llm.errors.base import FormalLLMError, ResourceNotFound, did_you_mean, unknown
+from formal_llm.errors.base import FormalLLMError, PluginError, ResourceNotFound, did_you_mean, unknown
 from formal_llm.errors.execution import Cancelled, CheckpointError, ExecutionError, InputError, ToolError, ToolkitError
 from formal_llm.errors.llms import (
     AnswerFileError,
@@ -108,7 +109,7 @@ __all__ = [
     "CalculationError", "Cancelled", "CheckpointError", "EarlyAnswer", "ExecutionError", "FormalLLMError",
     "GrammarError", "GrammarWarning", "InfiniteLanguage", "InputError", "InvalidAnswer", "LLMError",
     "MissingDependency", "MissingKey", "ModelError", "NoPlanWorked", "NoValidPlan", "NotAllowed", "NotAuthored",
-    "NotRecorded", "NotUnderstood", "NotationError", "PlanningError", "ProviderError", "QueryError",
+    "NotRecorded", "NotUnderstood", "NotationError", "PlanningError", "PluginError", "ProviderError", "QueryError",
     "ResourceNotFound", "ResultsError", "RewardError", "SnapshotError", "TooManyPlans", "ToolError", "ToolkitError",
     "TraceError", "TrainingError", "TranscriptError", "Undecided", "UnknownProvider", "UnreadableResponse",
     "WalkError", "WritesNoText", "WritingError", "did_you_mean", "unknown",

@@ -47,3 +47,19 @@ class ResourceNotFound(FormalLLMError, LookupError):
         hint = f" Did you mean {near!r}?" if near else ""
         there = f" There are: {', '.join(self.known)}." if self.known else ""
         super().__init__(f"no {kind} {name!r}.{hint}{there}")
+
+
+class PluginError(FormalLLMError):
+    """What an installed package offers to this library cannot be used.
+
+    Attributes:
+        kind: what it is: ``"provider"``, ``"task pack"``, ``"toolkit"``, ``"notation"`` or ``"estimator"``.
+        name: its name.
+        packages: the packages that offer it, with their versions.
+    """
+
+    def __init__(self, kind: str, name: str, packages: tuple[str, ...], problem: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.packages = packages
+        super().__init__(problem)

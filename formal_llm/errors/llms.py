@@ -186,5 +186,6 @@ class NotAuthored(LLMError):
         self.usage = usage
         lines = [f"no clean rules in {len(self.drafts)} {'try' if len(self.drafts) == 1 else 'tries'}; what was wrong:"]
         for number, (_, problems) in enumerate(self.drafts, 1):
-            lines += [f"  {number}. {' '.join(problem.splitlines()[:1])}" for problem in problems[:3]]
+            begun = (problem.partition("\n")[0] for problem in problems[:3])
+            lines += [f"  {number}. {problem}" for problem in begun]
         super().__init__("\n".join(lines))

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Protocol, Self, TypeAlias, runtime_checkable
 
+from formal_llm.authored.plugins import Plugins
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
 from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Writing
@@ -58,11 +59,33 @@ class BatchLLM(LLM, Protocol):
 #: What :func:`resolve` takes for an LLM: a provider string, an LLM, or a function that answers, ``async def`` or not.
 LLMLike: TypeAlias = str | LLM | Callable[[Question], AnswerLike] | Callable[[Question], Awaitable[AnswerLike]]
 
+
+class Provider(Protocol):
+    """Makes an LLM of a provider string. Packages offer theirs in the group ``formal_llm.providers``."""
+
+    def __call__(self, rest: str | None, /) -> LLM | None:
+        """The LLM of the text behind the colon (None without a colon); None where that is no form of the provider."""
+        ...
+
+
 #: The forms of provider strings, and what they stand for.
 PROVIDERS: dict[str, str] = {}
-#: For each provider what makes an LLM of the text behind the colon (None without a colon), or gives None where that is
-#: no form of it. The module :mod:`formal_llm.llms.providers` fills both tables: what makes LLMs lies above this one.
-MAKERS: dict[str, Callable[[str | None], LLM | None]] = {}
+#: What makes the LLMs of each provider. The module :mod:`formal_llm.llms.providers` fills both tables: what makes LLMs
+#: lies above this one.
+MAKERS: dict[str, Provider] = {}
+#: The providers of other packages.
+PLUGINS: Plugins[LLM | None] = Plugins(
+    "formal_llm.providers", "provider", ("rest",), "an LLM, which has choose(question), or None",
+    lambda _, made: made is None or isinstance(made, LLM), lambda: MAKERS,
+)  # fmt: skip
+
+
+def provider_forms() -> dict[str, str]:
+    """The forms of provider strings and what they stand for, those of other packages at the end."""
+    other = set(PLUGINS.names())
+    return PROVIDERS | {
+        f"{one.name}:...": f"of the package {one.package}" for one in PLUGINS.installed() if one.name in other
+    }
 
 
 def resolve(llm: LLMLike) -> LLM:
@@ -70,14 +93,16 @@ def resolve(llm: LLMLike) -> LLM:
 
     Raises:
         UnknownProvider: the string names no provider.
+        PluginError: it names one of another package, which cannot be used.
         MissingKey: a hosted model without its key.
         TypeError: something else than a string, a function, or an object with ``choose``.
     """
     if isinstance(llm, str):
         provider, colon, rest = llm.partition(":")
-        made = MAKERS[provider](rest if colon else None) if provider in MAKERS else None
+        behind = rest if colon else None
+        made = MAKERS[provider](behind) if provider in MAKERS else PLUGINS.make(provider, behind)
         if made is None:
-            raise UnknownProvider(llm, tuple(PROVIDERS))
+            raise UnknownProvider(llm, tuple(provider_forms()))
         return made
     if isinstance(llm, LLM):
         return llm

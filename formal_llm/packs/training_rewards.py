@@ -14,7 +14,7 @@ from formal_llm.planning import Plan, Task, TaskPack
 from formal_llm.rltf.rewards import ExecutedReward, Judged, Reward, reward_of
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.warm_start import ReferenceLimits
-from formal_llm.tools import Executor
+from formal_llm.tools import Executor, toolkit_named
 
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.scores.judging import PlanJudge
@@ -118,9 +118,7 @@ def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> P
         raise MissingDependency(
             f"executing plans needs libraries: pip install 'formal-llm[openagi]' ({error})"
         ) from error
-    if settings.toolkit not in TOOLKITS:
-        raise ResourceNotFound("toolkit", settings.toolkit, TOOLKITS)
-    tools = TOOLKITS[settings.toolkit]()
+    tools = toolkit_named(settings.toolkit, TOOLKITS)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
     kept = None if folder is None else Path(folder) / EXECUTED
     return PlanJudge(Executor(tools, cache=kept), settings.data, pack=pack)

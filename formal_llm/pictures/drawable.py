@@ -6,6 +6,8 @@ A grammar knows nothing of its picture: the module that draws grammars stands ab
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,17 @@ from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
     import networkx
+
+#: The kinds of media that notebooks draw; the second is what Mermaid is called there.
+SVG, MERMAID = "image/svg+xml", "text/vnd.mermaid"
+#: A notebook is shown no picture of more boxes or arrows, which nobody could read, or of a longer text. With as many
+#: arrows between any boxes, Graphviz takes nearly a second of the processor, and soon much more
+#: (``python benchmarks/notebooks.py``).
+_MOST_BOXES, _MOST_ARROWS, _MOST_CHARACTERS = 150, 160, 60_000
+#: And it waits no longer for Graphviz.
+_SECONDS = 5
+#: The same of the text beside it.
+_MOST_TEXT = 2_000
 
 
 @singledispatch
@@ -42,9 +55,6 @@ class Drawable:
     """What has a picture: gives a class the forms of the picture that :func:`picture_of` makes of it."""
 
     __slots__ = ()
-
-    #: A notebook is shown no picture of more boxes than this: it would take long and show nothing.
-    _most_boxes = 400
 
     @property
     def picture(self) -> Picture:
@@ -79,12 +89,39 @@ class Drawable:
         """
         return self.picture.to_png()
 
-    def _repr_svg_(self) -> str | None:
-        """For notebooks; None, so that they show the text instead, where there is no Graphviz or too much to draw."""
-        picture = self.picture
-        if len(picture.nodes) > self._most_boxes:
-            return None
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        """For notebooks: the text, and beside it the picture as Mermaid and, where Graphviz is there, as SVG.
+
+        Of what is too large to be read, and of what has no picture, there is the text alone.
+
+        Args:
+            include: the kinds of media that are wanted; all where left out.
+            exclude: those that are not.
+        """
+
+        def wanted(kind: str) -> bool:
+            return (not include or kind in include) and kind not in (exclude or ())
+
+        bundle = {"text/plain": _cut(repr(self))} if wanted("text/plain") else {}
+        picture = self._readable() if wanted(MERMAID) or wanted(SVG) else None
+        if picture is not None and wanted(MERMAID):
+            bundle[MERMAID] = picture.to_mermaid()
+        if picture is not None and wanted(SVG):
+            with suppress(FormalLLMError):
+                bundle[SVG] = picture.to_svg(timeout=_SECONDS)
+        return bundle
+
+    def _readable(self) -> Picture | None:
+        """The picture for a notebook; None where there is none, or where it would be too large."""
         try:
-            return picture.to_svg(timeout=10)
-        except FormalLLMError:
+            picture = self.picture
+        except (TypeError, FormalLLMError):
             return None
+        many = len(picture.nodes) > _MOST_BOXES or len(picture.edges) > _MOST_ARROWS
+        return None if many or len(picture.to_mermaid()) > _MOST_CHARACTERS else picture
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"

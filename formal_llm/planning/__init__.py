@@ -3,7 +3,7 @@
 from formal_llm.pictures.drawable import graph_of, picture_of
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.packs import TaskPack
-from formal_llm.planning.plans.drawing import plan_graph, plan_picture
+from formal_llm.planning.plans.drawing import plan_graph, plan_picture, tree_picture
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import Step
 from formal_llm.planning.plans.tree import Call, Node
@@ -15,6 +15,7 @@ from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
 picture_of.register(Plan, plan_picture)
+picture_of.register(Node, tree_picture)
 graph_of.register(Plan, plan_graph)
 
 __all__ = [

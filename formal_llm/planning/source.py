@@ -7,7 +7,7 @@ from pathlib import Path
 
 from formal_llm.automata import CFG, PDA, Automaton, Behaviour, Flowchart, Source
 from formal_llm.automata.models.rules import automaton_of
-from formal_llm.automata.notation.files import ENDINGS
+from formal_llm.automata.notation.files import endings
 from formal_llm.llms.llm import LLM
 
 _READERS = {
@@ -42,9 +42,10 @@ def source_of(source: object, taker: str = "Planner") -> Source:
 
 def _instead(source: object, taker: str) -> str:
     """What was given in place of rules, and what to write."""
-    if isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(ENDINGS)):
+    if isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(endings())):
         path = Path(source)
-        reader = _READERS.get(path.suffix, "CFG.from_file")
+        other = "read_rules" if path.suffix in endings() else "CFG.from_file"
+        reader = _READERS.get(path.suffix, other)
         return f", not the name of a file: {taker}({reader}({str(path)!r}))"
     if isinstance(source, str):
         return f", not text: {taker}(CFG.from_string(text))"

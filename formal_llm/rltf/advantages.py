@@ -37,8 +37,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
+from formal_llm.authored.plugins import Plugins
 from formal_llm.errors import ResourceNotFound
 from formal_llm.rltf.baselines import Baseline, checked, finite, mean_of
 
@@ -136,8 +137,21 @@ class Estimator:
         return self.function(group)
 
 
+class EstimatorMaker(Protocol):
+    """Makes an estimator. Packages offer theirs in the group ``formal_llm.estimators``, by its name."""
+
+    def __call__(self) -> Estimator:
+        """The estimator."""
+        ...
+
+
 #: The estimators, by name.
 ADVANTAGES: dict[str, Estimator] = {}
+#: The estimators of other packages.
+PLUGINS: Plugins[Estimator] = Plugins(
+    "formal_llm.estimators", "estimator", (), "an Estimator of that name",
+    lambda name, made: isinstance(made, Estimator) and made.name == name, lambda: ADVANTAGES,
+)  # fmt: skip
 
 
 def advantage(
@@ -171,10 +185,12 @@ def estimator(name: str) -> Estimator:
 
     Raises:
         ResourceNotFound: there is none; names the nearest.
+        PluginError: that of another package cannot be used.
     """
-    if name not in ADVANTAGES:
-        raise ResourceNotFound("advantage", name, ADVANTAGES)
-    return ADVANTAGES[name]
+    found = ADVANTAGES.get(name) or PLUGINS.make(name)
+    if found is None:
+        raise ResourceNotFound("advantage", name, [*ADVANTAGES, *PLUGINS.names()])
+    return found
 
 
 def estimate(

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from formal_llm.authored.tables import TablePath, TableProblem, TomlFile
 from formal_llm.errors import NotationError, ResourceNotFound, did_you_mean
-from formal_llm.rltf.advantages import ADVANTAGES
+from formal_llm.rltf.advantages import ADVANTAGES, estimator
 
 
 class Settings(BaseModel):
@@ -97,10 +97,11 @@ class Settings(BaseModel):
     @field_validator("advantage")
     @classmethod
     def _known_advantage(cls, name: str) -> str:
-        if name not in ADVANTAGES:
-            near = did_you_mean(name, ADVANTAGES)
-            raise ValueError(f"no advantage {name!r}" + (f"; did you mean {near}?" if near else ""))
-        return name
+        try:
+            return estimator(name).name
+        except ResourceNotFound as error:
+            near = did_you_mean(name, error.known)
+            raise ValueError(f"no advantage {name!r}" + (f"; did you mean {near}?" if near else "")) from None
 
     @classmethod
     def read(cls, path: str | Path, changes: Mapping[str, object] | None = None) -> Settings:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from formal_llm.agents.transcript import Transcript
+from formal_llm.authored.files import lines_of
 from formal_llm.automata.languages.differences import differences
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.errors import FormalLLMError, NotationError
@@ -13,7 +14,8 @@ from formal_llm.planning import Walk
 from formal_llm.planning.checking.reasons import Reasons
 from formal_llm.planning.checking.texts import TextVerification, verify_text
 from formal_llm.planning.checking.verify import Verification, Verifier
-from formal_llm.studio.drawn import drawn, plan_picture
+from formal_llm.planning.plans.standing import way_picture
+from formal_llm.studio.drawn import drawn
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
 from formal_llm.studio.rules import MAX_STATES, Written, asked_rules, problem
 
@@ -37,7 +39,7 @@ def judge(asked: Asked) -> Parts:
     yield _verdict(written, found)
     word = found.word if found.valid else found.nearest
     if word is not None:
-        yield drawn(plan_picture(written, word))
+        yield drawn(way_picture(written.rules, word, written.wording.reads))
 
 
 def _verdict(written: Written, found: Verification) -> Part:
@@ -76,7 +78,7 @@ def _recording(told: str) -> list[tuple[str, ...]] | None:
     if _RECORDING not in told[:200]:
         return None
     found = []
-    for place, line in enumerate(told.splitlines(), 1):
+    for place, line in enumerate(lines_of(told), 1):
         if not line.strip():
             continue
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from formal_llm import authored
 from formal_llm.authored.files import read_bytes, read_text
-from formal_llm.automata.notation.files import ENDINGS
+from formal_llm.automata.notation.files import ENDINGS, endings
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 
 _EXAMPLE = """\
@@ -65,8 +65,8 @@ class Opened:
                     return cls(None, shipped.name, shipped.suffix, read_text(shipped))
             known = [*authored.names("grammars"), *authored.names("agents")]
             raise ResourceNotFound("file or shipped rules", name, known)
-        if path.suffix not in ENDINGS:
-            raise FormalLLMError(f"{path}: the ending tells the notation; there are: {', '.join(ENDINGS)}")
+        if path.suffix not in endings():
+            raise FormalLLMError(f"{path}: the ending tells the notation; there are: {', '.join(endings())}")
         if not path.exists():
             if not path.parent.is_dir():
                 raise FormalLLMError(f"{path}: there is no folder {path.parent}")

@@ -12,9 +12,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from formal_llm.automata.notation.files import ENDINGS
+from formal_llm.automata.notation.files import endings
 from formal_llm.errors import FormalLLMError
-from formal_llm.llms import PROVIDERS
+from formal_llm.llms.llm import provider_forms
 from formal_llm.studio.guard import MOST_BYTES, Guard
 from formal_llm.studio.opened import Changed, Opened
 from formal_llm.studio.questions import QUESTIONS
@@ -54,10 +54,10 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
         return Response(data, media_type=media)
 
     async def started(_: Request) -> Response:
-        forms = {form: meaning for form, meaning in PROVIDERS.items() if form != "person"}
+        forms = {form: meaning for form, meaning in provider_forms().items() if form != "person"}
         return JSONResponse({
             "name": opened.name, "ending": opened.ending, "text": opened.text, "version": opened.version,
-            "writable": opened.path is not None, "endings": [one for one in ENDINGS if one != ".mermaid"],
+            "writable": opened.path is not None, "endings": [one for one in endings() if one != ".mermaid"],
             "llms": forms,
         })  # fmt: skip
 

@@ -9,9 +9,10 @@ from formal_llm.tools.report import html_report, save_report
 from formal_llm.tools.result import Result, StepResult
 from formal_llm.tools.scheduler import Progress
 from formal_llm.tools.tool import Tool, tool
-from formal_llm.tools.toolkit import Toolkit
+from formal_llm.tools.toolkit import Toolkit, ToolkitMaker, toolkit_named
 
 __all__ = [
     "IMAGE", "TEXT", "DiskCache", "Executor", "Kind", "ModelPool", "Progress", "Result", "StepResult", "Tool",
-    "Toolkit", "Value", "html_report", "kind_named", "read_input", "register", "save_report", "tool",
+    "Toolkit", "ToolkitMaker", "Value", "html_report", "kind_named", "read_input", "register", "save_report", "tool",
+    "toolkit_named",
 ]  # fmt: skip

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import Protocol
 
+from formal_llm.authored.plugins import Plugins
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Source
 from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.models.symbols import members, reach
-from formal_llm.errors import ToolkitError, did_you_mean
+from formal_llm.errors import ResourceNotFound, ToolkitError, did_you_mean
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.executor import Executor, Inputs
 from formal_llm.tools.kinds import Kind
@@ -176,6 +178,41 @@ class Toolkit:
     def run(self, plan: Plan, inputs: Inputs) -> Result:
         """Execute a plan with the usual settings; see :meth:`Executor.run`."""
         return self._executor.run(plan, inputs)
+
+
+class ToolkitMaker(Protocol):
+    """Makes a toolkit. Packages offer theirs in the group ``formal_llm.toolkits``."""
+
+    def __call__(self) -> Toolkit:
+        """The toolkit; made when it is asked for."""
+        ...
+
+
+#: The names that task packs of this library have for their own toolkits.
+OWN_TOOLKITS = ("classical", "experts", "smollm2")
+#: The toolkits of other packages.
+PLUGINS: Plugins[Toolkit] = Plugins(
+    "formal_llm.toolkits", "toolkit", (), "a Toolkit", lambda _, made: isinstance(made, Toolkit), lambda: OWN_TOOLKITS
+)
+
+
+def toolkit_named(name: str, own: Mapping[str, ToolkitMaker] | None = None) -> Toolkit:
+    """The toolkit of that name.
+
+    Args:
+        name: its name.
+        own: the toolkits that a task pack has itself; they come before those of other packages.
+
+    Raises:
+        ResourceNotFound: there is none of that name.
+        PluginError: that of another package cannot be used.
+    """
+    if own and name in own:
+        return own[name]()
+    made = PLUGINS.make(name)
+    if made is None:
+        raise ResourceNotFound("toolkit", name, [*(own or ()), *PLUGINS.names()])
+    return made
 
 
 def applied(cfg: CFG) -> set[str]:

@@ -32,6 +32,6 @@ def test_what_is_not_there_is_told_with_what_is() -> None:
 def test_all_shipped_rules_are_read_without_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for kind in ("grammars", "agents"):
+        for kind in ("grammars", "agents", "gallery"):
             for name in authored.names(kind):
                 assert not getattr(read_rules(authored.find(kind, name, ENDINGS)), "warnings", ())

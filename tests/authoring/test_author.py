@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from formal_llm import CFG, author
+from formal_llm import CFG, aauthor, author
 from formal_llm.authoring import Draft, Enough, Example, Shown, read_english
 from formal_llm.automata.languages import differences
 from formal_llm.automata.models.rules import automaton_of
@@ -190,3 +192,46 @@ def test_who_only_chooses_cannot_draft() -> None:
         author(WORDS, Chooser())  # type: ignore[arg-type]
     with pytest.raises(WritesNoText):
         author(WORDS, RandomLLM(0))
+
+
+class _Slow:
+    """A model that can be awaited; notes how many wait while it writes."""
+
+    waiting = most = 0
+
+    def __init__(self, replies: list[str]) -> None:
+        self.script = ScriptedTextLLM(replies)
+        self.choose = self.script.choose
+
+    def generate(self, *args: object, **settings: object) -> object:
+        raise AssertionError("it can be awaited")
+
+    async def agenerate(self, *args: object, **settings: object) -> object:
+        _Slow.waiting += 1
+        _Slow.most = max(_Slow.most, _Slow.waiting)
+        await asyncio.sleep(0)
+        _Slow.waiting -= 1
+        return self.script.generate(*args, **settings)  # type: ignore[arg-type]
+
+
+def test_awaited_it_comes_to_the_same_and_others_go_on() -> None:
+    wrong = ERRORS["wrong arrows"][0]
+    replies = [wrong, f"```cfg\n{GOOD}```"]
+
+    async def both() -> list[object]:
+        return await asyncio.gather(*(aauthor(WORDS, _Slow(replies), notation="cfg") for _ in range(3)))
+
+    alone = author(WORDS, ScriptedTextLLM(replies), notation="cfg")
+    for made in asyncio.run(both()):
+        assert (made.text, made.drafts, made.rules) == (alone.text, alone.drafts, alone.rules)
+    assert _Slow.most == 3
+
+
+def test_awaited_errors_are_the_same() -> None:
+    with pytest.raises(NotAuthored) as caught:
+        asyncio.run(aauthor(WORDS, ScriptedTextLLM(["nothing", "again"]), tries=2))
+    assert len(caught.value.drafts) == 2
+    with pytest.raises(ResourceNotFound):
+        asyncio.run(aauthor(WORDS, ScriptedTextLLM([]), notation="xml"))
+    with pytest.raises(WritesNoText):
+        asyncio.run(aauthor(WORDS, RandomLLM(1)))

@@ -178,3 +178,12 @@ def test_rules_for_tool_calls(tmp_path: Path) -> None:
     assert done.returncode == 2 and "bad.guard:2" in done.stderr
     done = run("check", "shop.guard", "--constraint", "(eventually pay)", cwd=tmp_path)
     assert done.returncode == 2 and "--constraint" in done.stderr
+
+
+def test_several_starts_of_a_chart_are_told_and_are_no_warning(tmp_path: Path) -> None:
+    (tmp_path / "c.mmd").write_text("flowchart TD\nA --> C\nB --> C")
+    done = run("check", "c.mmd", "--strict", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "with a choice of A or B: no arrow leads to these" in done.stdout
+    (tmp_path / "c.mmd").write_text("flowchart TD\nA --> C")
+    assert "begins" not in run("check", "c.mmd", cwd=tmp_path).stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm.editors.document import Document, Finding
+from formal_llm.editors.names import Place
 
 
 def test_an_error_at_its_place() -> None:
@@ -74,3 +75,15 @@ def test_other_notations(file, text, place, said) -> None:
     document = Document(text, file)
     assert document.findings == ()
     assert said in document.hover(*place)
+
+
+def test_rules_for_tool_calls_are_read_as_such(tmp_path: Path) -> None:
+    (tmp_path / "base.guard").write_text("mail: send_mail | post\n")
+    text = '%import "base.guard"\npay: pay_invoice\nrule few: at most 3 mail\nrule first: male before pay\n'
+    document = Document(text, tmp_path / "shop.guard")
+    assert [(one.line, one.column, one.severity) for one in document.findings] == [(3, 12, "error")]
+    assert "did you mean mail?" in document.findings[0].message
+    assert not Document(text.replace("male", "mail"), tmp_path / "shop.guard").findings
+    assert document.names.definition("mail") == Place(tmp_path / "base.guard", 0, 0)
+    assert document.hover(2, 19) is None
+    assert {"pay", "mail", "before", "budget"} <= set(document.names.completions(3, 12))

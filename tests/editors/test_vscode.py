@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from formal_llm.agents.guard.rules import WORDS
 from formal_llm.automata.notation import cfg_syntax, pda_lines
 
 FOLDER = Path(__file__).parents[2] / "editors" / "vscode"
@@ -19,7 +20,9 @@ GRAMMARS = {entry["path"].split("/")[-1].split(".")[0]: entry for entry in PACKA
 
 def coloured(kind: str, line: str) -> list[tuple[str, str]]:
     """The pieces of a line and their first scopes, as an editor finds them: the leftmost match, the first rule."""
-    rules = [(rule["name"].split(".")[-1], re.compile(rule["match"])) for rule in read(kind)["patterns"]]
+    rules = [
+        (rule["name"].split(".")[-1], re.compile(rule.get("match") or rule["begin"])) for rule in read(kind)["patterns"]
+    ]
     found, at = [], 0
     while at < len(line):
         matches = [
@@ -76,6 +79,24 @@ def test_all_directives_are_coloured(kind, directives) -> None:
         ("pda", "q, a, X -> q, ε", [("q", "state"), ("->", "transition"), ("ε", "empty")]),
         ("agent", '(Ask (:text "[#]") (:flags :env-input)) ; x', [("Ask", "state"), (":text", "section"),
             ('"[#]"', "double"), (":flags", "section"), (":env-input", "flag"), ("; x", "line")]),
+        (
+            "guard", 'pay-out: pay_invoice.result[amount > 10.5 and to in {"a"}] with order = order_id | user # x',
+            [("pay-out", "letter"), (".result", "source"), (">", "compare"), ("10.5", "numeric"), ("and", "word"),
+             ("in", "word"), ('"a"', "double"), ("with", "word"), ("=", "compare"), ("|", "alternative"),
+             ("user", "source"), ("# x", "number-sign")],
+        ),
+        (
+            "guard", "rule slow warn for each job: at most 3 call within 10min",
+            [("rule", "rule"), ("warn", "severity"), ("for each", "order"), ("at most", "order"), ("3", "numeric"),
+             ("within", "order"), ("10min", "numeric")],
+        ),
+        ("guard", 'rule words: grammar "S -> a"', [("rule", "rule"), ("grammar", "notation"), ('"S -> a"', "double")]),
+        ("guard", 'rule long: formula """', [("rule", "rule"), ("formula", "notation"), ('"""', "long")]),
+        ("guard", '%import "a.guard"', [("%import", "directive"), ('"a.guard"', "double")]),
+        ("guard", "s: t[inside(path, x) and when >= 2026-11-22 and not ok]",
+            [("s", "letter"), ("inside", "call"), ("and", "word"), (">=", "compare"), ("2026-11-22", "numeric"),
+             ("and", "word"), ("not", "word")]),
+        ("agent", '(:import "a.agent")', [(":import", "section"), ('"a.agent"', "double")]),
         ("agent", "(until_2_* (next any Act) Stop)",
             [("until_2_*", "formula"), ("next", "formula"), ("any", "language")]),
     ],
@@ -102,5 +123,20 @@ def test_the_client_starts_what_the_settings_name(tmp_path: Path) -> None:
     done = subprocess.run(["node", "-e", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
     made, said = done.stdout.splitlines()
     assert json.loads(made)[2] == {"command": "x", "args": ["lsp"]}
-    assert len(json.loads(made)[3]["documentSelector"]) == 4
+    assert len(json.loads(made)[3]["documentSelector"]) == 5
     assert 'pip install "formal-llm[lsp]"' in said
+
+
+def test_every_word_of_rules_for_tool_calls_is_coloured() -> None:
+    """In the place where it is a word; elsewhere it may be a name."""
+    lines = [
+        "rule a block: never b or c after d", "rule a ask: 2 b before each c", "rule a log for each k: b after each c",
+        "rule a: at least 1 b", "rule a: at most 1 b since c", "rule a: 5min between b", "rule a: budget b <= 5",
+        'rule a: behaviour "b"', 'rule a: flowchart "b"', 'rule a: automaton "b"', 'rule a: file "b"', "tools a, b",
+        'a: assistant | b[not c contains "d" or e starts with "f" or g ends with "h" or i like "j"]',
+    ]  # fmt: skip
+    found = {
+        word for line in lines for part, name in coloured("guard", line) for word in part.split() if name != "rule"
+    }
+    more = {"rule", "tools", "warn", "user", "in", "and", "within", "with", "formula", "grammar", "result"}
+    assert set(WORDS) <= found | more

@@ -7,7 +7,7 @@ from itertools import pairwise
 import networkx
 import pytest
 
-from formal_llm import CFG, PDA, Behaviour
+from formal_llm import CFG, PDA, Behaviour, Budget, Lookahead, Planner
 from formal_llm.automata.drawing.cfg import cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
@@ -47,6 +47,11 @@ class TestTable:
 
     def test_each_class_has_its_own_and_derived_ones_have_the_same(self) -> None:
         assert picture_of(Pipeline("a", "b")) == picture_of(LongPipeline("a", "b")) == LongPipeline("a", "b").picture
+
+    def test_a_lookahead_draws_what_it_looks_at(self) -> None:
+        lookahead = Lookahead(GRAMMAR)
+        assert lookahead.picture == PDA.from_cfg(GRAMMAR).picture
+        assert repr(lookahead) == f"<Lookahead over {PDA.from_cfg(GRAMMAR)!r}>"
 
     def test_the_kinds_of_rules(self) -> None:
         pda, behaviour = PDA.from_cfg(GRAMMAR), Behaviour.load("react")
@@ -90,7 +95,7 @@ class TestForms:
             assert "\n" not in str(caught.value)
             with pytest.raises(MissingDependency, match="a PNG picture needs"):
                 drawn.to_png()
-            assert drawn._repr_svg_() is None
+            assert "image/svg+xml" not in drawn._repr_mimebundle_()
             check_mermaid(drawn.to_mermaid())
             check_dot(drawn.to_dot())
 
@@ -99,22 +104,47 @@ class TestForms:
         assert GRAMMAR.to_png().startswith(b"\x89PNG\r\n")
 
     @needs_dot
-    def test_a_notebook_shows_svg(self) -> None:
-        assert GRAMMAR._repr_svg_() == GRAMMAR.to_svg()
+    def test_a_notebook_is_given_text_mermaid_and_svg(self) -> None:
+        assert GRAMMAR._repr_mimebundle_() == {
+            "text/plain": repr(GRAMMAR), "text/vnd.mermaid": GRAMMAR.to_mermaid(), "image/svg+xml": GRAMMAR.to_svg(),
+        }  # fmt: skip
 
-    def test_a_notebook_is_shown_no_picture_of_very_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_only_what_is_wanted_is_drawn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Picture, "to_svg", None)
+        assert GRAMMAR._repr_mimebundle_(include={"text/plain"}) == {"text/plain": repr(GRAMMAR)}
+        assert set(GRAMMAR._repr_mimebundle_(exclude=["image/svg+xml"])) == {"text/plain", "text/vnd.mermaid"}
+
+    def test_of_very_much_a_notebook_shows_the_text(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = []
         monkeypatch.setattr(Picture, "to_svg", lambda picture, **_: asked.append(len(picture.nodes)) or "<svg/>")
-        assert Pipeline(*(f"n{n}" for n in range(400)))._repr_svg_() == "<svg/>"
-        assert Pipeline(*(f"n{n}" for n in range(401)))._repr_svg_() is None
-        assert asked == [400]
+        assert Pipeline(*(f"n{n}" for n in range(150)))._repr_mimebundle_()["image/svg+xml"] == "<svg/>"
+        tangle = PDA(
+            [(a, "x", None, b, ()) for a in "pqrstuvwxyzkl" for b in "pqrstuvwxyzkl"], start="p", accepting=["q"]
+        )
+        assert len(tangle.picture.edges) == 170
+        for large in (Pipeline(*(f"n{n}" for n in range(151))), Pipeline("x" * 70_000), tangle, Drawable()):
+            assert set(large._repr_mimebundle_()) == {"text/plain"}
+        assert asked == [150]
+
+    def test_a_long_text_is_cut(self) -> None:
+        answers = "test:script=" + "1," * 1500 + "2"
+        plan = Planner(CFG.from_string("S -> a S | b"), answers, budget=Budget(1600)).plan("x")
+        assert len(repr(plan)) > 3000
+        assert len(plan._repr_mimebundle_()["text/plain"]) <= 2000
 
     def test_a_notebook_shows_the_text_where_drawing_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(picture: Picture, **_: float) -> str:
             raise FormalLLMError("it took too long")
 
         monkeypatch.setattr(Picture, "to_svg", fail)
-        assert GRAMMAR._repr_svg_() is None
+        assert set(GRAMMAR._repr_mimebundle_()) == {"text/plain", "text/vnd.mermaid"}
+
+    def test_notebooks_ask_for_it(self) -> None:
+        """What IPython makes of a value that is the last of a cell."""
+        formatters = pytest.importorskip("IPython.core.formatters")
+        shown, _ = formatters.DisplayFormatter().format(GRAMMAR)
+        assert shown["text/plain"] == repr(GRAMMAR)
+        assert shown["text/vnd.mermaid"] == GRAMMAR.to_mermaid()
 
 
 def test_networkx_is_imported_late() -> None:

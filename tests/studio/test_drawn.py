@@ -4,52 +4,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from formal_llm.automata import Configuration, Stack
-from formal_llm.studio.drawn import MOST, drawn, plan_picture, rules_picture, standing_picture
+from formal_llm.planning.plans.standing import MOST
+from formal_llm.studio.drawn import drawn, rules_picture
 from formal_llm.studio.rules import read
 from tests.pictures.forms import needs_dot
-from tests.studio.texts import CHART, HOSTILE, NESTED, TEA
-
-
-def marked(picture):
-    return {box.label for box in picture.nodes if box.tone == "marked"}
-
-
-def test_the_top_of_the_stack_is_marked_and_the_rest_of_it_stays() -> None:
-    here = Configuration("loop", Stack.of("S", "close", "close"))
-    picture = standing_picture(read(NESTED, ".cfg"), here)
-    assert marked(picture) == {"S"}
-    assert {box.label for box in picture.nodes if box.tone == "plain"} == {"close"}
-    assert {box.label for box in picture.nodes if box.tone == "faded"} >= {"open", "x"}
-
-
-def test_a_terminal_of_a_class_stands_in_the_box_of_its_class() -> None:
-    written = read("S -> A b\nA -> a1 | a2\n", ".cfg")
-    assert marked(standing_picture(written, Configuration("loop", Stack.of("a2", "b")))) == {"A: one of"}
-
-
-def test_of_a_chart_the_node_is_marked() -> None:
-    picture = standing_picture(read(CHART, ".mmd"), Configuration("Q", Stack.of()))
-    assert marked(picture) == {"Is it late?"}
-
-
-def test_of_an_automaton_the_state_is_marked_and_never_folded_away() -> None:
-    lines = [f"s{n}, a, ε -> s{n + 1}, ε" for n in range(30)]
-    text = "\n".join(["%start s0", "%accept s30", *lines])
-    written = read(text, ".pda")
-    assert "s17" not in {box.label for box in rules_picture(written).nodes}
-    assert marked(standing_picture(written, Configuration("s17", Stack.of()))) == {"s17"}
-
-
-def test_a_very_long_plan_is_not_drawn() -> None:
-    picture = plan_picture(read("S -> a S | b\n", ".cfg"), ("a",) * 5000 + ("b",))
-    assert not marked(picture)
-
-
-def test_a_plan_over_its_rules() -> None:
-    picture = plan_picture(read(TEA, ".cfg"), ("pour", "boil_water"))
-    assert {"pour", "Boil water"} <= marked(picture)
-    assert "steep" not in marked(picture)
+from tests.studio.texts import HOSTILE, TEA
 
 
 def test_of_large_rules_a_part_is_drawn_around_what_is_named() -> None:

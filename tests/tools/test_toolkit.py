@@ -8,9 +8,10 @@ import pickle
 import pytest
 
 from formal_llm import CFG, PDA, Flowchart, Limits, Planner
-from formal_llm.errors import ToolkitError
+from formal_llm.errors import ResourceNotFound, ToolkitError
+from formal_llm.packs.openagi.toolkits import TOOLKITS
 from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit
-from formal_llm.tools.toolkit import applied
+from formal_llm.tools.toolkit import OWN_TOOLKITS, applied, toolkit_named
 from tests.tools.picture_tools import KINDS, PACK, toolkit
 
 ALL = toolkit()
@@ -128,3 +129,14 @@ def test_limits_of_other_rules() -> None:
 
     with pytest.raises(ToolkitError, match="a Anything does not say what its terminals are"):
         Toolkit([]).limits(Anything())  # type: ignore[arg-type]
+
+
+def test_own_toolkits_are_found_by_name() -> None:
+    kit = Toolkit([])
+    assert toolkit_named("classical", {"classical": lambda: kit}) is kit
+    with pytest.raises(ResourceNotFound, match=r"no toolkit 'clasical'\. Did you mean 'classical'"):
+        toolkit_named("clasical", {"classical": lambda: kit})
+
+
+def test_no_plugin_may_have_the_name_of_a_toolkit_of_ours() -> None:
+    assert set(TOOLKITS) <= set(OWN_TOOLKITS)

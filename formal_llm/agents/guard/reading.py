@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from formal_llm.agents.guard import rules as made
@@ -15,6 +17,7 @@ from formal_llm.agents.guard.data import read_duration
 from formal_llm.agents.guard.expressions import Expression
 from formal_llm.agents.guard.rules import WORDS, Kind, Letter, Names, Pattern, Rule, RuleSet, Severity, named
 from formal_llm.automata.models.symbols import unquote
+from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import WrongWord, read_line
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean
@@ -31,6 +34,9 @@ _CALLED = {
     "LSQB": "'['", "RSQB": "']'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'", "COMMA": "','",
     "COLON": "':'", "VBAR": "'|'", "DOT": "'.'", "EQUAL": "'='",
 }  # fmt: skip
+
+#: A text of several lines: what it imports is for who reads it.
+_LONG = re.compile(r'"""(?s:.*?)"""')
 
 
 @cache
@@ -52,7 +58,7 @@ def read_rules(text: str, file: str | None = None, folder: str = "") -> RuleSet:
     Raises:
         NotationError: with line, column, a caret, what was expected, and the nearest name.
     """
-    source = SourceText.of(text, file, NotationError)
+    source = with_imports(SourceText.of(text, file, NotationError), _LONG)
     return _Reader(source, folder).rule_set(_parse(source))
 
 
@@ -274,7 +280,12 @@ class _Reader:
                 return made.Budget(str(quantity), Fraction(str(parts[1])))
         notation = "file" if tree.data == "file" else str(parts[0])
         text = str(parts[-1])
-        return made.Written(notation, text[3:-3] if text.startswith('"""') else unquote(text))
+        text = text[3:-3] if text.startswith('"""') else unquote(text)
+        if notation == "file" and not self.source.is_own(line := _place(parts[-1]).line):
+            # Relative to the file that names it, which another folder may hold.
+            _, named_in = self.source.parts[self.source.part_of(line)]
+            text = os.path.relpath(Path(named_in or "").parent / text, Path(self.source.file or "").parent)
+        return made.Written(notation, text)
 
     def _count(self, token: Token) -> int:
         if len(token) > 5:

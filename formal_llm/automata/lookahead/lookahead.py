@@ -34,6 +34,7 @@ from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError, Undecided
+from formal_llm.pictures.drawable import Drawable
 
 #: The least budget of states for counting, which visits all of them where a search for one plan stops at the first.
 _COUNTED_STATES = 100_000
@@ -43,7 +44,7 @@ _SAMPLERS = 4
 _LITTLE_WORK = 4_000
 
 
-class Lookahead:
+class Lookahead(Drawable):
     """What can still be completed, for one automaton.
 
     Args:
@@ -72,8 +73,7 @@ class Lookahead:
         self.source = as_automaton(source, limits)
         self.pda = self.source if isinstance(self.source, PDA) else None
         self.automaton = with_counters(self.source)
-        self.max_states = max_states
-        self.solver = solver
+        self.max_states, self.solver = max_states, solver
         self._samplers: dict[int | None, Sampler] = {}
         self._counted = self.automaton if isinstance(self.automaton, LimitedAutomaton) else None
         self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
@@ -88,6 +88,9 @@ class Lookahead:
         else:
             self._plain = PlainSearch[Any, Any](self.automaton, max_states)
             self.work = self._plain.work
+
+    def __repr__(self) -> str:
+        return f"<Lookahead over {self.source!r}>"
 
     def __reduce__(self) -> tuple[Callable[[Source], Lookahead], tuple[Source]]:
         return partial(Lookahead, max_states=self.max_states, solver=self.solver), (self.source,)
@@ -333,9 +336,8 @@ class Lookahead:
 
     def least_steps(self, configuration: Hashable) -> float:
         """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""
-        if self._search is None:
-            return 0.0
-        return self._search.demands.of(*self._parts(configuration).inner).least_steps
+        search = self._search
+        return 0.0 if search is None else search.demands.of(*self._parts(configuration).inner).least_steps
 
     def least_length(self, configuration: Hashable, *, tries: int = _LITTLE_WORK) -> float:
         """A lower bound of the terminals to the end; open lower bounds are looked at in so many tries, too."""

@@ -23,7 +23,7 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA, intersect
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
-from formal_llm.automata.models.written import Written
+from formal_llm.automata.models.written import Comment, Written
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 
@@ -78,6 +78,7 @@ class Behaviour(ByFields, Written, Drawable):
     states: Mapping[str, BehaviourState]
     formula: Formula
     limits: Limits = field(default_factory=Limits)
+    comments: Mapping[str, Comment] = FrozenDict()  # printed with the lines that have not changed; they mean nothing
 
     def __init__(
         self, name: str, states: Iterable[BehaviourState | str], formula: Formula, limits: Limits | None = None

@@ -32,7 +32,7 @@ from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.models.written import Written, notation_of
+from formal_llm.automata.models.written import Comment, Written, notation_of
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import printable
@@ -52,6 +52,8 @@ class Flowchart(FlowGraph, Written, Drawable):
         numbers: amounts that steps and answers carry (minutes, money), by name.
         order: of what stands in the branches of a fork: ``any``, or ``drawn``, each branch as a whole in the order of
             the arrows.
+        comments: what is printed above nodes and arrows that have not changed, by what is printed for them; they mean
+            nothing.
 
     Raises:
         AutomatonError: it describes no plans: no node or several to start from, a node that cannot be reached, a
@@ -62,6 +64,7 @@ class Flowchart(FlowGraph, Written, Drawable):
     limits: Limits = field(default_factory=Limits)
     numbers: Mapping[str, Mapping[str, Number]] = field(default_factory=FrozenDict)
     order: Literal["any", "drawn"] = "any"
+    comments: Mapping[str, Comment] = field(default=FrozenDict(), compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(self.nodes))

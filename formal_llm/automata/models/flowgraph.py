@@ -239,7 +239,8 @@ class FlowGraph(ByFields):
 
 
 def _says(node: FlowNode, words: frozenset[str]) -> bool:
-    return node.text.casefold().strip(" .!:") in words
+    # LangGraph draws its own as <p>__start__</p> and <p>__end__</p>.
+    return node.text.casefold().removeprefix("<p>").removesuffix("</p>").strip(" .!:_") in words
 
 
 def leaving_order(first: Iterable[str], after: Callable[[str], Iterable[str]]) -> list[str]:

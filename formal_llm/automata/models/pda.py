@@ -22,7 +22,7 @@ from formal_llm.automata.models.subsets import Subsets
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, members
 from formal_llm.automata.models.tabulation import accepts
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
-from formal_llm.automata.models.written import Written, notation_of
+from formal_llm.automata.models.written import Comment, Written, notation_of
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
 
@@ -70,6 +70,7 @@ class PDA(ByFields, Written, Drawable):
     limits: Limits = field(default_factory=Limits)
     alphabet: tuple[str, ...] = ()
     order: Order | None = None
+    comments: Mapping[str, Comment] = FrozenDict()  # printed with the lines that have not changed; they mean nothing
 
     def __init__(
         self,

@@ -11,20 +11,27 @@ The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
       (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; may be left out
       (:behavior (next Ques (until (next Tht Act Obs) Ans))))
 
-Printing a behaviour and reading it back gives an equal behaviour.
+``(:import "search.agent" ...)`` brings in other behaviours, by paths relative to the file: formulas may name the states
+of each, and its name stands for its formula. Its limits are kept. States that no formula and no limit names are left
+out.
+
+Printing a behaviour and reading it back gives an equal behaviour; what it imports is then written out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
 from formal_llm.automata.models.formula import written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, read_amount, shown
 from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.notation.comments import collect, commented, framed, keep
 from formal_llm.automata.notation.formula import FormulaReader
+from formal_llm.automata.notation.imports import MOST_FILES, beside, read_beside
 from formal_llm.automata.notation.limit_lines import WrongWord, read_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
@@ -32,27 +39,50 @@ from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 #: The parts of a definition, in each spelling.
-_SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits"}
+_SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits",
+             ":import": ":import"}  # fmt: skip
 #: What a name holds that stands in quotes in a limit.
 _NOT_A_WORD = re.compile(r'[\s,"]')
 _FLAGS = (f":{ENV_INPUT}",)
+#: The key of the comments of the first line.
+_DEFINE = "(define"
+#: A line up to its comment.
+_CODE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^"#;])*')
 
 
 def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
     source = SourceText.of(text, file, NotationError)
-    behaviour = _Reader(source).behaviour(read_expressions(source))
+    expressions = read_expressions(source)
+    behaviour = _Reader(source).behaviour(expressions)
     for warning in behaviour.warnings:
         source.warn(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
+    if "#" in text or ";" in text:
+        found = collect(source.text, _uncommented, _anchors(behaviour, expressions[0]), "#;")
+        return keep(behaviour, found)
     return behaviour
 
 
 class _Reader:
-    """Reads the one definition of a file."""
+    """Reads the one definition of a file; ``way`` are the files on the way of imports to here."""
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, way: tuple[Path, ...] = ()) -> None:
         self.source = source
         self.fail = source.fail
+        self.way = way or ((Path(source.file).resolve(),) if source.file else ())
+
+    def _imports(self, section: SList | None) -> Iterator[tuple[Behaviour, Place]]:
+        for item in section.items[1:] if section is not None else ():
+            if not isinstance(item, SAtom) or not item.quoted:
+                self.fail("an import is a text", item.place, suggestion='write (:import "search.agent")')
+            path = beside(self.source, item.text, item.place)
+            if path in self.way:
+                names = " imports ".join(one.name for one in (*self.way[self.way.index(path) :], path))
+                self.fail(f"a circle of imports: {names}", item.place, suggestion="leave one of them out")
+            if len(self.way) > MOST_FILES:
+                self.fail(f"imports more than {MOST_FILES} deep", item.place)
+            other = read_beside(self.source, item.text, path, item.place)
+            yield _Reader(other, (*self.way, path)).behaviour(read_expressions(other)), item.place
 
     def _sections(self, items: Iterable[Expression]) -> dict[str, SList]:
         found: dict[str, SList] = {}
@@ -165,6 +195,17 @@ class _Reader:
                 self.fail(f"a second state {state.name}; the first is in line {first.line}", place)
             states[state.name] = state
             self.source.places[state.name] = place
+        own, formulas_of, limits = dict(states), {}, self._limits(sections.get(":limits"))
+        for other, place in self._imports(sections.get(":import")):
+            for state in other.states.values():
+                if states.setdefault(state.name, state) != state:
+                    self.fail(f"the state {state.name} of {other.name} is another one than that of this name", place,
+                              suggestion="give one of them another name")  # fmt: skip
+            formulas_of[other.name] = other.formula
+            limits &= other.limits
+        for name in formulas_of.keys() & states.keys():
+            self.fail(f"{name} is a state, and a behaviour that is imported", sections[":import"].place,
+                      suggestion="give one of them another name")  # fmt: skip
         if not states:
             self.fail("there are no states", sections[":states"].place, suggestion=f"write {_SHAPE}")
         formulas = sections[":behavior"].items[1:]
@@ -174,10 +215,12 @@ class _Reader:
                 formulas[1].place if formulas else sections[":behavior"].place,
                 suggestion="put what comes one after the other into (next ...), what holds together into (and ...)",
             )
-        formula = FormulaReader(self.source, states, "state").read(formulas[0])
+        formula = FormulaReader(self.source, states, "state", formulas_of).read(formulas[0])
         self.source.places[""] = formulas[0].place
         try:
-            return Behaviour(definition.items[1].text, states.values(), formula, self._limits(sections.get(":limits")))
+            named = {*own, *formula.names, *limits.at_most, *limits.at_least}
+            used = [state for name, state in states.items() if name in named]
+            return Behaviour(definition.items[1].text, used, formula, limits)
         except AutomatonError as error:
             self.fail(str(error), formulas[0].place)
 
@@ -186,18 +229,61 @@ class _Reader:
 
 
 def write_behaviour(behaviour: Behaviour) -> str:
-    """The behaviour in its notation; reading it back gives an equal behaviour."""
-    lines = [f"(define {written(behaviour.name)}", "  (:states"]
-    for state in behaviour.states.values():
-        text = [f"(:text {quote(state.text)})"] if state.text else []
-        flags = [f"(:flags {' '.join(f':{flag}' for flag in sorted(state.flags))})"] if state.flags else []
-        pairs = " ".join(f"({written(quantity)} {shown(value)})" for quantity, value in state.numbers.items())
-        numbers = [f"(:numbers {pairs})"] if pairs else []
-        lines.append(f"    ({' '.join([written(state.name), *text, *flags, *numbers])})")
-    lines[-1] += ")"
+    """The behaviour in its notation, with the comments that it was read with; reading it back gives an equal one."""
+
+    def line(text: str, indent: int, key: str, closed: str = "") -> str:
+        return commented(" " * indent + text + closed, behaviour.comments.get(key), " " * indent)
+
+    lines = [line(f"(define {written(behaviour.name)}", 0, _DEFINE), line("(:states", 2, "(:states")]
+    last = len(behaviour.states) - 1
+    lines += [line(said, 4, said, ")" * (n == last)) for n, said in enumerate(map(_state, behaviour.states.values()))]
     if behaviour.limits:
-        lines.append(f"  (:limits {' '.join(map(quote, _limit_lines(behaviour)))})")
-    return "\n".join([*lines, "  (:behavior", f"    {behaviour.formula.pretty(4)}))"]) + "\n"
+        lines.append(line(f"(:limits {' '.join(map(quote, _limit_lines(behaviour)))})", 2, "(:limits"))
+    formula = behaviour.formula.pretty(4)
+    lines += [line("(:behavior", 2, "(:behavior"), line(formula, 4, formula, "))")]
+    return "\n".join(framed(lines, behaviour.comments)) + "\n"
+
+
+def _state(state: BehaviourState) -> str:
+    text = [f"(:text {quote(state.text)})"] if state.text else []
+    flags = [f"(:flags {' '.join(f':{flag}' for flag in sorted(state.flags))})"] if state.flags else []
+    pairs = " ".join(f"({written(quantity)} {shown(value)})" for quantity, value in state.numbers.items())
+    numbers = [f"(:numbers {pairs})"] if pairs else []
+    return f"({' '.join([written(state.name), *text, *flags, *numbers])})"
+
+
+def _anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, str]]:
+    """The lines of what comments stand with, and what is printed for it: sections, states, the formula."""
+    assert isinstance(definition, SList)
+    found: list[tuple[Place, str]] = [(definition.place, _DEFINE)]
+    for section in definition.items[2:]:
+        assert isinstance(section, SList) and section.head is not None
+        name = _SECTIONS[section.head.text]
+        if name == ":import":
+            continue  # what is imported is written out
+        found.append((section.place, f"({name}"))
+        for item in section.items[1:]:
+            key = f"({name}"
+            if name == ":states":
+                first = item.items[0] if isinstance(item, SList) else item
+                assert isinstance(first, SAtom)
+                key = _state(behaviour.states[first.text])
+            elif name == ":behavior":
+                key = behaviour.formula.pretty(4)
+            found.append((item.place, key))
+            found += [(Place(line, 0), key) for line in range(item.place.line + 1, _last_line(item) + 1)]
+    return [(place.line, key) for place, key in sorted(found)]
+
+
+def _last_line(expression: Expression) -> int:
+    parts = expression.items if isinstance(expression, SList) else ()
+    return max([expression.place.line, *map(_last_line, parts)])
+
+
+def _uncommented(line: str) -> str:
+    found = _CODE.match(line)
+    assert found is not None
+    return found[0]
 
 
 def _limit_lines(behaviour: Behaviour) -> list[str]:

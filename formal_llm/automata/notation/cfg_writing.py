@@ -9,7 +9,7 @@ from formal_llm.automata.models.quantities import shown
 from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.models.written import Comment
 from formal_llm.automata.notation.cfg_syntax import uncommented
-from formal_llm.automata.notation.comments import collect, commented, framed
+from formal_llm.automata.notation.comments import collect, commented, framed, nearest
 
 
 def write_grammar(cfg: CFG) -> str:
@@ -37,11 +37,7 @@ def comments_of(cfg: CFG, text: str, anchors: Iterable[tuple[int, str]]) -> dict
     found = []
     for number, key in anchors:
         if key.startswith("\0"):
-            first, *words = key[1:].split()
-            same = [line for line in limits if line.split()[0] == first]
-            near = [line for line in same if set(words) & set(line.split()[1:])]
-            exact = [line for line in same if line.split()[1:] == words]
-            key = next(iter([*exact, *near, *same]), terminals.get(first, ""))
+            key = nearest(key[1:].split(), limits, terminals)
         if key:
             found.append((number, key))
     return collect(text, uncommented, found)

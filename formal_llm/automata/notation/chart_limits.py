@@ -30,7 +30,8 @@ from formal_llm.automata.notation.limit_lines import (
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean, unknown
 
-_COMMENT = re.compile(r"%%(?!\{)([^\n]*)")
+#: A comment of Mermaid, and what it says.
+COMMENT = re.compile(r"%%(?!\{)([^\n]*)")
 _DIRECTIVE = re.compile(r"[ \t]*%([^\W\d]\w*)[ \t]*")
 _NUMBER_FIRST = re.compile(r"[ \t]*(limit|require)[ \t]+([0-9]+|\*)(?P<names>(?:[ \t,]+[^\s,]+)+)[ \t]*$")
 _NUMBER_LAST = re.compile(r"[ \t]*(limit|require)(?P<names>(?:[ \t,]+[^\s,]+)+?)[ \t]+([0-9]+)[ \t]*$")
@@ -65,7 +66,7 @@ class LimitLine(NamedTuple):
 
 def lines_in(text: str, begin: int, end: int) -> Iterator[LimitLine]:
     """The lines in the comments of a part of a text."""
-    for comment in _COMMENT.finditer(text, begin, end):
+    for comment in COMMENT.finditer(text, begin, end):
         start, stop = comment.span(1)
         if found := _DIRECTIVE.match(text, start, stop):
             words = _WORD.finditer(text, found.end(), stop)

@@ -6,21 +6,35 @@ belongs to the file. What is printed for a statement that has changed since is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
-from formal_llm.automata.models.written import Comment
+from formal_llm.automata.models.frozen import FrozenDict
+from formal_llm.automata.models.written import Comment, Written
+
+W = TypeVar("W", bound=Written)
 
 #: What the comments at the top and at the end of a file belong to.
 TOP, END = "", "end of the file"
 
 
-def collect(text: str, code: Callable[[str], str], anchors: Iterable[tuple[int, str]]) -> dict[str, Comment]:
+def keep(value: W, comments: Mapping[str, Comment]) -> W:
+    """A value that was just read, with its comments."""
+    object.__setattr__(value, "comments", FrozenDict(comments))
+    return value
+
+
+def collect(
+    text: str, code: Callable[[str], str], anchors: Iterable[tuple[int, str]], signs: Sequence[str] = ("#",)
+) -> dict[str, Comment]:
     """The comments of a text, by the keys of the statements that they stand with.
 
     Args:
         text: the text.
         code: a line without its comment.
-        anchors: the statements: the line where one begins (from 1), and its key.
+        anchors: the statements: the line where one begins (from 1), and its key. One of several lines may have an
+            anchor on each.
+        signs: what a comment begins with.
     """
     keys: dict[int, list[str]] = {}
     for number, key in anchors:
@@ -29,7 +43,9 @@ def collect(text: str, code: Callable[[str], str], anchors: Iterable[tuple[int, 
     waiting: list[str] = []
     seen = False
     for number, line in enumerate(text.split("\n"), 1):
-        said = line[len(code(line)) :].strip() if "#" in line else ""
+        said = line[len(code(line)) :].strip() if any(sign in line for sign in signs) else ""
+        if not said.startswith(tuple(signs)):
+            said = ""
         here = keys.get(number)
         if here is not None:
             _add(found, here[0], above=waiting)
@@ -53,11 +69,21 @@ def _add(found: dict[str, Comment], key: str, *, above: Iterable[str] = (), besi
         found[key] = Comment((*old.above, *above), old.beside or beside)
 
 
-def commented(line: str, comment: Comment | None) -> str:
-    """A line with its comments."""
+def nearest(words: Sequence[str], limits: Sequence[str], terminals: Mapping[str, str]) -> str:
+    """The printed line of the limit or the terminal that these words are about; empty where there is none."""
+    first, *rest = words
+    same = [line for line in limits if line.split()[0] == first]
+    near = [line for line in same if set(rest) & set(line.split()[1:])]
+    exact = [line for line in same if line.split()[1:] == rest]
+    return next(iter([*exact, *near, *same]), terminals.get(first, ""))
+
+
+def commented(line: str, comment: Comment | None, indent: str = "") -> str:
+    """A line with its comments, those above it as far to the right as ``indent``."""
     if comment is None:
         return line
-    return "\n".join([*comment.above, f"{line}  {comment.beside}" if comment.beside else line])
+    above = [indent + one for one in comment.above]
+    return "\n".join([*above, f"{line}  {comment.beside}" if comment.beside else line])
 
 
 def framed(lines: Iterable[str], comments: Mapping[str, Comment]) -> list[str]:

@@ -8,12 +8,17 @@
 ``.scxml, .xstate``   a state machine in SCXML, or of XState in JSON, as its automaton
 ``.agent``            a behaviour (:class:`Behaviour`), as its automaton
 ====================  =================================================
+
+Other packages may offer readers of more endings.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
+from formal_llm.authored.files import read_text
+from formal_llm.authored.plugins import Plugins
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.flowchart import Flowchart
@@ -31,16 +36,45 @@ _KINDS: dict[str, type[Rules]] = {
 ENDINGS = tuple(_KINDS)
 
 
+class RulesReader(Protocol):
+    """Reads rules. Packages offer theirs in the group ``formal_llm.notations``, by the ending without its dot."""
+
+    def __call__(self, text: str, file: str | None, /) -> Rules:
+        """The rules in a text; ``file`` names where it is from, for errors and for paths in it.
+
+        Raises:
+            NotationError: it cannot be read.
+        """
+        ...
+
+
+#: The notations of other packages.
+PLUGINS: Plugins[Rules] = Plugins(
+    "formal_llm.notations", "notation", ("text", "file"), "rules: a CFG, PDA, Flowchart or Behaviour",
+    lambda _, made: isinstance(made, Rules), lambda: [ending[1:] for ending in ENDINGS],
+)  # fmt: skip
+
+
+def endings() -> tuple[str, ...]:
+    """The endings of files with rules, those of other packages as well."""
+    return (*ENDINGS, *(f".{name}" for name in PLUGINS.names()))
+
+
 def read_rules_text(text: str, path: str | Path) -> Rules:
     """The rules in the text of a file that may not be saved yet; paths in it are relative to it.
 
     Raises:
         NotationError: the text cannot be read, or the ending of the file names no notation.
+        PluginError: another package reads this ending, and cannot be used.
     """
-    kind = _KINDS.get(Path(path).suffix)
-    if kind is None:
-        raise NotationError(f"the ending names no notation of rules; there are: {', '.join(ENDINGS)}", file=str(path))
-    return notation_of(kind).read(text, str(path))
+    ending = Path(path).suffix
+    if ending in _KINDS:
+        notation = notation_of(_KINDS[ending])
+        return notation.others.get(ending[1:], notation.read)(text, str(path))
+    rules = PLUGINS.make(ending[1:], text, str(path))
+    if rules is None:
+        raise NotationError(f"the ending names no notation of rules; there are: {', '.join(endings())}", file=str(path))
+    return rules
 
 
 def read_rules(path: str | Path) -> Rules:
@@ -50,10 +84,16 @@ def read_rules(path: str | Path) -> Rules:
 
     Raises:
         NotationError: the file cannot be read, or its ending names no notation.
+        PluginError: another package reads this ending, and cannot be used.
     """
     path = Path(path)
-    if path.suffix not in _KINDS and path.suffix and not path.is_file():
+    ending = path.suffix
+    if ending in _KINDS or not ending:
+        return _KINDS.get(ending, CFG).from_file(path)
+    if PLUGINS.find(ending[1:]) is not None:
+        return read_rules_text(read_text(path), path)
+    if not path.is_file():
         raise NotationError(
-            f"the ending {path.suffix} names no notation of rules; there are: {', '.join(ENDINGS)}", file=str(path)
+            f"the ending {ending} names no notation of rules; there are: {', '.join(endings())}", file=str(path)
         )
-    return _KINDS.get(path.suffix, CFG).from_file(path)
+    return CFG.from_file(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -10,13 +11,17 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
+from formal_llm.automata.models.written import Comment
 from formal_llm.automata.notation.chart_limits import number_lines, read_limits, read_order
-from formal_llm.automata.notation.mermaid import parse
+from formal_llm.automata.notation.comments import END, TOP, collect, keep, nearest
+from formal_llm.automata.notation.mermaid import ParsedChart, parse
 from formal_llm.automata.notation.mermaid_groups import Meaning, meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import AutomatonError, NotationError
+from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
+#: The key of the comments of the first line.
+_HEADER = "flowchart"
 _BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
 
 
@@ -30,9 +35,10 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     drawing = parse(source)
     meant = meaning(drawing.vertices, drawing.links, drawing.groups)
     chart = chart_of(meant, drawing.direction, drawing.title, source, read_order(drawing.limits, source))
+    _warn_of_lonely(chart, meant, source)
     limits, numbers = read_limits(drawing.limits, chart, source)
     if not limits and not numbers:
-        return chart
+        return _with_comments(chart, meant, drawing, source)
     try:
         chart = replace(chart, limits=limits, numbers=numbers)
     except AutomatonError as error:
@@ -43,7 +49,7 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
         first = next((line for line in drawing.limits if line.meant), drawing.limits[0])
         source.fail(f"no way through the chart keeps its limits: {why_empty(pda).reason}",
                     source.at(first.directive.at))  # fmt: skip
-    return chart
+    return _with_comments(chart, meant, drawing, source)
 
 
 def chart_of(
@@ -62,23 +68,76 @@ def chart_of(
     return Flowchart(meant.nodes, meant.edges, direction, title, order=order)
 
 
+def _warn_of_lonely(chart: Flowchart, meant: Meaning, source: SourceText) -> None:
+    """Several starts are a choice; a node that is one of them without any arrow is seldom meant."""
+    if len(chart.starts) < 2 or not chart.edges:
+        return
+    for name in chart.starts:
+        if not chart.leaving[name]:
+            near = did_you_mean(name, (other.id for other in chart.nodes if other.id != name))
+            source.warn(
+                f"no arrow leads to {name} or from it, so it is a whole plan by itself"
+                + (f"; did you mean {near}?" if near else "; draw an arrow to it, or leave it out"),
+                meant.node_places[name], stacklevel=4,
+            )  # fmt: skip
+
+
 def write_flowchart(chart: Flowchart) -> str:
-    """A flowchart in Mermaid; :func:`read_flowchart` reads an equal one from it."""
+    """A flowchart in Mermaid, with the comments that it was read with; :func:`read_flowchart` reads an equal one.
+
+    Comments stand on lines of their own, as Mermaid wants them.
+    """
     lines = []
     if chart.title:
         quoted = chart.title.replace("'", "''")
         lines += ["---", f"title: '{quoted}'", "---"]
-    lines.append(f"flowchart {chart.direction}")
-    lines += ["    %% %parallel drawn"] if chart.order == "drawn" else []
-    lines += [f"    %% {line}" for line in (*chart.limits.lines(), *number_lines(chart.numbers))]
+    if TOP in chart.comments:
+        lines += [*chart.comments[TOP].above, ""]
+    for key, line in [(_HEADER, f"flowchart {chart.direction}"), *_statements(chart)]:
+        indent = "" if key == _HEADER else "    "
+        comment = chart.comments.get(key, Comment())
+        lines += [indent + said for said in (*comment.above, comment.beside) if said]
+        lines.append(indent + line)
+    return "\n".join([*lines, *chart.comments.get(END, Comment()).above]) + "\n"
+
+
+def _statements(chart: Flowchart) -> Iterator[tuple[str, str]]:
+    """The lines below the header, each with the key of its comments."""
+    limits = ["%parallel drawn"] if chart.order == "drawn" else []
+    for line in (*limits, *chart.limits.lines(), *number_lines(chart.numbers)):
+        yield line, f"%% {line}"
     for node in chart.nodes:
         text = write_text(node.text) if node.text else '" "'
         if node.shape in _BRACKETS_OF:
             opening, closing = _BRACKETS_OF[node.shape]
-            lines.append(f"    {node.id}{opening}{text}{closing}")
+            line = f"{node.id}{opening}{text}{closing}"
         else:
-            lines.append(f"    {node.id}@{{ shape: {node.shape}, label: {text} }}")
+            line = f"{node.id}@{{ shape: {node.shape}, label: {text} }}"
+        yield line, line
     for edge in chart.edges:
-        label = f"|{write_text(edge.text)}|" if edge.text else ""
-        lines.append(f"    {edge.source} -->{label} {edge.target}")
-    return "\n".join(lines) + "\n"
+        line = f"{edge.source} -->{f'|{write_text(edge.text)}|' if edge.text else ''} {edge.target}"
+        yield line, line
+
+
+def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, source: SourceText) -> Flowchart:
+    """A chart with the comments of its text, each with what is printed for the first thing on its line."""
+    if not drawing.comments:
+        return chart
+    printed = [key for key, _ in _statements(chart)]
+    limits = [line for line in printed if line.startswith("%")]
+    nodes, edges = (printed[len(limits) :][: len(chart.nodes)], printed[len(limits) + len(chart.nodes) :])
+    found = [(source.at(drawing.begins), _HEADER)]
+    found += [(meant.node_places[node.id], key) for node, key in zip(chart.nodes, nodes, strict=True)]
+    found += list(zip(meant.edge_places, edges, strict=True))
+    # Of each line is kept whether something stands on it, and its comment, unless that is a limit.
+    lines = ["x" * bool(line.strip()) for line in source.text.split("\n")]
+    said = {source.at(offset).line: comment.rstrip() for offset, comment in drawing.comments}
+    for line in drawing.limits:
+        if line.meant or all(one.text in chart.terminals for one in line.words[1:]):
+            place = source.at(line.directive.at)
+            said.pop(place.line, None)
+            found.append((place, nearest([f"%{line.directive.text}", *(w.text for w in line.words)], limits, {})))
+    for number, comment in said.items():
+        lines[number - 1] = comment
+    anchors = [(place.line, key) for place, key in sorted(found) if key]
+    return keep(chart, collect("\n".join(lines), lambda line: "" if line.startswith("%%") else line, anchors, ("%%",)))

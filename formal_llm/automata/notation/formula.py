@@ -116,12 +116,16 @@ class FormulaReader:
         source: the text.
         names: the states or terminals that there are.
         kind: what a name is called in messages: ``"state"`` or ``"terminal"``.
+        formulas: formulas that have a name: it stands for them.
     """
 
-    def __init__(self, source: SourceText, names: Iterable[str], kind: str) -> None:
+    def __init__(
+        self, source: SourceText, names: Iterable[str], kind: str, formulas: Mapping[str, Formula] | None = None
+    ) -> None:
         self.source = source
         self.names = tuple(names)
         self.kind = kind
+        self.formulas = formulas or {}
         self._known = frozenset(self.names)
 
     def read(self, expression: Expression) -> Formula:
@@ -165,12 +169,14 @@ class FormulaReader:
                     word.place,
                 )
             return _CONSTANTS[word.text]
+        if word.text in self.formulas:
+            return self.formulas[word.text]
         if word.text not in self._known:
             if not word.quoted and (word.text in _OPERATORS or _UNTIL.fullmatch(word.text)):
                 self.source.fail(
                     f"{word.text} is an operator", word.place, suggestion=f"write ({word.text} ...) in parentheses"
                 )
-            near = did_you_mean(word.text, (*self.names, *_CONSTANTS))
+            near = did_you_mean(word.text, (*self.names, *self.formulas, *_CONSTANTS))
             self.source.fail(
                 f"unknown {self.kind}: {word.text}" + (f" (did you mean {near}?)" if near else ""),
                 word.place,

@@ -2,6 +2,8 @@
 
 The path is relative to the file that imports. A file that is imported by several is read once; a circle is an error.
 What an imported file says of the whole (``%start``, ``%order``) counts where the importing file says nothing.
+
+Behaviours import others by name, ``(:import "react.agent")``: :mod:`formal_llm.automata.notation.behaviour`.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from formal_llm.authored.files import read_text
+from formal_llm.authored.files import lines_of, read_text
 from formal_llm.automata.models.symbols import unquote
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError
@@ -18,11 +20,17 @@ from formal_llm.errors import NotationError
 MOST_FILES = 100
 #: How large each of them may be, in bytes.
 MOST_BYTES = 10_000_000
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_GROUP = re.compile(rf"\(\s*:import((?:\s+{_QUOTED})+)\s*\)")
 _IMPORT = re.compile(r'[ \t\f]*%import(?!\w)[ \t\f]*(?:("(?:[^"\\]|\\.)*")[ \t\f]*(?:#.*)?|.*)')
 
 
-def with_imports(source: SourceText) -> SourceText:
+def with_imports(source: SourceText, quoted: re.Pattern[str] | None = None) -> SourceText:
     """The text with what it imports behind it; the lines of the text itself stay where they are.
+
+    Args:
+        source: the text.
+        quoted: what is a text of its own in this notation: no line in it is an import.
 
     Raises:
         NotationError: a file that cannot be read, that imports itself, or that begins with half a rule; too many files.
@@ -36,9 +44,13 @@ def with_imports(source: SourceText) -> SourceText:
     for part, way in todo:  # it grows: files are read in the order in which they are named, level by level
         lines = part.text.split("\n")
         named: set[Path] = set()
+        held = {
+            line for found in (quoted.finditer(part.text) if quoted else ())
+            for line in range(part.at(found.start()).line + 1, part.at(found.end()).line + 1)
+        }  # fmt: skip
         for number, line in enumerate(lines, 1):
             found = _IMPORT.fullmatch(line)
-            if found is None:
+            if found is None or number in held:
                 continue
             lines[number - 1] = ""
             place = Place(number, line.index("%import") + 1)
@@ -66,6 +78,13 @@ def with_imports(source: SourceText) -> SourceText:
     return whole
 
 
+def named_files(text: str) -> list[str]:
+    """The files that a text names in its imports, as they are written."""
+    lines = (_IMPORT.fullmatch(line) for line in lines_of(text)) if "%import" in text else ()
+    groups = (name for group in _GROUP.findall(text) for name in re.findall(_QUOTED, group))
+    return [unquote(name) for name in (*(found[1] for found in lines if found and found[1]), *groups)]
+
+
 def imported_files(path: str | Path) -> list[Path]:
     """The files that a file names in its imports, and those that these name; what cannot be read is named too."""
     found: dict[Path, None] = {}
@@ -75,35 +94,49 @@ def imported_files(path: str | Path) -> list[Path]:
             text = read_text(one, most=MOST_BYTES)
         except NotationError:
             continue
-        for line in text.splitlines() if "%import" in text else ():
-            match = _IMPORT.fullmatch(line)
-            if match is not None and match[1] and len(found) < MOST_FILES:
-                new = one.parent / unquote(match[1])
-                if new.resolve() not in found:
-                    found[new.resolve()] = None
-                    todo.append(new)
+        for name in named_files(text):
+            new = one.parent / name
+            if new.resolve() not in found and len(found) < MOST_FILES:
+                found[new.resolve()] = None
+                todo.append(new)
     return list(found)
 
 
 def _path(part: SourceText, written: str | None, place: Place) -> Path:
     if not written or not unquote(written):
         part.fail("%import needs the name of a file, in quotes", place, suggestion='write: %import "tools.cfg"')
+    return beside(part, unquote(written), place)
+
+
+def beside(part: SourceText, name: str, place: Place) -> Path:
+    """The file of a name, relative to the one that imports it.
+
+    Raises:
+        NotationError: the text comes from no file, or the path is absolute.
+    """
     if part.file is None:
         part.fail("a text that comes from no file cannot import others: paths are relative to the file", place,
                   suggestion="read it with from_file, or name its place: from_string(text, file=...)")  # fmt: skip
-    name = Path(unquote(written))
-    if name.is_absolute():
+    if Path(name).is_absolute():
         part.fail(f"{name} is an absolute path", place, suggestion="write it relative to the file that imports it")
     return (Path(part.file).parent / name).resolve()
 
 
-def _read(part: SourceText, written: str, path: Path, place: Place) -> SourceText:
-    shown = Path(part.file or "").parent / unquote(written)
+def read_beside(part: SourceText, name: str, path: Path, place: Place) -> SourceText:
+    """The text of a file that another one imports.
+
+    Raises:
+        NotationError: it cannot be read.
+    """
     try:
         text = read_text(path, part.error, MOST_BYTES)
     except NotationError as error:
-        part.fail(f"{unquote(written)} cannot be imported: {error.problem}", place, suggestion=error.suggestion)
-    made = SourceText.of(text, str(shown), part.error)
+        part.fail(f"{name} cannot be imported: {error.problem}", place, suggestion=error.suggestion)
+    return SourceText.of(text, str(Path(part.file or "").parent / name), part.error)
+
+
+def _read(part: SourceText, written: str, path: Path, place: Place) -> SourceText:
+    made = read_beside(part, unquote(written), path, place)
     first = next((n for n, line in enumerate(made.text.split("\n"), 1) if line.split("#")[0].strip()), None)
     if first is not None and made.text.split("\n")[first - 1].lstrip().startswith("|"):
         made.fail("the file begins with '|', and there is no rule that it could go on with", Place(first, 1))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from formal_llm.automata.models.flowgraph import ID, RESERVED
-from formal_llm.automata.notation.chart_limits import LimitLine, lines_in
+from formal_llm.automata.notation.chart_limits import COMMENT, LimitLine, lines_in
 from formal_llm.automata.notation.mermaid_groups import Group, Link, Vertex
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, QUOTED, SPACE, NodeScanner, read_text
 from formal_llm.automata.notation.mermaid_title import read_title
@@ -23,6 +23,7 @@ from formal_llm.errors import did_you_mean
 DIRECTIONS = {"TD": "TB", "TB": "TB", "BT": "BT", "LR": "LR", "RL": "RL", ">": "LR", "<": "RL", "^": "BT", "v": "TB"}
 _BLANKS = re.compile(r"[ \t\f]*")
 _GAP = re.compile(r"(?:\s|;|%%\{(?:(?!%%).)*\}%%|%%[^\n]*)*", re.DOTALL)
+_SETTINGS = re.compile(r"%%\{(?:(?!%%).)*\}%%", re.DOTALL)
 _REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')
 _HEADER = re.compile(r"(flowchart-elk|flowchart|graph)(?![\w-])[ \t]*([^\s;]*)")
 _IGNORED = re.compile(r"(?:classDef|class|style|linkStyle|click|accTitle|accDescr)(?=[ \t:])[ \t]*(?![-=.~]{2})")
@@ -53,6 +54,8 @@ class ParsedChart:
     links: list[Link] = field(default_factory=list)
     limits: list[LimitLine] = field(default_factory=list)
     groups: dict[str, Group] = field(default_factory=dict)
+    begins: int = 0  # the offset of its header
+    comments: list[tuple[int, str]] = field(default_factory=list)  # each with its offset
 
 
 def parse(source: SourceText) -> ParsedChart:
@@ -114,6 +117,7 @@ class _Parser(NodeScanner):
                 expected=("flowchart TD", "flowchart LR"),
                 suggestion=f"did you mean {near}?" if near else None,
             )
+        self.drawing.begins = header.start()
         if header[2] and not header[2].startswith("%%"):
             self.drawing.direction = self._direction(header[2], header.start(2))
         elif header[2]:
@@ -129,6 +133,8 @@ class _Parser(NodeScanner):
         self.take(_GAP)
         if "%" in self.text[start : self.at]:
             self.drawing.limits += lines_in(self.text, start, self.at)
+            gap = _SETTINGS.sub(lambda found: " " * len(found[0]), self.text[start : self.at])
+            self.drawing.comments += [(start + found.start(), found[0]) for found in COMMENT.finditer(gap)]
 
     def _direction(self, word: str, at: int) -> str:
         if word not in DIRECTIONS:

@@ -22,6 +22,7 @@ from formal_llm.automata.models.transition import Transition, dead_ends, find_pr
 from formal_llm.automata.notation import limit_lines, pda_lines
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, PlainTransition, fields, unquoted
+from formal_llm.automata.notation.pda_writing import with_comments
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
@@ -35,7 +36,7 @@ def read_pda(text: str, file: str | None = None) -> PDA:
     reader = _Reader(source)
     for line in pda_lines.statements(source):
         reader.read(line)
-    return reader.automaton()
+    return with_comments(reader.automaton(), source)
 
 
 class _Reader:

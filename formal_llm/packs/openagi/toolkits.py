@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from formal_llm.llms.local.smollm2 import find_smollm2
@@ -10,7 +10,7 @@ from formal_llm.packs.openagi.classical.toolkit import CLASSICAL, DESCRIPTIONS
 from formal_llm.packs.openagi.experts.loading import hub_answers
 from formal_llm.packs.openagi.experts.toolkit import experts
 from formal_llm.packs.openagi.text_tools import TextTools
-from formal_llm.tools import Toolkit, tool
+from formal_llm.tools import Toolkit, ToolkitMaker, tool
 
 
 def classical() -> Toolkit:
@@ -47,7 +47,7 @@ def experts_at_hand() -> Toolkit:
 
 
 #: What makes each toolkit, and what makes it for a person at the terminal.
-TOOLKITS: Mapping[str, Callable[[], Toolkit]] = MappingProxyType(
+TOOLKITS: Mapping[str, ToolkitMaker] = MappingProxyType(
     {"classical": classical, "experts": experts, "smollm2": smollm2}
 )
-AT_HAND: Mapping[str, Callable[[], Toolkit]] = MappingProxyType({**TOOLKITS, "experts": experts_at_hand})
+AT_HAND: Mapping[str, ToolkitMaker] = MappingProxyType({**TOOLKITS, "experts": experts_at_hand})

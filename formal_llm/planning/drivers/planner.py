@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal, TypeVar, get_args
 
-from formal_llm.automata import PDA, Limits, Source
+from formal_llm.automata import CFG, PDA, Limits, Source
 from formal_llm.automata.lookahead.work import SEARCH_TIME, building
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.generation import TextLLM
@@ -19,6 +19,7 @@ from formal_llm.planning.drivers.driving import Snapshot, Steps, adrive, drive
 from formal_llm.planning.drivers.many import PlansMany
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
+from formal_llm.planning.drivers.stepping import Stepping
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
@@ -129,6 +130,7 @@ class Planner(PlansMany):
         if tries < 1:
             raise ValueError("tries counts from 1")
         (budget or Budget()).check(prices)
+        self._given = source
         self.source = source_of(source)
         self.llm = resolve(llm)
         if search == "draft" and not isinstance(self.llm, TextLLM):
@@ -193,6 +195,15 @@ class Planner(PlansMany):
         if task is None:
             return Walk.restore(snapshot, table, **settings, name=name)
         return Walk.restore(snapshot, table, **settings, name=name, task=task)
+
+    def step_through(self, task: str | Task = "") -> Stepping:
+        """A plan for ``task`` that you make yourself, a choice at a time: see where it stands, choose, go back.
+
+        Raises:
+            NoValidPlan: as :meth:`start`.
+        """
+        goal, rules = Task.of(task).goal, self._given
+        return Stepping(self.start(task), rules.with_start(goal) if goal and isinstance(rules, CFG) else rules)
 
     @property
     def _of_walks(self) -> SharedSettings:

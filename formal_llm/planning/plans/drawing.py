@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from formal_llm.automata import Word
 from formal_llm.pictures.captions import shorten
-from formal_llm.pictures.picture import Arrow, Box, Picture, printable
+from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, printable
 from formal_llm.planning.plans.steps import Order, Step
 from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal, root_label, takes_several
 from formal_llm.planning.plans.usage import Usage
@@ -66,6 +66,19 @@ def plan_picture(plan: PlanParts) -> Picture:
         boxes, arrows = _chain(plan)
     # Pages scroll down more easily than sideways.
     return Picture(tuple(boxes), tuple(arrows), "LR" if len(boxes) <= 12 else "TB", title)
+
+
+def tree_picture(root: Node) -> Picture:
+    """A derivation tree, from the root down: a box for each symbol; what is not chosen yet is drawn dashed."""
+    nodes = list(root.walk())
+    numbers = {id(node): str(number) for number, node in enumerate(nodes)}
+    kinds: list[BoxKind] = ["open" if node.open else "terminal" if node.terminal else "nonterminal" for node in nodes]
+    boxes = [
+        Box(numbers[id(node)], _wrap(node.label), kind, (_wrap(node.text),) if node.text else ())
+        for node, kind in zip(nodes, kinds, strict=True)
+    ]
+    arrows = [Arrow(numbers[id(node)], numbers[id(child)]) for node in nodes for child in node.children]
+    return Picture(tuple(boxes), tuple(arrows), "TB")
 
 
 def _flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:

@@ -14,6 +14,7 @@ from formal_llm.automata import Production, Transition
 from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.symbols import members
+from formal_llm.pictures.drawable import Drawable
 from formal_llm.planning.json_data import JSON
 
 #: A node in a flat list: symbol, label, number of children, terminal, open, text, and of a decision its question.
@@ -39,8 +40,8 @@ def production_of(move: Move) -> Production | None:
     return move.production if isinstance(move, Transition) else None
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+@dataclass(slots=True, eq=False, repr=False)
+class Node(Drawable):
     """A node of a derivation tree. Treated as a value once it is built.
 
     Attributes:
@@ -100,6 +101,9 @@ class Node:
         if root is None or missing:
             raise ValueError("the tree is cut off")
         return root
+
+    def __repr__(self) -> str:
+        return f"<Node {self.symbol}: {' '.join(leaf.symbol for leaf in self.leaves)}>"
 
     def __eq__(self, other: object) -> bool:
         return self.flat() == other.flat() if isinstance(other, Node) else NotImplemented

@@ -33,6 +33,10 @@ TRACES: dict[str, tuple[list[list[GuardEvent]], list[list[GuardEvent]]]] = {
         [[call("read_file", path="a"), call("write_file", path="a"), call("edit_file", path="a")]],
         [[call("write_file", path="a")], [call("read_file", path="a"), call("edit_file", path="b")], [call("write_file")]],
     ),
+    "expenses": (
+        [[*back("approve_report", report_id=7, person="Ada"), call("pay_report", report_id=7, amount=120)]],
+        [[*back("approve_report", report_id=7, person="Ada"), call("pay_report", report_id=7, amount=900)]],
+    ),
     "approval-before-spending": (
         [
             [call("pay_invoice", order_id=1, amount=100)],

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formal_llm.agents.guard import GuardRules
 from formal_llm.agents.guard.reading import read_rules
 from formal_llm.errors import NotationError
 
@@ -69,3 +72,32 @@ def test_nothing_but_its_own_error(text: str) -> None:
     except NotationError:
         return
     assert read_rules(str(rules)) == rules
+
+
+class TestImports:
+    def test_letters_and_rules_of_other_files(self, tmp_path):
+        (tmp_path / "more").mkdir()
+        (tmp_path / "more" / "mail.guard").write_text(
+            'mail: send_mail\nrule few: at most 3 mail\nrule tea: file "tea.cfg"\n'
+        )
+        (tmp_path / "more" / "tea.cfg").write_text("S -> mail S | mail")
+        (tmp_path / "shop.guard").write_text('%import "more/mail.guard"\npay: pay_it\nrule first: mail before pay\n')
+        rules = GuardRules.from_file(tmp_path / "shop.guard")
+        assert rules.names == ("first", "few", "tea")
+        assert rules.rule_set.rules[2].body.text == str(Path("more") / "tea.cfg")
+        alone = "pay: pay_it\nmail: send_mail\nrule first: mail before pay\nrule few: at most 3 mail\n"
+        assert str(rules.rule_set).startswith(str(read_rules(alone)))
+
+    def test_errors_name_the_file_they_are_in(self, tmp_path):
+        (tmp_path / "mail.guard").write_text("mail: send_mail\nrule few: at most 3 male\n")
+        (tmp_path / "shop.guard").write_text('%import "mail.guard"\npay: pay_it\n')
+        with pytest.raises(NotationError, match="unknown letter: male") as caught:
+            GuardRules.from_file(tmp_path / "shop.guard")
+        assert (caught.value.file, caught.value.line, caught.value.column) == (str(tmp_path / "mail.guard"), 2, 21)
+        (tmp_path / "mail.guard").write_text('%import "shop.guard"\n')
+        with pytest.raises(NotationError, match="a circle of imports"):
+            GuardRules.from_file(tmp_path / "shop.guard")
+
+    def test_what_stands_in_a_long_text_is_no_import(self):
+        text = 'tools a\nrule r: grammar """\n%import "x.cfg"\nS -> a"""\n'
+        assert "%import" in read_rules(text).rules[0].body.text

@@ -31,7 +31,7 @@ def test_grammar_svg_has_every_label(openagi: CFG) -> None:
     text = svg_text(openagi.to_svg())
     for name in (*openagi.nonterminals, *openagi.terminals):
         assert squeeze(openagi.label(name)) in text
-    assert openagi._repr_svg_() is not None
+    assert "image/svg+xml" in openagi._repr_mimebundle_()
 
 
 def test_grammar_with_selection_texts_and_epsilon() -> None:

@@ -86,7 +86,8 @@ class TestShipped:
         assert behaviour.name == name
         assert Behaviour.from_string(str(behaviour)) == behaviour
         assert behaviour.warnings == ()
-        assert str(behaviour).startswith(f"(define {name}\n  (:states\n    (")
+        top, _, rest = str(behaviour).partition(f"(define {name}\n  (:states\n    (")
+        assert top.startswith("# ") and rest  # its comments come first
 
     @pytest.mark.parametrize("name", TRACES)
     def test_traces(self, name):

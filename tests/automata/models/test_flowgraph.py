@@ -137,6 +137,27 @@ class TestGraph:
         assert [text for text, _ in alike.told("A").values()] == ["Buy (B)", "Buy (C)"]
         assert list(alike.answers("A")) == ["A=buy_b", "A=buy_c"]
 
+    def test_the_markers_of_langgraph_are_markers(self):
+        """As langgraph 1.2 draws a graph of two nodes."""
+        chart = Flowchart.from_mermaid("""
+graph TD;
+\t__start__([<p>__start__</p>]):::first
+\tsearch(search)
+\twrite(write)
+\t__end__([<p>__end__</p>]):::last
+\t__start__ --> search;
+\tsearch -.-> search;
+\tsearch -.-> write;
+\twrite --> __end__;
+\tclassDef default fill:#f2f0ff,line-height:1.2
+""")
+        assert [chart.kind(name) for name in ("__start__", "search", "write", "__end__")] == [
+            "start",
+            "step",
+            "step",
+            "end",
+        ]
+
 
 class TestTexts:
     @given(NASTY | st.text())

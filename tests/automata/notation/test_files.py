@@ -3,7 +3,7 @@
 import pytest
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, authored
-from formal_llm.automata.notation.files import ENDINGS, read_rules
+from formal_llm.automata.notation.files import ENDINGS, read_rules, read_rules_text
 from formal_llm.errors import GrammarError, NotationError
 
 TEXTS = {
@@ -27,6 +27,14 @@ class TestReadRules:
         path.write_text(text, encoding="utf-8")
         assert type(read_rules(path)) is kind
         assert read_rules(str(path)) == read_rules(path) == READ.get(ending, kind.from_string)(text)
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_a_text_that_is_not_saved_is_read_as_its_file_would_be(self, tmp_path, ending):
+        kind, text = TEXTS[ending]
+        path = tmp_path / f"rules{ending}"
+        assert type(read_rules_text(text, path)) is kind
+        path.write_text(text, encoding="utf-8")
+        assert read_rules_text(text, path) == read_rules(path)
 
     @pytest.mark.parametrize("ending", ENDINGS)
     def test_errors_name_the_file(self, tmp_path, ending):

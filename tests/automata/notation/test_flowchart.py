@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import Flowchart
-from formal_llm.errors import NotationError
+from formal_llm.errors import GrammarWarning, NotationError
 from tests.automata.charts import RETURNS, WILD, flowcharts
 from tests.strategies import examples
 
@@ -36,3 +36,16 @@ class TestWriting:
         assert caught.value.file == str(path)
         with pytest.raises(NotationError, match="no such file"):
             Flowchart.from_file(tmp_path / "other.mmd")
+
+
+class TestLonelyNodes:
+    def test_they_are_warned_of_with_their_place(self):
+        with pytest.warns(GrammarWarning, match="no arrow leads to pay or from it.*; did you mean Pay") as caught:
+            Flowchart.from_string("flowchart TD\nOrder --> Pay\npay[Pay it]")
+        assert (caught[0].message.line, caught[0].message.column) == (3, 1)
+        with pytest.warns(GrammarWarning, match="draw an arrow to it, or leave it out"):
+            Flowchart.from_string("flowchart TD\nOrder --> Pay\nNote[read me]")
+
+    @pytest.mark.parametrize("text", ["A\nB", "A --> C\nB --> C", "A --> B", "S{which?} --> A --> B\nS --> C"])
+    def test_starts_that_are_meant_are_not(self, text):
+        Flowchart.from_string(f"flowchart TD\n{text}")  # warnings are errors here

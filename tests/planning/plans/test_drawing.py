@@ -178,7 +178,7 @@ def test_svg_has_every_label(vqa: Plan) -> None:
     text = "".join("".join(ElementTree.fromstring(vqa.to_svg()).itertext()).split())
     for label in ("6 Visual Question Answering", "1 Fill Mask", "the input image", "the input text"):
         assert "".join(label.split()) in text
-    assert vqa._repr_svg_() is not None
+    assert "image/svg+xml" in vqa._repr_mimebundle_()
 
 
 @needs_dot
@@ -197,7 +197,7 @@ def test_without_graphviz(monkeypatch: pytest.MonkeyPatch, vqa: Plan) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingDependency, match="install Graphviz"):
         vqa.to_svg()
-    assert vqa._repr_svg_() is None
+    assert "image/svg+xml" not in vqa._repr_mimebundle_()
     assert "flowchart LR" in vqa.to_mermaid()
     assert "digraph" in vqa.to_dot()
 
@@ -276,4 +276,13 @@ def test_deep_plans(make) -> None:
 
 
 def test_a_notebook_is_not_kept_waiting() -> None:
-    assert tower()._repr_svg_() is None
+    assert "image/svg+xml" not in tower()._repr_mimebundle_()
+
+
+@needs_dot
+def test_a_derivation_tree_draws_itself(vqa: Plan) -> None:
+    picture = vqa.tree.picture
+    assert len(picture.nodes) == len(list(vqa.tree.walk())) == len(picture.edges) + 1
+    assert [box.label for box in picture.nodes if box.kind == "terminal"] == [leaf.label for leaf in vqa.tree.leaves]
+    assert repr(vqa.tree) == f"<Node text_plan: {' '.join(vqa.word)}>"
+    assert "image/svg+xml" in vqa.tree._repr_mimebundle_()
