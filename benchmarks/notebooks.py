@@ -34,7 +34,7 @@ def run(path: Path) -> float:
 
     began = used()
     with tempfile.TemporaryDirectory() as folder:
-        book = nbformat.read(path, as_version=4)
+        book = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
         nbclient.NotebookClient(book, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
     return used() - began
 

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from formal_llm.agents.guard.events import Call, GuardEvent, Result, Said
 from formal_llm.agents.guard.guard import Guard
@@ -31,6 +32,7 @@ from formal_llm.authored.files import parse_json, read_text
 from formal_llm.authoring.examples import Section, examples_beside, sections
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError
+from formal_llm.planning.json_data import JSON
 
 _SAID = re.compile(r"(user|assistant):\s*(.*)")
 _BEHIND = re.compile(r"\s*(approved)?\s*(?:->\s*(.+))?")
@@ -104,15 +106,19 @@ def _call(line: str, name: str) -> list[GuardEvent]:
         ValueError, RecursionError: it writes something else.
     """
     tool, _, rest = line.partition(" ")
-    arguments, rest = {}, rest.lstrip()
+    arguments: Mapping[str, JSON] = {}
+    rest = rest.lstrip()
     if rest.startswith("{"):
         _, end = json.JSONDecoder().raw_decode(rest)
-        arguments, rest = parse_json(rest[:end], once=True), rest[end:]
+        arguments, rest = cast("Mapping[str, JSON]", parse_json(rest[:end], once=True)), rest[end:]
     found = _BEHIND.fullmatch(rest)
+    if tool.startswith(("->", "{")):
+        raise ValueError("the name of a tool stands first")
     if found is None:
         raise ValueError(f"{rest.strip()!r} is neither arguments nor a result")
     events: list[GuardEvent] = [Call(tool, arguments, name, approved=found[1] is not None)] if tool else []
     if found[2] is not None:
         failed = found[2].strip() == "error"
-        events.append(Result(tool, arguments, None if failed else parse_json(found[2]), name, error=failed))
+        value = None if failed else cast("JSON", parse_json(found[2]))
+        events.append(Result(tool, arguments, value, name, error=failed))
     return events

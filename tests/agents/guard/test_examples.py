@@ -67,6 +67,7 @@ def test_what_is_kept_and_what_is_not() -> None:
         ("pay {'order': 7}", "this is no event: Expecting property name"),
         ('pay {"a": 1, "a": 2}', "'a' is there twice"),
         ("pay 7", "'7' is neither arguments nor a result"),
+        ("-> true", "the name of a tool stands first"),
         ("pay -> maybe", "this is no event"),
         ('pay {"a": ' + "[" * 100_000 + "}", "this is no event"),
     ],
