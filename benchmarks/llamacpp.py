@@ -25,10 +25,11 @@ from formal_llm.llms.hosted.scoring import at_root
 
 
 @contextmanager
-def llamacpp_server(python: str, folder: Path) -> Iterator[str]:
-    """The address of a server with a tiny random model; it ends with the block."""
-    model = folder / "tiny.gguf"
-    subprocess.run([python, str(Path(__file__).with_name("tiny_gguf.py")), str(model)], check=True)
+def llamacpp_server(python: str, folder: Path, model: Path | None = None) -> Iterator[str]:
+    """The address of a server with a model, a tiny random one where none is named; it ends with the block."""
+    if model is None:
+        model = folder / "tiny.gguf"
+        subprocess.run([python, str(Path(__file__).with_name("tiny_gguf.py")), str(model)], check=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

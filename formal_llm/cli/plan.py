@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.cli import options
@@ -20,23 +19,12 @@ from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.certificates import certified
 from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
 from formal_llm.cli.sources import load, read_limits
+from formal_llm.cli.trace import Trace
 from formal_llm.errors import BudgetExceeded, FormalLLMError
 from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.llms.generation import Writing
 from formal_llm.planning import Budget, Plan, Planner
 from formal_llm.planning.walks.budget import QUESTIONS
-from formal_llm.planning.walks.events import (
-    Answered,
-    Asked,
-    Backtracked,
-    Drafted,
-    Event,
-    Failed,
-    Finished,
-    Forced,
-    Started,
-)
 from formal_llm.planning.walks.terse import suited
 
 
@@ -172,10 +160,7 @@ def plan(
     ] = False,
 ) -> None:
     """Plan a task."""
-    if length_penalty and search is not Search.best_first:
-        raise FormalLLMError("--length-penalty is for --search best-first")
-    if not math.isfinite(length_penalty):
-        raise FormalLLMError(f"--length-penalty is a number from 0, not {length_penalty}")
+    check_penalty(length_penalty, search)
     loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}", markup=False)
@@ -206,13 +191,8 @@ def plan(
         )
         together = Budget(requests=max_requests, tokens=max_tokens, cost=max_cost)
         if tasks is not None:
-            if out_ is None:
-                raise FormalLLMError("--tasks needs --out FILE, where the results go")
-            if task or input_ or goal or show or certificate:
-                raise FormalLLMError(
-                    "--tasks brings the tasks: no TASK, --input, --goal, --show or --certificate beside it"
-                )
-            batch = Batch(out_, concurrency, together if together.metered else None, retry_failed)
+            results = results_file(out_, task or input_ or goal or show or certificate)
+            batch = Batch(results, concurrency, together if together.metered else None, retry_failed)
             plan_tasks(planner, read_tasks(tasks, loaded), batch)
             return
         if concurrency is not None or retry_failed:
@@ -220,8 +200,7 @@ def plan(
         if out_ is not None and not out_.parent.is_dir():
             raise FormalLLMError(f"{out_}: there is no folder {out_.parent}")
         planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
-        endings = {".json": Show.json, ".mmd": Show.mermaid}
-        forms = show or [endings.get(out_.suffix, Show.steps) if out_ is not None else Show.steps]
+        forms = show or [form_for(out_)]
         with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
             try:
                 made = planner.plan(loaded.task(task, inputs=input_ or (), goal=goal))
@@ -229,12 +208,39 @@ def plan(
                 print_plan(error.plan, forms)
                 raise
             plans.append(made)
-            if out_ is None:
-                print_plan(made, forms)
-                return
-            with redirect_stdout(StringIO()) as printed:
-                print_plan(made, forms)
-            out_.write_text(printed.getvalue(), encoding="utf-8")
+            write_plan(made, forms, out_)
+
+
+def check_penalty(penalty: float, search: Search) -> None:
+    """Raise for a penalty of length that means nothing."""
+    if penalty and search is not Search.best_first:
+        raise FormalLLMError("--length-penalty is for --search best-first")
+    if not math.isfinite(penalty):
+        raise FormalLLMError(f"--length-penalty is a number from 0, not {penalty}")
+
+
+def results_file(out: Path | None, beside: object) -> Path:
+    """Where the results of many tasks go; raise where that is not told, or where there are options for one task."""
+    if out is None:
+        raise FormalLLMError("--tasks needs --out FILE, where the results go")
+    if beside:
+        raise FormalLLMError("--tasks brings the tasks: no TASK, --input, --goal, --show or --certificate beside it")
+    return out
+
+
+def form_for(out: Path | None) -> Show:
+    """The form that the ending of a file says; steps for all others."""
+    return {".json": Show.json, ".mmd": Show.mermaid}.get(out.suffix if out is not None else "", Show.steps)
+
+
+def write_plan(made: Plan, forms: list[Show], out: Path | None) -> None:
+    """A plan in each of the forms: on standard output, or in a file."""
+    if out is None:
+        print_plan(made, forms)
+        return
+    with redirect_stdout(StringIO()) as printed:
+        print_plan(made, forms)
+    out.write_text(printed.getvalue(), encoding="utf-8")
 
 
 @contextmanager
@@ -304,47 +310,3 @@ def print_plan(made: Plan, forms: list[Show]) -> None:
                 print_text(made.to_mermaid())
             case Show.steps:
                 print_text(str(made))
-
-
-class Trace:
-    """Prints what happens while a plan is made."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._asked = 0
-
-    def __call__(self, event: Event) -> None:
-        """Print one event."""
-        console = self._console
-        walk = f"task {event.walk}, " if event.walk else ""
-        match event:
-            case Started():
-                pass
-            case Failed(error):
-                console.rule(f"{walk}failed: {type(error).__name__}", align="left")
-            case Asked(question):
-                writes = isinstance(question, Writing)
-                self._asked += not writes
-                console.rule(f"{walk}draft" if writes else f"{walk}question {self._asked}", align="left")
-                console.print(question.prompt, markup=False)
-            case Answered(Writing(), answer):
-                console.print(answer.text, style="green", markup=False)
-            case Drafted(_, taken, problem):
-                said = f"; {problem}" if problem else ""
-                console.print(f"choices taken from the draft: {taken}{said}", style="dim", markup=False)
-            case Answered(question, answer):
-                chosen = "; ".join(f"{n}: {question.options[n - 1].text}" for n in answer.numbers)
-                console.print(f"-> {chosen}", style="green", markup=False)
-            case Forced(text, left_out):
-                console.print(f"taken without a question: {text} ({left_out} ruled out)", style="dim", markup=False)
-            case Backtracked(text, word):
-                place = " ".join(word) or "the beginning"
-                console.print(f"dead end; back to {place}, without: {text}", style="yellow", markup=False)
-            case Finished(plan):
-                usage = plan.usage
-                console.rule("finished", align="left")
-                console.print(
-                    f"questions: {usage.questions}; choices taken without one: {usage.forced}; "
-                    + (f"drafts: {usage.drafts}, choices from them: {usage.drafted}; " if usage.drafts else "")
-                    + f"dead ends: {usage.backtracks}; {usage.seconds:.3f} s"
-                )

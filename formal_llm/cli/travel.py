@@ -14,8 +14,9 @@ import typer
 from formal_llm.authored.files import parse_json, read_bytes, read_text
 from formal_llm.cli import options
 from formal_llm.cli.console import EXIT_CODES_HELP, check_writable, command, err, print_text, write_to
-from formal_llm.cli.plan import Trace, answerer
+from formal_llm.cli.plan import answerer
 from formal_llm.cli.sources import plan_text
+from formal_llm.cli.trace import Trace
 from formal_llm.errors import FormalLLMError, InputError
 
 if TYPE_CHECKING:

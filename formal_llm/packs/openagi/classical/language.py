@@ -74,9 +74,13 @@ def question_answering(document: str, question: str) -> str:
     Document and question may stand in either order.
     """
     document, question = document_first(document, question)
+    found = best_sentences(document, question, 1)
+    return (_part(found[0], question) or found[0]) if found else ""
+
+
+def best_sentences(document: str, question: str, most: int) -> list[str]:
+    """The sentences of a document that share the rarest words with a question, at most so many, in their order."""
     found = sentences(document)
-    if not found:
-        return ""
     asked = set(stems(question))
     bags = [set(stems(sentence)) for sentence in found]
     frequency = Counter(stem for bag in bags for stem in bag)
@@ -84,8 +88,7 @@ def question_answering(document: str, question: str) -> str:
     def weight(place: int) -> float:
         return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(asked & bags[place]))
 
-    best = found[max(range(len(found)), key=weight)]
-    return _part(best, question) or best
+    return [found[place] for place in sorted(sorted(range(len(found)), key=weight, reverse=True)[:most])]
 
 
 def document_first(document: str, question: str) -> tuple[str, str]:

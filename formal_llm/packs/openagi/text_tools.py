@@ -1,0 +1,310 @@
+"""Text tools by a language model that runs here: what they say is chosen by how probable it is, nothing is drawn.
+
+Any decoder will do; ``--toolkit smollm2`` takes SmolLM2-135M-Instruct. A model this small talks past a question where
+it may write what it likes. So only :meth:`~TextTools.text_generation` lets it write. The other tools have it score
+what may be the answer, all candidates of one text in one pass: their natural log-probabilities, token by token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from formal_llm.errors import LLMError
+from formal_llm.llms import resolve
+from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
+from formal_llm.llms.local.loading import LOADING
+from formal_llm.llms.local.rendering import Prompted
+from formal_llm.llms.question import Message
+from formal_llm.packs.openagi.classical.language import best_sentences, document_first, sentences
+from formal_llm.packs.openagi.classical.ngrams import GAP
+
+if TYPE_CHECKING:
+    from formal_llm.llms.local.model import TransformersLLM
+
+Ids: TypeAlias = "tuple[int, ...]"
+#: Part of the key of every cached result; it changes when the tools compute something else.
+VERSION = "1"
+#: Of a text so many tokens are read, and at most so many are written behind it.
+READ, WRITTEN = 1_000, 48
+#: Of a text so many sentences are looked at for a summary.
+SUMMED = 12
+#: Of a document so many sentences are looked at for an answer, which has at most so many words.
+SENTENCES, ANSWER_WORDS = 8, 10
+#: How many words are tried in a gap, of those that the model thinks of and of those of the text, and how many tokens
+#: behind the gap say which is best.
+THOUGHT_OF, OF_THE_TEXT, BEHIND = 32, 16, 10
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_MARKS = " \t,.;:!?…\"'“”‘’()[]"
+#: The end of what stands before a sentence: nothing, or the end of another; then blanks and marks that open.
+_BEGINS = re.compile(r"(?:^|[.!?…][\"'”’)]*\s)[\s\"'“‘(]*$")
+_SENTENCE = re.compile(r"[.!?…][\"'”’)]*(?=\s|$)")
+#: How a question is answered, by example: a small model then takes a phrase, and not a whole sentence.
+_EXAMPLE = (
+    "Tea came to Europe in 1610 on Dutch ships. At first it was sold by chemists as a medicine. Anna, the Duchess of "
+    "Bedford, made it fashionable to drink it in the afternoon."
+)
+_SHOTS = (("When did tea come to Europe?", "1610"),)
+#: What is asked in place of the question, to tell how probable a phrase is whatever is asked, and how much that counts.
+_ANYTHING, _PRIOR = "What does the text say?", 0.5
+
+
+class TextTools:
+    """The tools, by one model. It is loaded when the first of them is used, once for all that name it alike.
+
+    The same text always gives the same result on the same machine. Threads may share them; they wait for each other.
+
+    Args:
+        llm: a decoder as a provider string (``smollm2``, ``transformers:FOLDER``), or one that is loaded.
+
+    Raises:
+        LLMError: of a tool that is used: there is no such model, it does not write from left to right, or it is not
+            installed (:class:`~formal_llm.errors.MissingDependency`).
+    """
+
+    def __init__(self, llm: str | TransformersLLM = "smollm2") -> None:
+        self.llm = llm
+
+    # -- the tools ----------------------------------------------------------------------------------------------
+
+    def sentiment(self, text: str) -> str:
+        """The sentiment of an English text: ``"positive"`` or ``"negative"``, never neutral.
+
+        Which of two sentences the model would rather answer with: that the sentiment is the one, or the other.
+        """
+        with self._model as model:
+            asked = model.chat(Message("user", f"What is the sentiment of this text?\n\n{model.cut(text)}"))
+            names = ("positive", "negative")
+            answers = [model.answer(f"The sentiment of the text is {name}.") for name in names]
+            (scores,) = model.scores([(asked, answers)])
+        return names[scores[1] > scores[0]]
+
+    def summarization(self, text: str) -> str:
+        """The sentences of a text that tell most of the rest, in their order: a third of them, from one to three.
+
+        A sentence tells much if the other sentences are much more probable as a text with this sentence as its summary
+        than as any text: the difference of their log-probabilities. Of a long text the first twelve sentences count.
+        """
+        with self._model as model:
+            found = sentences(model.cut(text, most=READ // 2))[:SUMMED]
+            if len(found) < 2:
+                return " ".join(found)
+            rests = [model.text(" ".join(found[:place] + found[place + 1 :])) for place in range(len(found))]
+            asked = [model.chat(Message("user", f"Write a text with this summary: {one}")) for one in found]
+            pairs = [(one, [rest]) for one, rest in zip(asked, rests, strict=True)]
+            *told, usual = model.scores([*pairs, (model.chat(Message("user", "Write a text.")), rests)])
+        gains = [row[0] - before for row, before in zip(told, usual, strict=True)]
+        many = min(max(round(len(found) / 3), 1), 3)
+        best = sorted(range(len(found)), key=gains.__getitem__, reverse=True)[:many]
+        return " ".join(found[place] for place in sorted(best))
+
+    def question_answering(self, document: str, question: str) -> str:
+        """The phrase of a document that answers a question about it, of at most ten words.
+
+        The one that becomes most probable as the answer by the question: its log-probability, less half of what it has
+        where the question is only what the text says (as Holtzman et al. 2021, arXiv 2104.08315). Document and question
+        may stand in either order. Of a long document the eight sentences count that share the rarest words with the
+        question.
+        """
+        document, question = document_first(document, question)
+        found = best_sentences(document, question, SENTENCES)
+        phrases = list(dict.fromkeys(phrase for one in found for phrase in _phrases(one, ANSWER_WORDS)))
+        if not phrases:
+            return ""
+        with self._model as model:
+            read = model.cut(" ".join(found))
+
+            def asked(question: str) -> Ids:
+                shots = [
+                    message
+                    for said, answer in _SHOTS
+                    for message in (Message("user", f"{_EXAMPLE}\n\n{said}"), Message("assistant", answer))
+                ]
+                return model.chat(*shots, Message("user", f"{read}\n\n{question}"))
+
+            answers = [model.answer(phrase) for phrase in phrases]
+            scores, prior = model.scores([(asked(model.cut(question)), answers), (asked(_ANYTHING), answers)])
+        values = [score - _PRIOR * before for score, before in zip(scores, prior, strict=True)]
+        return phrases[max(range(len(phrases)), key=values.__getitem__)]
+
+    def fill_mask(self, text: str) -> str:
+        """Fill the gaps of a clozed text, written ``[MASK]``, ``<mask>`` or ``___``.
+
+        Each gap, from the left, gets the word with which the text goes on most probably: the log-probability of the
+        word behind what is before the gap, and of the next ten tokens behind the word. Tried are the 32 likeliest words
+        of one token and the 16 words of the text that stand nearest. A text without a gap stays as it is.
+        """
+        start = 0
+        while (gap := GAP.search(text, start)) is not None:
+            with self._model as model:
+                filled = text[: gap.start()] + self._word(model, gap)
+            # What was filled in is no gap, even if it reads like one together with what stands around it.
+            text, start = filled + text[gap.end() :], len(filled)
+        return text
+
+    def text_generation(self, text: str) -> str:
+        """Continue a text: the most probable 48 tokens, up to the last end of a sentence among them.
+
+        Nothing is made of nothing. A small model repeats itself, and knows little of what it speaks of.
+        """
+        if not text.strip():
+            return ""
+        with self._model as model:
+            read = model.cut(text.rstrip(), end=True)
+            made = model.llm.continue_text(read, max_tokens=WRITTEN).text
+        ends = [found.end() for found in _SENTENCE.finditer(made)]
+        return (text.rstrip() + (made[: ends[-1]] if ends else made)).strip()
+
+    # -- the model ----------------------------------------------------------------------------------------------
+
+    @property
+    def functions(self) -> Mapping[str, Callable[..., str]]:
+        """The tools by the terminals of ``grammars/openagi.cfg``."""
+        made = (self.summarization, self.text_generation, self.fill_mask, self.sentiment, self.question_answering)
+        return MappingProxyType({function.__name__: function for function in made})
+
+    def version(self, file: Path | None = None) -> str:
+        """What the results depend on beside the texts, for the keys of caches; the file is that of the weights."""
+        told = "" if file is None else f"{file.name} {file.stat().st_size}"
+        return hashlib.sha256(f"{VERSION} {self.llm} {told}".encode()).hexdigest()[:12]
+
+    @property
+    def _model(self) -> _Model:
+        if not isinstance(self.llm, str):
+            return self._given
+        with LOADING:
+            if self.llm not in _LOADED:
+                found = _Model(resolve(self.llm))  # type: ignore[arg-type]  # what it is is looked at there
+                found.llm.scorer.cache = None  # type: ignore[attr-defined]  # results do not depend on earlier ones
+                _LOADED[self.llm] = found
+            return _LOADED[self.llm]
+
+    @cached_property
+    def _given(self) -> _Model:
+        assert not isinstance(self.llm, str)
+        return _Model(self.llm)
+
+    @staticmethod
+    def _word(model: _Model, gap: re.Match[str]) -> str:
+        """The word for a gap."""
+        before, after = gap.string[: gap.start()], gap.string[gap.end() :]
+        blank = " " if before[-1:] == " " else ""
+        begins = _BEGINS.search(before) is not None
+        left = model.text(before.removesuffix(blank), end=True)
+        right = model.text(GAP.split(after)[0])[:BEHIND]
+        thought = model.likeliest_words(left, THOUGHT_OF, blank=bool(blank))
+        near = [*_WORD.findall(before)[-OF_THE_TEXT // 2 :], *_WORD.findall(GAP.split(after)[0])[: OF_THE_TEXT // 2]]
+        words: list[str] = list(
+            dict.fromkeys(word[:1].upper() + word[1:] if begins else word for word in [*thought, *near])
+        )
+        tails = [model.text(blank + word) + (right or model.end) for word in words]
+        (scores,) = model.scores([(left or model.end, tails)])
+        return words[max(range(len(words)), key=scores.__getitem__)]
+
+
+class _Model:
+    """A loaded decoder, as the tools use it; one of them at a time."""
+
+    def __init__(self, llm: TransformersLLM) -> None:
+        scorer = getattr(llm, "scorer", None)
+        if not hasattr(scorer, "score") or llm.renderer.style == "seq2seq":
+            raise LLMError(f"{llm!r} cannot be used for text tools: they need a decoder that runs here")
+        self.llm = llm
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> Self:
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    @property
+    def end(self) -> Ids:
+        """What ends one text, and so stands before the next."""
+        return (int(self.llm.renderer.tokenizer.eos_token_id),)
+
+    def text(self, text: str, *, end: bool = False) -> Ids:
+        """The tokens of a text; with ``end`` of a long one the last, else the first."""
+        ids = self.llm.renderer.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return tuple(ids[-READ:] if end else ids[:READ])
+
+    def cut(self, text: str, *, most: int = READ, end: bool = False) -> str:
+        """A text, or the beginning (with ``end`` the end) of it that is read."""
+        ids = self.text(text, end=end)
+        if len(ids) <= most and len(ids) < READ:
+            return text
+        return str(self.llm.renderer.tokenizer.decode(ids[-most:] if end else ids[:most]))
+
+    def chat(self, *messages: Message) -> Ids:
+        """The tokens of a chat up to where the model answers."""
+        return self.llm.renderer.tokens(messages)
+
+    def answer(self, text: str) -> Ids:
+        """The tokens of an answer in a chat, with what ends it."""
+        return self.llm.renderer.answer_tokens(text)
+
+    def scores(self, asked: Sequence[tuple[Ids, Sequence[Ids]]]) -> list[list[float]]:
+        """For tokens that were read, and others that may come next, the log-probabilities of the latter, in one pass.
+
+        Of what is the beginning of something else the score is minus infinity, if it ends in nothing that ends a text.
+        """
+        import torch
+
+        prompts, places = [], []
+        for read, nexts in asked:
+            distinct = dict.fromkeys(nexts)
+            beginnings = {one[:length] for one in distinct for length in range(1, len(one))}
+            kept = [one for one in distinct if one not in beginnings]
+            prompts.append(Prompted(read, AnswerTree.of(kept)))
+            places.append({one: place for place, one in enumerate(kept)})
+        with torch.no_grad():
+            found = [values.tolist() for values in self.llm.scorer.score(prompts)]  # type: ignore[attr-defined]
+        return [
+            [values[at[one]] if one in at else float("-inf") for one in nexts]
+            for (_, nexts), values, at in zip(asked, found, places, strict=True)
+        ]
+
+    def likeliest_words(self, read: Ids, count: int, *, blank: bool) -> list[str]:
+        """The likeliest words of one token behind some tokens."""
+        import torch
+
+        with torch.no_grad():
+            (values,) = self.llm.scorer.score([Prompted(read or self.end, self._words[blank][0])])  # type: ignore[attr-defined]
+        names = self._words[blank][1]
+        return [names[place] for place in values.topk(min(count, len(names))).indices.tolist()]
+
+    @cached_property
+    def _words(self) -> tuple[tuple[AnswerTree, list[str]], tuple[AnswerTree, list[str]]]:
+        """All words of one token without a blank before them, and with one: as a tree of answers, and by name."""
+        tokenizer = self.llm.renderer.tokenizer
+        written = tokenizer.batch_decode([[number] for number in range(len(tokenizer))])
+        special = set(tokenizer.all_special_ids)
+
+        def those(before: str) -> tuple[AnswerTree, list[str]]:
+            known = {
+                number: word.removeprefix(before)
+                for number, word in enumerate(written)
+                if number not in special and word.startswith(before) and _WORD.fullmatch(word.removeprefix(before))
+            }
+            return AnswerTree((), (), (), (), tuple(((ROOT, number),) for number in known)), list(known.values())
+
+        return those(""), those(" ")
+
+
+#: The models by their provider strings.
+_LOADED: dict[str, _Model] = {}
+
+
+def _phrases(sentence: str, most: int) -> list[str]:
+    """All runs of words of a sentence, without marks around them."""
+    words = sentence.split()
+    runs = (words[begin : begin + size] for begin in range(len(words)) for size in range(1, most + 1))
+    return [phrase for run in runs if (phrase := " ".join(run).strip(_MARKS))]
