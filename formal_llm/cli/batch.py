@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,15 +105,22 @@ def _task(line: str, source: LoadedRules) -> Task:
     if not line.startswith("{"):
         return source.task(line)
     data: Any = parse_json(line, once=True)
-    for found in problems(data, _TASK):
+    for found in problems(data, TASK):
         near = found.suggestion or (f"there are: {', '.join(found.expected)}" if found.expected else "")
         raise ValueError(f"{found.problem}; {near}" if near else found.problem)
+    return task_of(data, source)
+
+
+def task_of(told: Mapping[str, object], source: LoadedRules) -> Task:
+    """The task of a JSON object that has the shape :data:`TASK`."""
+    data: dict[str, Any] = {**told}
     task = source.task(data["task"], inputs=data.get("inputs") or (), goal=data.get("goal"))
     more = Limits(at_most=data.get("limit") or {}, at_least=data.get("require") or {})
     return replace(task, limits=task.limits & more)
 
 
-_TASK = Keys(
+#: What a task on a line may say.
+TASK = Keys(
     {
         "task": str,
         "goal": OneOf((str, NoneType)),

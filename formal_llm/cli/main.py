@@ -14,6 +14,7 @@ from formal_llm.cli import (
     bench,
     bench_agents,
     bench_travel,
+    calibrate,
     check,
     corpus,
     count,
@@ -130,6 +131,7 @@ app.command(help=data.DATA_HELP)(data.data)
 app.add_typer(bench.app, name="bench")
 bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
 bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
+app.command(help=calibrate.HELP)(calibrate.calibrate)
 app.command(help=agent.HELP)(agent.agent)
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(guard.app, name="guard")

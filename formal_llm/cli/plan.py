@@ -24,7 +24,7 @@ from formal_llm.errors import BudgetExceeded, FormalLLMError
 from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import Writing
-from formal_llm.planning import Budget, Plan, Planner, Wording
+from formal_llm.planning import Budget, Plan, Planner
 from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.events import (
     Answered,
@@ -37,6 +37,7 @@ from formal_llm.planning.walks.events import (
     Forced,
     Started,
 )
+from formal_llm.planning.walks.terse import suited
 
 
 class LookaheadMode(StrEnum):
@@ -116,7 +117,7 @@ def plan(
     order: options.OrderOption = None,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
-    wording: Annotated[Path | None, typer.Option(help="A TOML file with prompt templates.")] = None,
+    wording: Annotated[Path | None, typer.Option(help="A TOML file with prompt templates; terse, unlisted.")] = None,
     conversation: Annotated[
         bool, typer.Option("--conversation", help="Ask in one conversation, not each question alone.")
     ] = False,
@@ -178,9 +179,8 @@ def plan(
     loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}", markup=False)
-    words = loaded.worded(Wording.from_file(wording)) if wording is not None else loaded.wording
-    if conversation:
-        words = replace(words, conversation=True)
+    words = loaded.wording_of(wording)
+    words = replace(words, conversation=conversation or words.conversation)
     if rules:
         words = words.with_rules()
     if max_cost is not None and prices is None:
@@ -195,7 +195,7 @@ def plan(
             search=search.value,
             length_penalty=length_penalty,
             seed=seed,
-            wording=words,
+            wording=words if wording is not None else suited(words, who),
             pages=page,
             budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
             prices=read_prices(prices),

@@ -22,6 +22,7 @@ from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
+from formal_llm.planning.walks.terse import NAMED, shortened
 
 #: Where rules are that are shipped by name, besides those of task packs.
 _SHIPPED = ("grammars", "agents", "gallery")
@@ -57,6 +58,18 @@ class LoadedRules:
     def worded(self, wording: Wording) -> Wording:
         """A wording with the order of these rules, where it has none of its own."""
         return (replace(wording, order=self.order) if self.order is not None else wording).settled(self.source)
+
+    def wording_of(self, name: Path | None) -> Wording:
+        """The wording of a file; the own one, in short words where the name is that of such a wording.
+
+        Raises:
+            NotationError: the file cannot be read.
+        """
+        if name is None:
+            return self.wording
+        if str(name) in NAMED and not name.exists():
+            return shortened(self.wording, str(name))
+        return self.worded(Wording.from_file(name))
 
     @property
     def constraints(self) -> tuple[PDA, ...]:

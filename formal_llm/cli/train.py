@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 HELP = f"""Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.
 
 The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo, minilm-planner,
-openagi, tiny).
-Each of them is an option, too, and then counts instead of the recipe's; the defaults shown are for what neither says.
+openagi, tiny; single-gpu and eight-gpus for large models). Each of them is an option, too, and then counts instead of
+the recipe's; the defaults shown are for what neither says.
 
 The folder of --out gets the log, checkpoints, the adapters (final, best) in the format of peft, and report.md. Ctrl-C
 ends the run after the update that is under way; --resume goes on exactly where it was.
@@ -138,7 +138,9 @@ def _idle(settings: Settings, processes: int) -> Iterator[str]:
 
 def foretold(settings: Settings, folder: Path) -> Iterator[str]:
     """What a run would do, line by line: its settings, its tasks, its weights."""
+    from formal_llm.llms.hosted.vllm_lora import START
     from formal_llm.packs.training import Ingredients, policy_of
+    from formal_llm.rltf.served import server_at
 
     without_loading_bars()
     parts = Ingredients.of(settings)
@@ -150,6 +152,10 @@ def foretold(settings: Settings, folder: Path) -> Iterator[str]:
     yield from (f"  {said}  {task.description}" for task, said in zip(parts.tasks, _plans(parts), strict=True))
     yield f"{counted(len(parts.held_out), 'task')} held out:"
     yield from (f"  {task.description}" for task in parts.held_out)
+    if settings.rollouts:
+        server = server_at(settings.rollouts)
+        yield f"plans are made on the {server.name} (not asked now), started with: {START}"
+        server.client.close()
     if parts.validation:
         yield f"{counted(len(parts.validation), 'task')} for validation, which tell which adapters are best"
     policy = policy_of(settings)

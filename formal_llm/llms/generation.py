@@ -132,6 +132,15 @@ class ScoringLLM(Protocol):
         ...
 
 
+@runtime_checkable
+class AnswerScoringLLM(Protocol):
+    """Anything that tells how probable whole answers are."""
+
+    def answer_log_probabilities(self, messages: Messages, texts: Sequence[str]) -> Sequence[tuple[float, int]] | None:
+        """As :meth:`ScoringLLM.log_probabilities`, with the token that ends an answer."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class GeneratedObject:
     """An object that a model wrote, which keeps its schema; the text that it was read from, and what it cost."""

@@ -285,6 +285,11 @@ class WrapperLLM(ABC):
         """What the other one is told apart from others by, as JSON data; None where it does not say."""
         return getattr(self.llm, "identity", None)
 
+    @property
+    def wording(self) -> str:
+        """The name of the wording that the other one reads best; empty where any will do."""
+        return str(getattr(self.llm, "wording", ""))
+
     @abstractmethod
     def choose(self, question: Question) -> Answer:
         """Answer ``question``."""

@@ -11,8 +11,10 @@ from importlib import import_module
 from operator import attrgetter
 
 from formal_llm.llms.builtin import BuiltinLLM, Likeness
+from formal_llm.llms.calibrated import CalibratedLLM, SureLLM
 from formal_llm.llms.doubles import FunctionLLM, Person, RandomLLM, ScriptedLLM
 from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
+from formal_llm.llms.scored import ScoredLLM
 from formal_llm.llms.synonyms import SynonymLikeness
 
 __all__ = ["PROVIDERS"]
@@ -35,11 +37,33 @@ def _alone(make: Callable[[], LLM]) -> Callable[[str | None], LLM | None]:
 
 
 def _smollm2(rest: str | None) -> LLM:
-    """The model of a package, with the settings that stand behind the colon."""
+    """The model of a package, with the settings that stand behind the colon; scored as was measured to be best."""
+    if "scoring=" not in (rest or ""):
+        rest = "&".join(filter(None, ["scoring=calibrated", rest]))
     file = import_module("formal_llm.llms.local.smollm2").find_smollm2()
-    made = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}" if rest else str(file))
+    made = _made("local.model", "TransformersLLM.from_text", f"{file}?{rest}")
     made.name = "smollm2"  # type: ignore[attr-defined]  # wherever its file lies
     return made
+
+
+def _sure(rest: str | None) -> LLM | None:
+    """Another LLM where it is sure, and a person elsewhere: ``0.6:LLM``."""
+    least, colon, name = (rest or "").partition(":")
+    try:
+        share = float(least)
+    except ValueError:
+        return None
+    return SureLLM(name, share) if colon and name and 0 <= share <= 1 else None
+
+
+def _scored(rest: str | None) -> LLM | None:
+    """A model on a server, its options scored in a way: ``calibrated:llamacpp:MODEL``."""
+    scoring, colon, name = (rest or "").partition(":")
+    return ScoredLLM(name, scoring) if scoring and colon and name else None
+
+
+def _calibrated(rest: str | None) -> LLM | None:
+    return CalibratedLLM.from_file(rest) if rest else None
 
 
 def _builtin(rest: str | None) -> LLM | None:
@@ -80,7 +104,11 @@ PROVIDERS |= {
     "vllm:MODEL": "a model on a vLLM server (VLLM_BASE_URL, else port 8000 here; VLLM_API_KEY)",
     "llamacpp:MODEL": "a model on a llama.cpp server (LLAMACPP_BASE_URL, else port 8080 here; LLAMACPP_API_KEY)",
     "ollama:MODEL": "a model on an Ollama server (OLLAMA_HOST, else port 11434 here)",
+    "sglang:MODEL": "a model on an SGLang server, asked by its decisions endpoint (SGLANG_BASE_URL, SGLANG_API_KEY)",
     "systemone:MODEL": "a decision model on a server that speaks System One (SYSTEMONE_BASE_URL, SYSTEMONE_API_KEY)",
+    "calibrated:FILE": "the LLM of that file, its probabilities mended; formal-llm calibrate writes such files",
+    "sure:P:LLM": "another LLM where its choice has at least the probability P (0.6, for example), a person elsewhere",
+    "scored:WAY:LLM": "a model on a vLLM or llama.cpp server that scores options so (scored:text:llamacpp:MODEL)",
     "replay:FILE": "the answers of a recorded transcript",
     "transformers:MODEL": "a model run here with transformers: a folder (of adapters, too), a file .gguf, or a name on "
     "the hub; ?NAME=VALUE behind it sets what its chat template reads",
@@ -99,7 +127,11 @@ MAKERS |= {
     "vllm": _named("hosted.vllm", "VLLM"),
     "llamacpp": _named("hosted.llamacpp", "LlamaCppLLM"),
     "ollama": _named("hosted.ollama", "OllamaLLM"),
+    "sglang": _named("hosted.sglang", "SGLangLLM"),
     "systemone": _named("hosted.systemone", "SystemOneLLM"),
+    "calibrated": _calibrated,
+    "scored": _scored,
+    "sure": _sure,
     "replay": _named("recorded.transcript", "ReplayLLM"),
     "transformers": _named("local.model", "TransformersLLM.from_text"),
     "encoder": _named("local.encoders", "EncoderLLM"),

@@ -85,6 +85,8 @@ class Answer:
         text: the answer as it was given, where it was given as text.
         usage: what it cost.
         ended: of a text, what ended it, where that is known (:class:`~formal_llm.llms.generation.Generated`).
+        label_mass: of a decision model, the probability that the options had together before they were scaled to 1:
+            where it is low, the model would rather have said something else.
     """
 
     numbers: tuple[int, ...]
@@ -92,6 +94,7 @@ class Answer:
     text: str = ""
     usage: TokenUsage = NO_TOKENS
     ended: str | None = None
+    label_mass: float | None = None
 
     @property
     def number(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from formal_llm.rltf.metrics_log import View
 from formal_llm.rltf.policy import LoRA, Policy, base_and_adapter, local_model
 from formal_llm.rltf.reward_cache import CachedReward
 from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.served import SERVED, ServedPolicy, server_at
 from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.timed_reward import TimedReward
 from formal_llm.rltf.trainer import Trainer
@@ -152,7 +153,17 @@ def trainer_of(
     """
     place = Path(folder)
     parts = ingredients or Ingredients.of(settings, place)
+    if settings.device_map and world is not None and world.size > 1:
+        raise TrainingError(
+            f"{world.size} processes, and device_map: it spreads one model over all devices, so one process trains it"
+        )
+    server = server_at(settings.rollouts, settings.rollout_timeout) if settings.rollouts else None
+    if server is not None:
+        server.check()  # before a large model is loaded
     policy = policy_of(settings)
+    served = None
+    if server is not None:
+        served = ServedPolicy(policy, server, settings.rollout_folder or place / SERVED, world, run=place)
     if settings.threads is not None:
         import torch
 
@@ -163,11 +174,14 @@ def trainer_of(
     judge = parts.reward
     if settings.reward_timeout is not None:
         judge = TimedReward(judge, settings.reward_timeout, settings.failed_reward)
-    with CachedReward(judge, place / REWARDS, name=name) as reward:
+    with (
+        CachedReward(judge, place / REWARDS, name=name) as reward,
+        closing(served) if served is not None else nullcontext(),
+    ):
         yield Trainer(
             parts.planner, policy, reward, parts.tasks, place,
             held_out=parts.held_out, validation=parts.validation, settings=settings, metrics=parts.metrics,
-            references=parts.references, world=world, views=tuple(views),
+            references=parts.references, world=world, views=tuple(views), served=served,
         )  # fmt: skip
 
 
@@ -241,14 +255,19 @@ def model_of(settings: Settings) -> LocalLLM:
     if template and provider != "transformers" and not Path(name).is_dir():
         raise ModelError(f"{name} has no chat template, so {min(template)} sets nothing")
     if name == "minilm" or (provider == "encoder" and rest):
+        if settings.device_map:
+            raise ModelError(f"{name} is a sentence encoder, which device_map does not spread; leave it out")
         encoder = (rest,) if rest else ()
         return EncoderLLM(*encoder, device=settings.device, dtype=settings.dtype, batch_tokens=settings.batch_tokens)
     named = provider == "transformers" and rest
     if named or Path(name).is_dir():
         return TransformersLLM(
             rest if named else name, device=settings.device, dtype=settings.dtype,
-            batch_tokens=settings.batch_tokens, cache_bytes=settings.cache_bytes, template_settings=template,
+            device_map=settings.device_map or None, batch_tokens=settings.batch_tokens,
+            cache_bytes=settings.cache_bytes, template_settings=template,
         )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")
+    if name == "smollm2":  # trained as adapters are used later, which know nothing of its scoring
+        name = "smollm2:scoring=number"
     return local_model(name)  # says why it cannot be trained

@@ -20,11 +20,12 @@ from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
-from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.llm import LLMLike, resolve
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.pack_file import SHAPE, WrongEntry, check_entries, compose, constraints_of, limited
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.terse import suited
 from formal_llm.planning.walks.wording import Wording
 
 
@@ -100,13 +101,14 @@ class TaskPack:
         return self.source
 
     def planner(self, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
-        """A planner for the tasks of this pack: its rules, constraints and wording.
+        """A planner for the tasks of this pack: its rules, constraints and wording, short where the LLM reads it so.
 
         Constraints in the settings, which are those of :class:`Planner`, come on top of those of the pack.
         """
         settings["constraints"] = (*self.constraints, *settings.get("constraints", ()))
-        settings.setdefault("wording", self.wording)
-        return Planner(self.source, llm, **settings)
+        who = resolve(llm)
+        settings.setdefault("wording", suited(self.wording, who))
+        return Planner(self.source, who, **settings)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 

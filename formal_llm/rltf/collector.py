@@ -7,6 +7,7 @@ All plans of one task in one update are a *group*; its plans get their weights f
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +16,7 @@ from formal_llm.rltf.advantages import Estimator, KnownPlans, TaskRewards, estim
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.baselines import Baseline
 from formal_llm.rltf.episode import Episode, PlanPath
+from formal_llm.rltf.importance import factors
 from formal_llm.rltf.objective import log_probabilities_of
 from formal_llm.rltf.rewards import Judged
 from formal_llm.rltf.rollout import Start, replay, rollout
@@ -46,6 +48,7 @@ class _Group:
     known: list[tuple[Episode, float]] = field(default_factory=list)
     samples: list[Episode] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
+    logs: list[float] = field(default_factory=list)  # of the samples, under the policy
     greedy_reward: float | None = None
 
 
@@ -81,9 +84,14 @@ class PlanCollector:
         """The groups of the update ``step``, which seeds the draws with the place; ``memory`` is from before it."""
         groups = [self._begin(place, index, memory) for place, index in places]
         self._roll_out(step, groups, memory)
-        logs = log_probabilities_of(self._setup.policy, [episode for group in groups for episode, _ in group.known])
-        rest = iter(logs)
-        return [self._weigh(group, [math.exp(next(rest)) for _ in group.known], memory) for group in groups]
+        served = self._setup.served is not None
+        known = [episode for group in groups for episode, _ in group.known]
+        drawn = [episode for group in groups for episode in group.samples]
+        rest = iter(log_probabilities_of(self._setup.policy, [*known, *drawn] if served else known))
+        chances = [[math.exp(next(rest)) for _ in group.known] for group in groups]
+        for group in groups:
+            group.logs = [next(rest) if served else episode.log_probability for episode in group.samples]
+        return [self._weigh(group, own, memory) for group, own in zip(groups, chances, strict=True)]
 
     def _begin(self, place: int, index: int, memory: TaskMemory) -> _Group:
         """What is known of a task, and by which estimator it goes: a language too large for all plans is stratified."""
@@ -139,7 +147,7 @@ class PlanCollector:
                 for number in range(max(settings.samples, group.how.least_samples)):
                     starts.append(Start(group.index, task, f"{settings.seed} {step} {group.place} {number}"))
                     whose.append((group, False))
-        episodes = rollout(setup.planner, setup.policy, starts)
+        episodes = rollout(setup.planner, setup.served or setup.policy, starts)
         for (group, greedy), episode, one in zip(whose, episodes, self._judged(episodes), strict=True):
             if greedy:
                 group.greedy_reward = one.value
@@ -160,14 +168,20 @@ class PlanCollector:
             tuple(episode.path in known_paths for episode in group.samples),
         )
         weights = how(TaskRewards(rewards, baseline, known))
+        ratios: tuple[float, ...] = ()
+        ones = (1.0,) * len(group.samples)
+        if self._setup.served is not None:
+            pairs = zip(group.logs, group.samples, strict=True)
+            ratios = tuple(log - episode.log_probability for log, episode in pairs)
+            ones = factors(ratios, self._setup.settings.rollout_cap)
+            weights = replace(weights, sampled=tuple(map(operator.mul, weights.sampled, ones)))
         if how.needs_all:
             value = math.fsum(chance * reward for chance, reward in zip(chances, known.rewards, strict=True))
             failed = self._failed.get(group.index, 0)
         else:
             value = math.fsum(rewards) / len(rewards) if rewards else 0.0
             failed = sum(bool(one.failed) for one in group.judged)
-        outcome = TaskOutcome(group.index, rewards, value, failed, group.greedy_reward)
-        ones = (1.0,) * len(group.samples)
+        outcome = TaskOutcome(group.index, rewards, value, failed, group.greedy_reward, log_ratios=ratios)
         if not how.needs_known:
             return WeightedPlans(tuple(group.samples), weights.sampled, ones, outcome)
         if not how.needs_all:
@@ -187,8 +201,8 @@ class PlanCollector:
         episodes = self._episodes.setdefault(group.index, {})
         for (episode, reward), chance in zip(group.known, chances, strict=True):
             found[episode.path] = (chance, reward)
-        for episode, one in zip(group.samples, group.judged, strict=True):
-            found.setdefault(episode.path, (math.exp(episode.log_probability), one.value))
+        for episode, log, one in zip(group.samples, group.logs, group.judged, strict=True):
+            found.setdefault(episode.path, (math.exp(log), one.value))
             episodes.setdefault(episode.path, episode)
         best = sorted(found, key=lambda path: (-found[path][0], path))[: self._setup.settings.known_plans]
         for path in found.keys() - set(best):

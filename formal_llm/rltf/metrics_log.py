@@ -16,8 +16,8 @@ figures that are none are written as the texts ``"nan"``, ``"inf"`` and ``"-inf"
 
 Figures may have any names. Those that the terminal and the report know: of an update ``reward`` (mean over its plans),
 ``reward_spread`` (their standard deviation), ``loss``, ``entropy`` (of the choices), ``kl`` (to the base model),
-``seconds``, ``failed`` (plans with a stated reward); of an evaluation ``reward``, ``exact`` (share of plans with
-just the right tools), ``seconds``.
+``seconds``, ``failed`` (plans with a stated reward), ``drift`` (of a server that made the plans, in nats); of an
+evaluation ``reward``, ``exact`` (share of plans with just the right tools), ``seconds``.
 """
 
 from __future__ import annotations

@@ -16,9 +16,10 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from formal_llm.errors import TrainingError
+from formal_llm.llms.local.memory import fitted
 from formal_llm.llms.question import Question
 from formal_llm.rltf.episode import DistinctQuestions, Episode
 from formal_llm.rltf.policy import Policy
@@ -26,10 +27,23 @@ from formal_llm.rltf.policy import Policy
 if TYPE_CHECKING:
     import torch
 
+    from formal_llm.llms.local.scorer import Scorer
+
 T = TypeVar("T")
 
 #: A coefficient up to this is what rounding leaves of plans that outweigh each other; such a question has no gradient.
 _NOTHING = 1e-12
+
+
+class Scored(Protocol):
+    """What gives plans their probabilities: a policy, or one as a server answers for it."""
+
+    @property
+    def scorer(self) -> Scorer:
+        """What scores options."""
+
+    def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
+        """As :meth:`Policy.log_probabilities`."""
 
 
 @dataclass(eq=False)
@@ -114,7 +128,8 @@ class Objective:
             entropy: times the mean entropy of the choices, in nats, is added to the objective: above 0 it keeps the
                 policy from settling too soon.
             kl: times the mean distance KL(policy || base model) of the choices, in nats, is subtracted.
-            questions_per_pass: how many distinct questions a backward pass has: the bound on memory.
+            questions_per_pass: how many distinct questions a backward pass has at most: the bound on memory. Where
+                memory runs out, it has half as many from then on (``policy.room``).
 
         Raises:
             TrainingError: a probability or the loss is not finite; names a task and a plan.
@@ -124,15 +139,38 @@ class Objective:
         figures = ObjectiveFigures()
         quiet = not (entropy or kl)
         moving = [one for one in self._asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
-        for part in _parts(moving, questions_per_pass):
-            loss, seen = self._loss(part, entropy, kl)
-            loss.backward()
-            figures += replace(seen, loss=float(loss.detach()), gradients=len(part))
+        while moving:
+            seen = self._learned(moving, entropy, kl, questions_per_pass)
+            figures += seen
+            moving = moving[seen.gradients :]
         still = [one for one in self._asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
         with torch.no_grad():  # they have no gradient; only their entropy is told
             for part in _parts(still, questions_per_pass):
                 figures += self._loss(part, entropy, kl)[1]
         return figures
+
+    def _learned(self, moving: Sequence[_Asked], entropy: float, kl: float, most: int) -> ObjectiveFigures:
+        """One backward pass: of the first questions, as many as there is room for."""
+        policy = self.policy
+        before = [None if one.grad is None else one.grad.clone() for one in policy.parameters]
+
+        def work() -> ObjectiveFigures:
+            part = moving[: min(most, policy.room)]
+            loss, seen = self._loss(part, entropy, kl)
+            loss.backward()
+            return replace(seen, loss=float(loss.detach()), gradients=len(part))
+
+        def smaller() -> str:
+            # A backward pass that runs out of memory has changed some of the gradients.
+            for parameter, gradient in zip(policy.parameters, before, strict=True):
+                parameter.grad = None if gradient is None else gradient.clone()
+            count = min(most, policy.room, len(moving))
+            if count < 2:
+                return ""
+            policy.room = count // 2
+            return f"{count // 2} questions in a backward pass"
+
+        return fitted(work, smaller)
 
     def _loss(self, part: Sequence[_Asked], entropy: float, kl: float) -> tuple[torch.Tensor, ObjectiveFigures]:
         """The loss of some questions, and what is seen besides."""
@@ -172,7 +210,7 @@ def _parts(asked: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (asked[begin : begin + size] for begin in range(0, len(asked), size))
 
 
-def log_probabilities_of(policy: Policy, episodes: Sequence[Episode], *, questions_per_pass: int = 1024) -> list[float]:
+def log_probabilities_of(policy: Scored, episodes: Sequence[Episode], *, questions_per_pass: int = 1024) -> list[float]:
     """The natural logarithm of the probability of each plan under a policy; each distinct question is read once.
 
     Raises:

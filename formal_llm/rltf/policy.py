@@ -8,6 +8,7 @@ training began with, so the distance to it costs no second model.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import base_of, quiet_peft
+from formal_llm.llms.local.memory import fewer_tokens, fitted
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ class Policy:
     Attributes:
         llm: the model as an answerer; its answers are the policy's.
         model: the model with adapters, a ``peft.PeftModel``.
+        room: for how many questions a backward pass has had room; larger than any number before memory ran out.
 
     Raises:
         ModelError: the LLM is no local model, has no such modules, or the adapters do not fit it.
@@ -104,6 +107,7 @@ class Policy:
         self.scorer = self.llm.scorer
         self.temperature = temperature
         self.autocast = autocast
+        self.room = sys.maxsize
         self.model = _with_adapters(self.scorer.model, lora or LoRA(), seed, None if adapter is None else Path(adapter))
         self.device = self.scorer.model.get_input_embeddings().weight.device
         if gradient_checkpointing:
@@ -130,16 +134,26 @@ class Policy:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
-        """As :meth:`Scorer.log_probabilities`, at the policy's temperature; differentiable where gradients are on."""
+        """As :meth:`Scorer.log_probabilities`, at the policy's temperature; differentiable where gradients are on.
+
+        Where memory runs out without gradients, fewer tokens are read in a pass from then on.
+        """
         import torch
 
-        kind = self.device.type
-        dtype = None if self.autocast is None else getattr(torch, self.autocast)
-        with torch.autocast(kind, dtype=dtype, enabled=dtype is not None):
-            values = self.scorer.log_probabilities(questions).float()
+        if torch.is_grad_enabled():
+            values = self._scored(questions)
+        else:
+            values = fitted(lambda: self._scored(questions), lambda: fewer_tokens(self.scorer))
         if self.temperature == 1.0:
             return values
         return torch.log_softmax(values / self.temperature, dim=-1)
+
+    def _scored(self, questions: Sequence[Question]) -> torch.Tensor:
+        import torch
+
+        dtype = None if self.autocast is None else getattr(torch, self.autocast)
+        with torch.autocast(self.device.type, dtype=dtype, enabled=dtype is not None):
+            return self.scorer.log_probabilities(questions).float()
 
     def reference(self, questions: Sequence[Question]) -> torch.Tensor:
         """The same of the model without its adapters; constants.
@@ -278,6 +292,12 @@ def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path |
     name = type(model).__name__
     if any("lora_" in part for part, _ in model.named_modules()):
         raise ModelError(f"this {name} has trained adapters already; name their folder as the model, or as the adapter")
+    away = sum(parameter.numel() for parameter in model.parameters() if parameter.device.type == "meta")
+    if away:
+        raise ModelError(
+            f"{away:,} weights of this {name} do not fit the devices and are fetched when they are needed; no gradient "
+            "goes through them: take dtype bfloat16, more devices, or a smaller model"
+        )
     if folder is not None:
         _state_in(folder)
         try:

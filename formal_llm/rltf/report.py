@@ -136,14 +136,14 @@ def charts_of(run: Run) -> dict[str, Chart]:
     window = max(len(run.updates) // 25, 5)
     for name, title in (
         ("reward", "Training reward"), ("entropy", "Entropy of the choices"), ("kl", "KL to the base model"),
-        ("loss", "Loss"),
+        ("loss", "Loss"), ("drift", "How far the server that made the plans was from the trainer"),
     ):  # fmt: skip
         measured = run.points(name)
         if measured:
             line = smoothed(f"mean of {window} updates, ±1 standard deviation", measured, window)
             if len(measured) <= 2 * window:  # too few for means to tell anything
                 line = Series("", measured)
-            unit = {"entropy": "nats", "kl": "nats"}.get(name, name)
+            unit = {"entropy": "nats", "kl": "nats", "drift": "nats"}.get(name, name)
             charts[{"reward": "training_reward"}.get(name, name)] = Chart(title, (line,), y_label=unit)
     return charts
 

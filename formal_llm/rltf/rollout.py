@@ -13,6 +13,7 @@ import random
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING, Protocol
 
 from formal_llm.errors import TrainingError
 from formal_llm.llms.local.selections import Selecting
@@ -21,10 +22,19 @@ from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.rltf.episode import Decision, Episode
-from formal_llm.rltf.policy import Policy
+
+if TYPE_CHECKING:
+    import torch
 
 #: How many walks are under way together where nobody says.
 TOGETHER = 1_024
+
+
+class Drawn(Protocol):
+    """What options are drawn from: a policy, or one as a server answers for it."""
+
+    def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
+        """As :meth:`formal_llm.rltf.policy.Policy.log_probabilities`."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +129,7 @@ class WalkNode:
 
 
 def rollout(
-    planner: Planner, policy: Policy, starts: Iterable[Start], *, together: int = TOGETHER,
+    planner: Planner, policy: Drawn, starts: Iterable[Start], *, together: int = TOGETHER,
 ) -> list[Episode]:  # fmt: skip
     """Make a plan for each start; the questions of all walks under way, at most ``together``, are answered together.
 
@@ -175,7 +185,7 @@ def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
     return node.finished(start)
 
 
-def _answer(policy: Policy, nodes: Sequence[WalkNode]) -> None:
+def _answer(policy: Drawn, nodes: Sequence[WalkNode]) -> None:
     """Have the policy answer the questions of some nodes; several samples may stand at one."""
     import torch
 

@@ -56,6 +56,9 @@ class Settings(BaseModel):
     dtype: Literal["auto", "float32", "bfloat16"] = Field(default="auto", description="The numbers of the weights.")
     autocast: Literal["", "bfloat16"] = Field(default="", description="The numbers of products: mixed precision.")
     device: str = Field(default="auto", description="Where the model runs, as torch names it.")
+    device_map: str = Field(
+        default="", description="Spread a model that fits no one device: auto, balanced, sequential; none: one device."
+    )
     gradient_checkpointing: bool = Field(default=False, description="Compute activations twice, to save memory.")
     batch_tokens: int | None = Field(
         default=None, ge=1, description="Tokens read in one pass: bounds memory; none: as many as suit the device."
@@ -80,6 +83,17 @@ class Settings(BaseModel):
     exact_plans: int = Field(default=2_000, ge=1, description="Up to how many plans a task's gradient is exact.")
     questions_per_pass: int = Field(
         default=256, ge=1, description="Distinct questions in one backward pass: bounds memory."
+    )
+
+    rollouts: str = Field(default="", description="The server that makes the plans, vllm:URL; none: the trainer does.")
+    rollout_cap: float = Field(
+        default=2.0, ge=0, description="The largest importance ratio of a plan from a server; 0: no bound."
+    )
+    rollout_folder: str = Field(
+        default="", description="Where the server finds adapters, if it does not see the folder of the run."
+    )
+    rollout_timeout: float | None = Field(
+        default=None, gt=0, description="Seconds that the server may be silent; none: ten minutes."
     )
 
     # -- the run

@@ -11,16 +11,17 @@ from formal_llm.planning.task import Task
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import Reward
+from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.warm_start import ReferenceLimits
 
 #: Settings that not every version had: left at their defaults they are not told, so that older runs can go on.
-_LATER = frozenset({"template", "validation"})
+_LATER = frozenset({"template", "validation", "rollout_cap"})
 #: Settings that may change when a run goes on: they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes",
     "tensorboard", "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass",
-    "batch_tokens", "cache_bytes",
+    "batch_tokens", "cache_bytes", "device_map", "rollouts", "rollout_folder", "rollout_timeout",
 })  # fmt: skip
 
 
@@ -36,6 +37,7 @@ class Setup:
         settings: of the run.
         references: which plans a warm start imitates; all where left out.
         world: the processes of the run.
+        served: the policy on the server that makes the plans, where one does.
     """
 
     planner: Planner
@@ -45,6 +47,7 @@ class Setup:
     settings: Settings
     references: ReferenceLimits | None = None
     world: Processes = field(default_factory=Processes)
+    served: ServedPolicy | None = None
 
     @property
     def updates(self) -> int:

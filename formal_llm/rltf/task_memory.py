@@ -27,6 +27,7 @@ class TaskOutcome:
         failed: how many of its plans got a stated reward.
         greedy: the reward of its greedy plan, where that was asked for.
         known: the plans to be known from now on, with their rewards; None where nobody keeps any.
+        log_ratios: where a server drew the samples, for each the logarithm of policy's over server's probability.
     """
 
     index: int
@@ -35,6 +36,7 @@ class TaskOutcome:
     failed: int = 0
     greedy: float | None = None
     known: RewardedPaths | None = None
+    log_ratios: tuple[float, ...] = ()
 
 
 class MemoryData(TypedDict):

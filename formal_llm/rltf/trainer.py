@@ -27,6 +27,7 @@ from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.report import write_report
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
+from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import Setup
 from formal_llm.rltf.task_memory import MemoryData, TaskMemory
@@ -65,6 +66,7 @@ class _Saved(TypedDict):
     last: dict[str, float]
     judged: int
     waited: int
+    served: dict[str, object] | None
 
 
 class Trainer:
@@ -74,10 +76,10 @@ class Trainer:
         planner, policy, reward, tasks, settings, references, world: see :class:`~formal_llm.rltf.setup.Setup`.
         folder: of the run: log, checkpoints, adapters, report.
         held_out: the tasks by which it is judged.
-        validation: the tasks that tell which adapters are best, and when the run stops (the setting ``patience``);
-            those held out where left out.
+        validation: the tasks that tell which adapters are best, and when to stop (``patience``); else those held out.
         metrics: more functions of plans that are told of the held-out tasks, by name.
         views: who watches.
+        served: the policy on the server that makes the plans, where one does.
 
     Attributes:
         setup: planner, policy, reward, tasks, settings, references and world.
@@ -104,6 +106,7 @@ class Trainer:
         references: ReferenceLimits | None = None,
         world: Processes | None = None,
         views: tuple[View, ...] = (),
+        served: ServedPolicy | None = None,
     ) -> None:
         if not tasks:
             raise TrainingError("there is no task to train on")
@@ -112,7 +115,7 @@ class Trainer:
             if both := trained & {task.description for task in judging}:
                 raise TrainingError(f"a task {said} and trained on: {min(both)!r}")
         self.setup = Setup(
-            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes()
+            planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes(), served
         )
         self.learner = Learner(self.setup)
         self.held_out, self.validation = tuple(held_out), tuple(validation)
@@ -212,6 +215,7 @@ class Trainer:
 
     def _train(self, log: RunLog | None) -> str:
         settings, updates = self.setup.settings, self.updates
+        self.learner.renew()  # a server that takes no adapters is told of now
         if self._saved_step < 0:
             self._before = self._evaluate(log)
             self._save(log)
@@ -290,8 +294,7 @@ class Trainer:
     def _evaluate(self, log: RunLog | None) -> dict[str, float]:
         """Judge by the held-out tasks and those of validation; the best adapters so far are kept.
 
-        One process does, the others wait. Returns the figures of the held-out tasks; of those of validation where
-        there are no others.
+        One process does, the others wait. Returns the figures of the held-out tasks; without any, those of validation.
         """
         found: dict[str, dict[str, float]] = {}
         for split, tasks in ((VALIDATION, self.validation), (HELD_OUT, self.held_out)):
@@ -300,7 +303,7 @@ class Trainer:
                 try:
                     found[split] = self.evaluate(tasks)
                 except (RuntimeError, MemoryError) as error:
-                    told = explained(error, self.step, self.setup.settings)
+                    told = explained(error, self.step)
                     raise told from told.__cause__
                 log.evaluation(self.step, {**found[split], "seconds": time.monotonic() - begin}, split)
         if found and log is not None:
@@ -327,6 +330,7 @@ class Trainer:
         data: _Saved = {
             "memory": self.learner.memory.to_data(), "best": self._best, "before": self._before, "last": self._last,
             "judged": self._judged, "waited": self._waited,
+            "served": None if self.setup.served is None else self.setup.served.to_data(),
         }  # fmt: skip
         place = self._checkpoints.save(self.setup.policy, self.learner.optimizer, RunState(self.step, data))
         log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
@@ -341,4 +345,6 @@ class Trainer:
         except (KeyError, TypeError, ValueError, FormalLLMError) as error:
             raise TrainingError(f"the checkpoint of step {state.step} cannot be read: {error}") from error
         self.learner.memory = memory
+        if self.setup.served is not None:
+            self.setup.served.resume(data.get("served") or {})
         self.learner.step = self._saved_step = state.step

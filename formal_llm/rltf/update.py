@@ -8,13 +8,16 @@ updates of a run may imitate reference plans instead (a warm start).
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 
 from formal_llm.errors import FormalLLMError, TrainingError
+from formal_llm.llms.local.memory import out_of_memory
 from formal_llm.rltf.baselines import Baselines
 from formal_llm.rltf.collector import PlanCollector, WeightedPlans
+from formal_llm.rltf.importance import FAR, Agreement
 from formal_llm.rltf.objective import Objective, ObjectiveFigures
-from formal_llm.rltf.settings import Settings, learning_rate, tasks_of
+from formal_llm.rltf.settings import learning_rate, tasks_of
 from formal_llm.rltf.setup import Setup, digest
 from formal_llm.rltf.task_memory import TaskMemory, TaskOutcome
 
@@ -44,6 +47,7 @@ class Learner:
         self.step = 0
         self.whole = True
         self.told_all = False
+        self._warned = False
         self._collector = PlanCollector(setup)
 
     def update(self) -> dict[str, float]:
@@ -60,6 +64,7 @@ class Learner:
         step, policy, world = self.step + 1, self.setup.policy, self.setup.world
         warm = step <= self.setup.settings.warm_start
         self._prepare(step)
+        self.renew()
         settings, count = self.setup.settings, len(self.setup.tasks)
         places = list(enumerate(range(count) if warm else tasks_of(settings, count, step - settings.warm_start)))
         own = world.own(places)
@@ -71,7 +76,7 @@ class Learner:
             groups = collector.imitated(own) if warm else collector.collected(step, own, self.memory)
             figures = self._backward(groups, 1 / len(places), warm)
         except (FormalLLMError, RuntimeError, MemoryError, ValueError) as error:
-            problem = explained(error, step, self.setup.settings)
+            problem = explained(error, step)
         self._agree(problem)
         world.sum_gradients(policy.parameters)
         norm = self._clipped(step, groups)
@@ -89,9 +94,43 @@ class Learner:
             measured["warm"] = 1.0
         else:
             self.memory = self.memory.after(outcomes)
-            measured = {**_told(outcomes), **measured}
+            measured = {**_told(outcomes), **self._agreement(outcomes), **measured}
         self.whole = True
         return measured
+
+    def renew(self) -> None:
+        """Put the adapters as they are on the server that makes the plans, where one does and they are needed.
+
+        Raises:
+            TrainingError: the server does not take them.
+        """
+        served = self.setup.served
+        if served is None or not self.setup.settings.warm_start <= self.step < self.setup.updates:
+            return
+        try:
+            served.renew(self.step)
+        except TrainingError:
+            self.told_all = True
+            raise
+
+    def _agreement(self, outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
+        """How well a server that made the plans agrees with the policy; a warning where it does not."""
+        ratios = [ratio for one in outcomes for ratio in one.log_ratios]
+        if not ratios:
+            return {}
+        found = Agreement.of(ratios, self.setup.settings.rollout_cap)
+        if found.drift > FAR and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the server that makes the plans and the trainer disagree in update {self.step}: their plans "
+                f"are {found.drift:.2g} nats apart, and {len(ratios)} samples are worth "
+                f"{found.effective * len(ratios):.1f}. "
+                "Does the server have the same model, in numbers as exact (--dtype), and no quantization?",
+                stacklevel=2,
+            )
+        return {
+            "ratio": found.ratio, "effective_samples": found.effective, "drift": found.drift, "ratios_cut": found.cut,
+        }  # fmt: skip
 
     def _prepare(self, step: int) -> None:
         """See to it that only weights, optimizer and memory go into an update: a resumed run has no more."""
@@ -175,17 +214,14 @@ def _told(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
     }
 
 
-def explained(error: Exception, step: int, settings: Settings) -> Exception:
+def explained(error: Exception, step: int) -> Exception:
     """An error of a step as it is; that memory ran out, with what helps."""
-    import torch
-
-    on_cpu = "DefaultCPUAllocator" in str(error)  # a plain RuntimeError, other than on a GPU
-    if not on_cpu and not isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+    if not out_of_memory(error):
         return error
     told = TrainingError(
-        f"memory ran out in step {step}: a lower questions_per_pass (now {settings.questions_per_pass}) "
-        "and gradient_checkpointing take less in gradients, a lower batch_tokens and cache_bytes in rollouts. "
-        "The last checkpoint is whole"
+        f"memory ran out in step {step}, though as little as can be was computed together: gradient_checkpointing "
+        "takes less in gradients, a lower cache_bytes in rollouts, dtype bfloat16 everywhere, and device_map spreads "
+        "the model over several devices. The last checkpoint is whole"
     )
     told.__cause__ = error
     return told

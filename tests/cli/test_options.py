@@ -12,7 +12,7 @@ import pytest
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("formal-llm pl", ["plan"]),
+        ("formal-llm pl", ["plan", "plugins"]),
         ("formal-llm tr", ["train", "try"]),
         ("formal-llm plan openagi --search be", ["best-first"]),
         ("formal-llm plan coo", ["cooking"]),

@@ -112,7 +112,8 @@ def test_what_cannot_be_done_is_said(recipe: str, tmp_path: Path, more: tuple[st
 def test_recipes_that_are_not_there() -> None:
     code, _, said = run("minilm-dem", "--out", "run")
     assert code == 2
-    assert "Did you mean 'minilm-demo'? There are: minilm-demo, minilm-planner, openagi, tiny." in said
+    there = "eight-gpus, minilm-demo, minilm-planner, openagi, single-gpu, tiny"
+    assert f"Did you mean 'minilm-demo'? There are: {there}." in said
 
 
 def test_a_dry_run_tells_and_writes_nothing(recipe: str, tmp_path: Path) -> None:
@@ -127,6 +128,27 @@ def test_a_dry_run_tells_and_writes_nothing(recipe: str, tmp_path: Path) -> None
     assert "1 task held out:" in lines
     assert lines[-1] == f"3 updates after 2 of warm start, into {tmp_path / 'run'}; nothing was written"
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("single-gpu", ["gradient_checkpointing = true", 'dtype = "bfloat16"', "tasks_per_update = 13"]),
+        ("eight-gpus", ["processes = 4", 'rollouts = "vllm:http://localhost:8000"', "rollout_cap = 2.0"]),
+    ],
+)
+def test_recipes_for_gpus_tell_what_they_would_do(model: str, name: str, told: list[str], tmp_path: Path) -> None:
+    code, printed, said = run(name, "--model", model, "--dry-run", "--out", str(tmp_path / "run"))
+    assert (code, said) == (0, "")
+    lines = printed.splitlines()
+    assert set(told) <= set(lines)
+    assert "13 tasks to train on, with the number of their plans:" in lines
+    on_server = [
+        line for line in lines if line.startswith("plans are made on the vLLM server at http://localhost:8000")
+    ]
+    assert len(on_server) == (name == "eight-gpus")
+    assert all("--enable-lora" in line for line in on_server)
+    assert lines[-1].endswith("nothing was written")
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------

@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from formal_llm import Plan, Task, TaskPack, authored
-from formal_llm.errors import ModelError, NotationError, ResourceNotFound, TrainingError
+from formal_llm.errors import ModelError, NotationError, ProviderError, ResourceNotFound, TrainingError
+from formal_llm.llms.local.loading import ModelKind, Placement, load
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.training import Ingredients, model_of, selected, trainer_of
 from formal_llm.planning.rewordings import reworded
 from formal_llm.rltf.advantages import ADVANTAGES
+from formal_llm.rltf.distributed import Processes
+from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.settings import Settings
 from tests import tiny_models
+from tests.rltf.vllm_server import VLLMServer
 
 RECIPES = authored.names("training")
 
@@ -46,7 +50,7 @@ def test_each_recipe_can_be_read_and_has_tasks(name: str) -> None:
 
 
 def test_there_are_the_recipes_that_the_book_names() -> None:
-    assert RECIPES == ["minilm-demo", "minilm-planner", "openagi", "tiny"]
+    assert RECIPES == ["eight-gpus", "minilm-demo", "minilm-planner", "openagi", "single-gpu", "tiny"]
 
 
 def test_nothing_that_is_measured_is_trained_on_or_tells_when_to_stop() -> None:
@@ -220,6 +224,68 @@ def test_what_cannot_be_trained(name: str, said: str, monkeypatch: pytest.Monkey
         model_of(Settings(model=name))
 
 
+def test_a_model_that_is_spread_trains_as_one_that_is_not(
+    causal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, placed = [], []
+
+    def spied(name: str, kind: ModelKind, placement: Placement) -> Any:
+        placed.append(placement.device_map)
+        return load(name, kind, placement)
+
+    monkeypatch.setattr("formal_llm.llms.local.model.load", spied)
+    for name, spread in (("one", ""), ("spread", "auto")):
+        settings = settings_for(causal, device_map=spread, updates=1, warm_start=0, train="13", held_out="")
+        with trainer_of(settings, tmp_path / name) as trainer:
+            found.append(trainer.learner.update())
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+    assert placed == [None, "auto"]
+
+
+def test_what_cannot_be_spread(causal: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="minilm is a sentence encoder, which device_map does not spread"):
+        model_of(Settings(model="minilm", device_map="auto"))
+    with (
+        pytest.raises(TrainingError, match="2 processes, and device_map: it spreads one model"),
+        trainer_of(settings_for(causal, device_map="auto"), tmp_path, world=Processes(0, 2)),
+    ):
+        pass
+
+
+def test_weights_that_are_fetched_when_they_are_needed_are_not_trained(causal: str) -> None:
+    from formal_llm.llms.local.model import TransformersLLM
+
+    inner = ("model.embed_tokens", "model.norm", "model.rotary_emb", "model.layers.0", "lm_head")
+    away = TransformersLLM(causal, device_map={**dict.fromkeys(inner, "cpu"), "model.layers.1": "disk"})
+    with pytest.raises(ModelError, match="weights of this LlamaForCausalLM do not fit the devices"):
+        Policy(away)
+
+
+# -- plans from a server -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_on_a_server_from_its_settings_alone(causal: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with VLLMServer().running() as server:
+        settings = settings_for(causal, updates=1, warm_start=0, train="13", held_out="", rollouts=f"vllm:{server.url}")
+        with trainer_of(settings, out) as trainer:
+            figures = trainer.learner.update()
+            (adapter,) = server.adapters
+            served = out / "served" / adapter
+            assert server.adapters[adapter] == str(served)
+            assert (served / "adapter_model.safetensors").is_file()
+        assert server.adapters == {}
+        assert not served.exists()
+    assert figures["ratio"] == pytest.approx(1, abs=1e-3)
+
+
+def test_a_server_that_takes_no_adapters_is_told_before_a_model_is_loaded(tmp_path: Path) -> None:
+    with VLLMServer(updating=False).running() as server:
+        settings = settings_for("./nowhere", rollouts=f"vllm:{server.url}")
+        with pytest.raises(ProviderError, match="start it with VLLM_ALLOW_RUNTIME"), trainer_of(settings, tmp_path):
+            pass
+
+
 # -- the trainer -------------------------------------------------------------------------------------------------------
 
 
@@ -285,8 +351,9 @@ def test_the_book_has_every_setting_as_it_is() -> None:
         assert f"| `{name}` | {shown} | {setting.description} |".replace("||", "\\|\\|") in page, name
 
 
-def test_the_script_for_several_gpus_uses_options_that_exist() -> None:
-    text = (Path(__file__).parents[2] / "training" / "two-gpus.sh").read_text(encoding="utf-8")
-    command = text.partition("exec torchrun ")[2]
+@pytest.mark.parametrize("name", ["two-gpus", "eight-gpus"])
+def test_the_scripts_for_several_gpus_use_options_that_exist(name: str) -> None:
+    text = (Path(__file__).parents[2] / "training" / f"{name}.sh").read_text(encoding="utf-8")
+    command = text.rpartition(" torchrun ")[2]
     options = {word.removeprefix("--").replace("-", "_") for word in command.split() if word.startswith("--")}
     assert options - {"standalone", "nproc_per_node", "out"} <= Settings.model_fields.keys()

@@ -14,7 +14,7 @@ from formal_llm.errors import TrainingError
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.episode import Episode
-from formal_llm.rltf.objective import Objective, log_probabilities_of
+from formal_llm.rltf.objective import Objective, ObjectiveFigures, log_probabilities_of
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rollout import Start, rollout
 
@@ -139,3 +139,68 @@ def test_what_is_not_finite_is_named(build: Build, planner: Planner, tasks: list
     policy.changed()
     with pytest.raises(TrainingError, match=r"log-probability is nan.*make it alpha"), policy.training():
         whole.backward()
+
+
+class _Full(torch.autograd.Function):
+    """Passes values on, and runs out of memory on the way back."""
+
+    @staticmethod
+    def forward(context: Any, values: torch.Tensor) -> torch.Tensor:
+        return values.clone()
+
+    @staticmethod
+    def backward(context: Any, *given: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+@pytest.mark.parametrize("where", ["forward", "backward"])
+def test_gradients_in_little_memory_are_the_same(
+    build: Build, planner: Planner, tasks: list[Task], where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = moved(Policy(build(), temperature=2))
+    episodes = rollout(planner, policy, [Start(i, t, f"{i} {n}") for i, t in enumerate(tasks) for n in range(4)])
+
+    def learned() -> ObjectiveFigures:
+        whole = Objective(policy, 1 / 3)
+        whole.add(episodes, [(n % 5 - 2) / 3 for n in range(len(episodes))])
+        with policy.training():
+            return whole.backward()
+
+    figures = learned()
+    wanted = gradient(policy)
+    score, sizes = policy.scorer.log_probabilities, []
+
+    def little(questions: Any) -> Any:
+        sizes.append(len(questions))
+        full = len(questions) > 4 and torch.is_grad_enabled()
+        if full and where == "forward":
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        values = score(questions)
+        # Half of the questions come to nothing on the way back, when the others have left their gradients already.
+        half = len(questions) // 2
+        return torch.cat([_Full.apply(values[:half]), values[half:]]) if full else values
+
+    monkeypatch.setattr(policy.scorer, "log_probabilities", little)
+    again = learned()
+    assert same(gradient(policy), wanted)
+    assert (again.questions, again.gradients) == (figures.questions, figures.gradients)
+    assert again.loss == pytest.approx(figures.loss, rel=1e-4)
+    assert max(sizes) > 4 >= policy.room
+    sizes.clear()
+    learned()
+    assert max(sizes) <= 4  # what worked is kept
+
+
+def test_gradients_without_any_memory_are_an_error_that_changes_nothing(
+    build: Build, planner: Planner, tasks: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = moved(Policy(build()))
+    whole = Objective(policy)
+    episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(3)])
+    whole.add(episodes, [1.0, 2.0, -1.0])
+    score = policy.scorer.log_probabilities
+    monkeypatch.setattr(policy.scorer, "log_probabilities", lambda asked: _Full.apply(score(asked)))
+    with policy.training(), pytest.raises(torch.OutOfMemoryError):
+        whole.backward()
+    assert all(parameter.grad is None for parameter in policy.parameters)
+    assert policy.room == 1

@@ -27,6 +27,7 @@ from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.trainer import Trainer
 from tests.rltf import training_runs as runs
+from tests.rltf.vllm_server import VLLMServer
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {
@@ -225,6 +226,36 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path, advantage: str) -
 
 
 @pytest.mark.slow
+def test_two_processes_share_a_server_and_its_adapter(tmp_path: Path) -> None:
+    script, launch = str(HERE / "training_runs.py"), ["-m", "torch.distributed.run", "--standalone"]
+    with VLLMServer().running() as server:
+        terms = ["--updates", "2", "--dropout", "0", "--processes", "2", "--url", server.url]
+        two = [sys.executable, *launch, "--nproc-per-node", "2", script, str(tmp_path), *terms]
+        subprocess.run(two, env=ENVIRONMENT, check=True, timeout=300)
+        loaded = [body["lora_name"] for path, body in server.asked if path == "/v1/load_lora_adapter"]
+        # The first update imitates plans; each later one has one adapter, whoever asks it.
+        assert [name.rpartition("-")[2] for name in loaded] == ["1", "2"]
+        assert {body["model"] for path, body in server.asked if path == "/v1/completions"} == set(loaded)
+    entries = [entry for entry in read_log(tmp_path) if entry.kind == "update" and "ratio" in entry.figures]
+    assert len(entries) == 2
+    for entry in entries:
+        assert entry.figures["samples"] == 12
+        assert entry.figures["ratio"] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_two_processes_end_when_a_server_takes_no_adapters(tmp_path: Path) -> None:
+    script, launch = str(HERE / "training_runs.py"), ["-m", "torch.distributed.run", "--standalone"]
+    with VLLMServer(lora=False).running() as server:
+        terms = ["--updates", "2", "--processes", "2", "--url", server.url]
+        two = [sys.executable, *launch, "--nproc-per-node", "2", script, str(tmp_path), *terms]
+        ended = subprocess.run(two, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode != 0
+    assert ended.stderr.count("TrainingError: vLLM server at") == 2  # both processes tell of it, and none waits
+    assert "was started without LoRA; start it with" in ended.stderr
+
+
+@pytest.mark.slow
 def test_what_fails_in_one_process_ends_all(tmp_path: Path) -> None:
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     command = [*launch, str(HERE / "training_runs.py"), str(tmp_path), "--fail", "1", "--fail-after", "3"]
@@ -262,7 +293,7 @@ def test_memory_that_runs_out_is_told_with_what_helps(tmp_path: Path, monkeypatc
         return compute(questions)
 
     monkeypatch.setattr(trainer.setup.policy.scorer, "_compute", full)
-    with pytest.raises(TrainingError, match=r"memory ran out in step 3: a lower questions_per_pass \(now 256\)"):
+    with pytest.raises(TrainingError, match=r"memory ran out in step 3, .*: gradient_checkpointing takes less"):
         trainer.run()
     monkeypatch.undo()
     assert runs.small_trainer(tmp_path, checkpoint_every=0).run(resume=True).reason == "done"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from formal_llm.llms.hosted.adapter import invalid
 from formal_llm.llms.question import Answer, Option, Question
@@ -75,6 +76,12 @@ def read_several(question: Question, probabilities: Sequence[object], usage: Tok
         chosen.pop()
     numbers = tuple(sorted(chosen))
     return question.check(Answer(numbers, likely, ", ".join(map(str, numbers)), usage))
+
+
+def with_mass(answer: Answer, given: object) -> Answer:
+    """An answer with the label mass that a server told with it; as it is where that is no probability."""
+    mass = _share(given)
+    return answer if mass is None else replace(answer, label_mass=mass)
 
 
 def _share(given: object) -> float | None:

@@ -10,7 +10,7 @@ from formal_llm.llms.hosted.adapter import chat_data, token_usage
 from formal_llm.llms.hosted.continuation import CompletionsLLM
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.openai_client import Connection
-from formal_llm.llms.hosted.scoring import at_root, summed, tokens_in
+from formal_llm.llms.hosted.scoring import SHORT, at_root, summed, tokens_in
 from formal_llm.llms.hosted.settings import given
 from formal_llm.llms.hosted.text_request import Part, TextRequest
 from formal_llm.llms.question import Message, Question
@@ -97,6 +97,18 @@ class LlamaCppLLM(CompletionsLLM):
             self.client, at_root(self.client.base_url, "/apply-template"), {"messages": chat_data(messages)}
         )
         return self._tokens(made["prompt"], add_special=True, parse_special=True)
+
+    def _answered_tokens(self, answer: str) -> list[int]:
+        def written(messages: Sequence[Message]) -> str:
+            body = {"messages": chat_data(messages)}
+            return str(self._post(self.client, at_root(self.client.base_url, "/apply-template"), body)["prompt"])
+
+        # With a message behind it: a server goes on with an answer that stands last.
+        before, whole = written(SHORT), written([*SHORT, Message("assistant", answer), *SHORT])
+        start = before + answer
+        if not whole.startswith(start) or whole == start:
+            raise KeyError("the chat template does not write an answer where the model would")
+        return self._tokens(whole[len(start) :], add_special=False, parse_special=True)
 
     def _text_tokens(self, text: str) -> list[int]:
         return self._tokens(text, add_special=False)

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from formal_llm.errors import ProviderError
 from formal_llm.llms.hosted.adapter import chat_data, token_usage
-from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement
+from formal_llm.llms.hosted.decisions import INSTRUCTIONS, MOST_OPTIONS, read_choice, read_several, statement, with_mass
 from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
 from formal_llm.llms.question import Answer, Question
 
@@ -59,7 +59,8 @@ class SystemOneLLM(OpenAIClientLLM):
             return read_several(question, found, usage)
         answer = _typed(answers["choice"], "choice")
         shares = answer.get("probabilities")
-        return read_choice(question, answer["choice"], shares if isinstance(shares, dict) else {}, usage)
+        told = read_choice(question, answer["choice"], shares if isinstance(shares, dict) else {}, usage)
+        return with_mass(told, answer.get("label_mass"))
 
 
 def _state(question: Question) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from formal_llm.llms.hosted.adapter import chat_data
 from formal_llm.llms.hosted.choice_schema import choice_schema
 from formal_llm.llms.hosted.continuation import CompletionsLLM
-from formal_llm.llms.hosted.scoring import at_root, summed, tokens_in
+from formal_llm.llms.hosted.scoring import SHORT, at_root, behind, summed, tokens_in
 from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema, portable
 
@@ -52,6 +52,11 @@ class VLLM(CompletionsLLM):
     def _chat_tokens(self, messages: Sequence[Message]) -> list[int]:
         return self._tokens(messages=chat_data(messages), add_generation_prompt=True)
 
+    def _answered_tokens(self, answer: str) -> list[int]:
+        chat = chat_data([*SHORT, Message("assistant", answer)])
+        whole = self._tokens(messages=chat, add_generation_prompt=False)
+        return behind(whole, self._chat_tokens(SHORT), self._text_tokens(answer))
+
     def _text_tokens(self, text: str) -> list[int]:
         return self._tokens(prompt=text, add_special_tokens=False)
 
@@ -61,8 +66,18 @@ class VLLM(CompletionsLLM):
         )
 
     def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
-        # Told of what it reads; the one token that it has to write is left out.
-        asked = {"prompt": [*before, *tokens], "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0.0}
-        made = self._post(self.client, "/completions", {"model": self.model, **asked})
-        told = made["choices"][0]["logprobs"]["token_logprobs"]
-        return summed(told[len(before) : len(before) + len(tokens)], len(tokens))
+        (found,) = self._score_all(before, [tokens])
+        return found
+
+    def _score_all(self, before: Sequence[int], texts: Sequence[Sequence[int]]) -> list[tuple[float, int]]:
+        # In one request: what the prompts share the server reads once. It tells of what it reads; the one token that
+        # it has to write is left out.
+        asked = {"max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0.0}
+        prompts = [[*before, *tokens] for tokens in texts]
+        prompt = prompts[0] if len(prompts) == 1 else prompts
+        made = self._post(self.client, "/completions", {"model": self.model, "prompt": prompt, **asked})
+        choices = sorted(made["choices"], key=lambda choice: choice.get("index", 0))
+        if len(choices) != len(texts):
+            raise TypeError(f"the server told {len(choices)} of {len(texts)} texts")
+        told = [choice["logprobs"]["token_logprobs"][len(before) :] for choice in choices]
+        return [summed(logs[: len(tokens)], len(tokens)) for logs, tokens in zip(told, texts, strict=True)]

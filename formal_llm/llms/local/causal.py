@@ -190,6 +190,7 @@ class CausalScorer(PromptScorer):
         from transformers import DynamicCache
 
         device = self.model.get_input_embeddings().weight.device
+        self.tokens_read += sum(len(row.ids) for row in rows)
         before = max(len(row.past_slots) for row in rows)
         before += self._spread if before else 0
         read = max(len(row.ids) for row in rows)
@@ -231,7 +232,9 @@ class CausalScorer(PromptScorer):
         """For each text of a packed row the last hidden states of the tokens that no earlier one shares with it."""
         end = AnswerTree.of([[0]])
         row = write_row([PackablePrompt(np.asarray(text, dtype=np.int64), end) for text in texts])
+        counted = self.tokens_read
         hidden, _ = self._read([row], None, keep=False)
+        self.tokens_read = counted  # trials are no questions
         return [hidden[0, own.tolist()] for own in row.own]
 
     # -- one by one ---------------------------------------------------------------------------------------------
@@ -257,6 +260,7 @@ class CausalScorer(PromptScorer):
                     for node in path:
                         places.setdefault(node, len(rows) * width + end + tree.depths[node])
                     rows.append(torch.tensor([*prompt.tokens, *(tree.tokens[node] for node in path)]))
+                    self.tokens_read += len(rows[-1])
                 looks += [places[node] for node in range(ROOT, len(tree.tokens))]
             ids = pad_sequence(rows, batch_first=True)
             mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)

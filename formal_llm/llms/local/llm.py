@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from formal_llm.errors import LLMError, ModelError
+from formal_llm.llms.local.memory import fewer_tokens, fitted
 from formal_llm.llms.local.scorer import Scorer
 from formal_llm.llms.local.selections import one_by_one
 from formal_llm.llms.question import Answer, Question
@@ -93,7 +94,8 @@ class LocalLLM:
             return []
         try:
             with torch.no_grad():
-                table = self.scorer.log_probabilities(questions).exp().tolist()
+                logs = fitted(lambda: self.scorer.log_probabilities(questions), lambda: fewer_tokens(self.scorer))
+                table = logs.exp().tolist()
         except LLMError as error:
             if len(questions) == 1:
                 return [error]

@@ -14,6 +14,7 @@ from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
 from formal_llm.llms.local.token_stream import TokenStream, after, open_tokens, written_pieces
 from formal_llm.llms.question import Question
+from formal_llm.llms.scoring import BY_TEXT, UNLISTED
 from formal_llm.llms.stops import Cutter, cut, first_stop
 from formal_llm.llms.usage import TokenUsage
 
@@ -104,6 +105,12 @@ class TransformersLLM(LocalLLM):
         if template:
             settings["template_settings"] = template
         return cls(model, **settings)  # type: ignore[arg-type]  # what a setting may be is looked at where it is used
+
+    @property
+    def wording(self) -> str:
+        """The wording that it reads best: without a list of options, where they are scored by their texts alone."""
+        assert isinstance(self.scorer, PromptScorer)
+        return UNLISTED if BY_TEXT.issuperset(self.scorer.scoring) else ""
 
     @property
     def renderer(self) -> Renderer:

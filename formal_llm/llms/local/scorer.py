@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import LLMError
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.rendering import Prompted, Renderer
-from formal_llm.llms.local.scoring import Reading, readings
 from formal_llm.llms.question import Question
+from formal_llm.llms.scoring import Reading, readings
 
 if TYPE_CHECKING:
     import torch
@@ -94,7 +94,9 @@ class PromptScorer(Scorer):
     """A model that scores the answers to prompts, which a renderer makes: what stands for options, and what ends it.
 
     Attributes:
-        scoring: the ways in which options are scored, and their weights (:mod:`formal_llm.llms.local.scoring`).
+        scoring: the ways in which options are scored, and their weights (:mod:`formal_llm.llms.scoring`).
+        tokens_read: how many tokens went through the model so far: those that nothing remembered, without
+            padding and trials.
     """
 
     def __init__(self, model: PreTrainedModel, renderer: Renderer, batch_tokens: int | None) -> None:
@@ -104,6 +106,7 @@ class PromptScorer(Scorer):
         self.tokenizer = renderer.tokenizer
         self.batch_tokens = batch_tokens or fitting_tokens(model, 2_048)
         self.scoring: Mapping[str, float] = {"number": 1.0}
+        self.tokens_read = 0
         #: What was read before: the same question under an unknown task is part of many.
         self._known: OrderedDict[Hashable, torch.Tensor] = OrderedDict()
 

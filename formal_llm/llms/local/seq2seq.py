@@ -59,6 +59,7 @@ class Seq2SeqScorer(PromptScorer):
         texts = [torch.tensor(prompt.tokens) for prompt in prompts]
         ids = pad_sequence(texts, batch_first=True).to(device)
         mask = pad_sequence([torch.ones_like(text) for text in texts], batch_first=True).to(device)
+        self.tokens_read += sum(map(len, texts))
         encoded = self.model.get_encoder()(input_ids=ids, attention_mask=mask)
         starts = torch.full((len(prompts), 1), self.start, device=device)
 
@@ -68,6 +69,7 @@ class Seq2SeqScorer(PromptScorer):
         if not paths:
             return self._decode(starts, encoded[0], mask).logits[:, 0]
         written = [torch.tensor([p.tree.tokens[node] for node in path]) for p in prompts for path in p.tree.rows]
+        self.tokens_read += sum(map(len, written))
         tokens = pad_sequence(written, batch_first=True, padding_value=self.start).to(device)
         owner = torch.tensor(owners)  # on the CPU, whence it finds rows on any device
         if checkpoints(self.model):  # it keeps no keys and values

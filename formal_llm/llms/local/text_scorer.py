@@ -9,8 +9,8 @@ from formal_llm.llms.local.causal import CausalScorer, Packing
 from formal_llm.llms.local.loading import check_vocabulary
 from formal_llm.llms.local.rendering import Renderer, Style
 from formal_llm.llms.local.scorer import PromptScorer
-from formal_llm.llms.local.scoring import Scoring, named, weights
 from formal_llm.llms.local.seq2seq import Seq2SeqScorer
+from formal_llm.llms.scoring import Scoring, named, weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -23,7 +23,7 @@ class TextSettings(TypedDict, total=False):
         style: ``"chat"`` for the tokenizer's chat template, ``"plain"``; None: the template where there is one.
         cue: what stands at the end of a plain prompt.
         template_settings: passed to the chat template, such as ``{"enable_thinking": False}``.
-        scoring: what the score of an option is, see :mod:`~formal_llm.llms.local.scoring`.
+        scoring: what the score of an option is, see :mod:`~formal_llm.llms.scoring`.
         cache_bytes: memory for what was read before; 0 for none.
         row_tokens, batch_tokens: how many tokens are packed into one row, and read in one pass (which bounds the
             memory); None: as many as suit the device.

@@ -26,7 +26,8 @@ def answer_to_data(answer: Answer) -> dict[str, object]:
         # A model's own numbers may be of a type that JSON does not know, such as those of an array library.
         data["probabilities"] = {str(int(number)): float(p) for number, p in answer.probabilities.items()}
     ended = {} if answer.ended is None else {"ended": answer.ended}
-    return {**data, "text": answer.text, **ended, "usage": usage_to_data(answer.usage)}
+    mass = {} if answer.label_mass is None else {"label_mass": float(answer.label_mass)}
+    return {**data, "text": answer.text, **ended, **mass, "usage": usage_to_data(answer.usage)}
 
 
 def answer_from_data(data: object) -> Answer:
@@ -41,8 +42,11 @@ def answer_from_data(data: object) -> Answer:
     ended = parts.get("ended")
     if not isinstance(ended, (str, NoneType)):
         raise ValueError("what ended the answer is no text")
+    mass = parts.get("label_mass")
+    if type(mass) not in (float, int, NoneType):
+        raise ValueError("the label mass of the answer is no number")
     likely, usage = _probabilities(parts.get("probabilities")), usage_from_data(parts.get("usage"))
-    return Answer(tuple(numbers), likely, text, usage, ended)
+    return Answer(tuple(numbers), likely, text, usage, ended, mass)
 
 
 def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:

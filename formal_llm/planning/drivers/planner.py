@@ -28,6 +28,7 @@ from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
 from formal_llm.planning.walks.pages import Pages
 from formal_llm.planning.walks.settings import LookaheadMode, SharedSettings
+from formal_llm.planning.walks.terse import suited
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
@@ -73,7 +74,7 @@ class Planner(PlansMany):
         length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
         drafting: of ``"draft"``: when to draft anew.
-        wording: how questions are put; :meth:`Wording.default` where left out.
+        wording: how questions are put; where left out :meth:`Wording.default`, shortened for models that read so best.
         pages: the most options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a question with
             more of them is asked as several ones. None for no bound.
         budget: what each plan may use; where left out, 200 questions each time that a walk is driven. Walks that others
@@ -143,7 +144,7 @@ class Planner(PlansMany):
         self.drafting = drafting
         self.seed = seed
         self._random = random.Random(seed)
-        self.wording = (wording or Wording()).settled(self.source)
+        self.wording = (wording or suited(Wording(), self.llm)).settled(self.source)
         self.pages = Pages.of(pages)
         #: What walks are given where nobody gave a budget; while this planner asks, questions are bounded as well.
         self._usual = Budget()

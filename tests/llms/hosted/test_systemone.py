@@ -52,6 +52,13 @@ def test_what_is_sent(server: ps.ProtocolServer, made: Made, make_question: Make
     assert server.headers[0]["x-api-key"] == "dummy-key"
 
 
+def test_the_label_mass_is_kept(server: ps.ProtocolServer, made: Made, make_question: MakeQuestion) -> None:
+    told = {"type": "choice", "choice": "2", "probabilities": {"1": 0.2, "2": 0.5, "3": 0.3}}
+    for mass, kept in ((0.62, 0.62), (2.0, None), ("x", None)):
+        server.script = [ps.ok(2, changes={"answers": {"choice": {**told, "label_mass": mass}}})]
+        assert made(SYSTEMONE).choose(make_question()).label_mass == kept
+
+
 def test_several(server: ps.ProtocolServer, made: Made, make_question: MakeQuestion) -> None:
     server.script = [ps.ok(probabilities={1: 0.1, 2: 0.7, 3: 0.8})]
     answer = made(SYSTEMONE).choose(make_question(several=True))

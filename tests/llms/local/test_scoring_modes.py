@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from formal_llm.errors import ModelError
-from formal_llm.llms.local.scoring import MODES, UNKNOWN, named, readings, weights
+from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.text_scorer import text_scorer
 from formal_llm.llms.question import Message, Question
+from formal_llm.llms.scoring import MODES, UNKNOWN
 
 TEXTS = ["Image Denoising", 'the output of "Colorization"', "Translation", "the input image", "Image Denoising"]
 
@@ -129,28 +127,11 @@ def test_the_unknown_task_is_read_once(llama: Any, spoken: Callable[..., Any], m
     assert read == [3, 1, 2]
 
 
-def test_prompts_that_list_no_options() -> None:
-    with pytest.raises(ModelError, match="no line with 1 and 'a'"):
-        readings(Question("Which?", ["a", "b"]), "rotated")
-
-
-@given(st.dictionaries(st.sampled_from(MODES), st.sampled_from([0.25, 0.5, 1.0, 2.0]), min_size=1))
-def test_names(scoring: dict[str, float]) -> None:
-    assert weights(named(scoring)) == scoring == weights(scoring)
-
-
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "no way of scoring"),
-        ("numbr", "did you mean number"),
-        ("x*text", "no weight"),
-        ("0*text", "above 0"),
-        ("inf*text", "above 0"),
-        ("nan*text", "above 0"),
-        ("text+text", "named once"),
-    ],
+    ("scoring", "wording"),
+    [("number", ""), ("text", "unlisted"), ("calibrated+mean", "unlisted"), ("calibrated+number", ""), ("rotated", "")],
 )
-def test_what_is_no_scoring(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        weights(text)
+def test_options_that_are_scored_by_text_need_no_list(
+    llama: Any, spoken: Callable[..., Any], scoring: str, wording: str
+) -> None:
+    assert TransformersLLM.of(llama, spoken(), scoring=scoring).wording == wording

@@ -23,8 +23,9 @@ over the options stands for their probabilities, and gradients flow through all 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
@@ -36,6 +37,8 @@ Mode = Literal["number", "text", "mean", "calibrated", "rotated"]
 Scoring: TypeAlias = "Mode | Mapping[Mode, float] | str"
 #: What stands for the task where a text is scored under one that nobody knows.
 UNKNOWN = "an unknown task"
+#: The modes that need no list of options in a question, and what the wording without one is called.
+BY_TEXT, UNLISTED = frozenset({"text", "mean", "calibrated"}), "unlisted"
 MODES: tuple[str, ...] = get_args(Mode)
 
 
@@ -49,6 +52,7 @@ class Reading:
         of: for each option the place of its answer.
         weight: by what the log-probabilities are multiplied.
         mean: whether each is divided by its number of tokens.
+        prior: whether it is the same for all tasks, and worth keeping.
     """
 
     messages: tuple[Message, ...]
@@ -56,6 +60,7 @@ class Reading:
     of: tuple[int, ...]
     weight: float = 1.0
     mean: bool = field(default=False, kw_only=True)
+    prior: bool = field(default=False, kw_only=True)
 
 
 def weights(scoring: Scoring) -> dict[str, float]:
@@ -117,7 +122,7 @@ def readings(question: Question, mode: str) -> list[Reading]:
             message._replace(content=message.content.replace(question.task, UNKNOWN)) for message in messages
         )
         if unknown != messages:  # a prompt that does not tell the task says nothing for or against an option by itself
-            found.append(Reading(unknown, answers, of, -1.0))
+            found.append(Reading(unknown, answers, of, -1.0, prior=True))
     return found
 
 
@@ -141,6 +146,32 @@ def _rotated(question: Question, by: int) -> tuple[Message, ...]:
         parts += (prompt[at : found.end()], texts[(place + by) % len(texts)])
         at = found.end() + len(text)
     return (*messages[:-1], messages[-1]._replace(content="".join([*parts, prompt[at:]])))
+
+
+def combined(
+    question: Question, scoring: Mapping[str, float], told: Callable[[Reading], Sequence[tuple[float, int]]]
+) -> list[float]:
+    """The logarithms of the options' probabilities, by somebody who tells how probable answers are.
+
+    Args:
+        question: the question.
+        scoring: the weight of each mode.
+        told: gives for each answer of a reading the logarithm of its probability, and its number of tokens.
+    """
+    total = [0.0] * len(question.options)
+    for mode, weight in scoring.items():
+        scores = [0.0] * len(question.options)
+        for reading in readings(question, mode):
+            logs = [log / count if reading.mean else log for log, count in told(reading)]
+            scores = [score + reading.weight * logs[place] for score, place in zip(scores, reading.of, strict=True)]
+        total = [sum_ + weight * log for sum_, log in zip(total, _normalised(scores), strict=True)]
+    return _normalised(total)
+
+
+def _normalised(scores: Sequence[float]) -> list[float]:
+    top = max(scores)
+    total = top + math.log(math.fsum(math.exp(score - top) for score in scores))
+    return [score - total for score in scores]
 
 
 def named(scoring: Mapping[str, float]) -> str:

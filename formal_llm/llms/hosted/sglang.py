@@ -1,0 +1,134 @@
+"""Models on an SGLang server, asked by its decisions endpoint, ``/v1/decisions``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Unpack
+
+from formal_llm.errors import ProviderError
+from formal_llm.llms.hosted.adapter import REFUSED, chat_data, invalid, token_usage
+from formal_llm.llms.hosted.decisions import INSTRUCTIONS, read_choice, read_several, statement, with_mass
+from formal_llm.llms.hosted.openai_client import Connection, OpenAIClientLLM
+from formal_llm.llms.question import Answer, Option, Question
+from formal_llm.llms.usage import TokenUsage
+
+#: The most options of one question: each has a letter.
+MOST_LETTERS = 26
+#: The most questions with several answers, each a question of its own.
+_MOST_STATEMENTS = 128
+_GROUPS = "Which of these groups has the option that answers the last question?"
+
+
+class SGLangLLM(OpenAIClientLLM):
+    """A chat model on an SGLang server: it gives probabilities of the options, and writes nothing.
+
+    The options go with their numbers as names and their texts as descriptions. The endpoint takes 26 of them. More are
+    asked for on two levels, in one request: in which group the option is, and for each group which of its options. The
+    probability of an option is that of its group times that within its group, so up to 676 options have one. A question
+    with several answers becomes one question of yes or no for each option.
+
+    The server's probabilities are not calibrated, by its own words (see ``formal-llm calibrate``). ``label_mass`` is
+    kept with the answer: what the options had together before they were scaled to 1; on two levels the least of those
+    that led to it. A refusal is told.
+
+    Args:
+        model: the name of the model, as the server has it.
+        connection: how the server is reached, see ``Connection``; by default at ``SGLANG_BASE_URL`` (without
+            ``/v1/decisions``), or ``http://localhost:30000``, with the key ``SGLANG_API_KEY`` where there is one.
+
+    Raises:
+        ProviderError: the address is none.
+    """
+
+    provider = "sglang"
+    key_variable = "SGLANG_API_KEY"
+    url_variable = "SGLANG_BASE_URL"
+    default_url = "http://localhost:30000"
+    needs = "the server must be one of SGLang that has /v1/decisions"
+
+    def __init__(self, model: str, **connection: Unpack[Connection]) -> None:
+        super().__init__(model, **connection)
+
+    def _send(self, client: Any, question: Question) -> Any:
+        count = len(question.options)
+        if question.several and count > _MOST_STATEMENTS:
+            raise ProviderError(f"{self.name}: at most {_MOST_STATEMENTS} options can be chosen from, not {count}")
+        if not question.several and not 2 <= count <= MOST_LETTERS**2:
+            raise ProviderError(f"{self.name}: a question has 2 to {MOST_LETTERS**2} options, this one has {count}")
+        body = {"model": self.model, "input": chat_data(question.messages), "questions": _questions(question)}
+        return client.post("/v1/decisions", cast_to=object, body=body, options={"headers": self.headers})
+
+    def _read(self, question: Question, response: Any) -> Answer:
+        counted = response.get("usage") or {}
+        usage = token_usage(
+            counted.get("input_tokens", counted.get("prompt_tokens")),
+            counted.get("output_tokens", counted.get("completion_tokens")),
+        )
+        told = response["answers"]
+        answers = dict(told) if isinstance(told, dict) else {one["id"]: one for one in told}
+        if any(one["type"] == "refusal" for one in answers.values()):
+            raise invalid(question, REFUSED, "", usage)
+        if question.several:
+            yes = [_shares(answers[str(option.number)]).get("yes") for option in question.options]
+            return read_several(question, yes, usage)
+        groups = _groups(question.options)
+        if len(groups) == 1:
+            answer = answers["choice"]
+            return with_mass(read_choice(question, answer["choice"], _shares(answer), usage), answer.get("label_mass"))
+        return _from_groups(question, groups, answers, usage)
+
+
+def _groups(options: Sequence[Option]) -> list[tuple[Option, ...]]:
+    """The options in as few groups of at most 26 as there can be, of like size."""
+    many = -(-len(options) // MOST_LETTERS)
+    ends = [len(options) * part // many for part in range(many + 1)]
+    return [tuple(options[begin:end]) for begin, end in pairwise(ends)]
+
+
+def _questions(question: Question) -> list[dict[str, Any]]:
+    if question.several:
+        either = [{"name": "yes", "description": "It does."}, {"name": "no", "description": "It does not."}]
+        return [_asked(str(option.number), statement(option), either) for option in question.options]
+    groups = _groups(question.options)
+    within = [[{"name": str(option.number), "description": option.text} for option in group] for group in groups]
+    if len(groups) == 1:
+        return [_asked("choice", INSTRUCTIONS, within[0])]
+    # A group of one needs no question; there is none, since groups are of like size and 27 options make 13 and 14.
+    texts = ["; ".join(option.text for option in group) for group in groups]
+    outer = [{"name": f"g{place}", "description": text} for place, text in enumerate(texts, 1)]
+    return [_asked("group", _GROUPS, outer)] + [
+        _asked(f"g{place}", INSTRUCTIONS, inner) for place, inner in enumerate(within, 1)
+    ]
+
+
+def _asked(name: str, words: str, options: list[dict[str, str]]) -> dict[str, Any]:
+    return {"id": name, "type": "choice", "question": words, "options": options}
+
+
+def _shares(answer: Mapping[str, Any]) -> dict[object, object]:
+    """The probabilities of an answer by the names of options: told as an object, or as a list of pairs."""
+    told = answer.get("probabilities")
+    if isinstance(told, dict):
+        return dict(told)
+    if not isinstance(told, list):
+        return {}
+    return {one.get("name", one.get("value")): one.get("probability") for one in told}
+
+
+def _from_groups(
+    question: Question, groups: Sequence[Sequence[Option]], answers: Mapping[str, Any], usage: TokenUsage
+) -> Answer:
+    """The answer on two levels."""
+    outer = _shares(answers["group"])
+    shares: dict[object, object] = {}
+    for place, group in enumerate(groups, 1):
+        inner, whole = _shares(answers[f"g{place}"]), outer.get(f"g{place}", 0.0)
+        for option in group:
+            shares[str(option.number)] = float(str(whole)) * float(str(inner.get(str(option.number), 0.0)))
+    best = max(shares, key=lambda name: float(str(shares[name])))
+    found = read_choice(question, best, shares, usage)
+    place = next(n for n, group in enumerate(groups, 1) if any(option.number == found.number for option in group))
+    masses = [answers[name].get("label_mass") for name in ("group", f"g{place}")]
+    known = [mass for mass in masses if isinstance(mass, (int, float))]
+    return with_mass(found, min(known) if len(known) == len(masses) else None)

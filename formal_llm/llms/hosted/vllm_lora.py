@@ -1,0 +1,277 @@
+"""A vLLM server that is given LoRA adapters while it runs, and asked what they find probable.
+
+vLLM takes an adapter by the path of a folder that it can read (``POST /v1/load_lora_adapter``), where it was started
+as :data:`START` says. From then on the adapter's name is the name of a model. What it has read is kept under that name:
+an adapter that is replaced under its name would go on with keys and values of the old one. So each name is used once.
+
+How probable tokens are is asked in one of two ways. Servers since 2026-07 tell it of the very tokens that are named
+(``logprob_token_ids``, up to 128 of them), and read what texts share once. Older ones tell it of the tokens of a text
+that they are sent (``echo``), for which they read the whole text anew; what a server can is found out by the first
+request. Both are the model's own probabilities, before any temperature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from formal_llm.errors import ProviderError
+from formal_llm.llms.hosted.adapter import provider_error, shown_words
+from formal_llm.llms.hosted.settings import plain_address
+from formal_llm.llms.hosted.vllm import VLLM
+
+#: A text as its tokens.
+Text: TypeAlias = tuple[int, ...]
+#: What is wanted to be known: for each text, of which next tokens.
+Wanted: TypeAlias = Mapping[Text, Collection[int]]
+
+#: How a server is started that takes adapters.
+START = (
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve MODEL --enable-lora --max-lora-rank RANK --max-loras 2 "
+    "--api-server-count 1"
+)
+#: The most tokens whose probabilities vLLM tells by their numbers.
+_MOST_NAMED = 128
+#: How many requests are under way together, and how many tokens of texts each has: of an echo each token comes back.
+_AT_ONCE = 4
+_TOKENS, _ECHOED = 65_536, 16_384
+#: The logarithm that vLLM writes for a probability of 0.
+_NONE = -9_999.0
+
+
+class LoRAServer(VLLM):
+    """A vLLM server and the adapters on it.
+
+    Args:
+        url: its address, such as ``http://localhost:8000``; None: that of ``VLLM_BASE_URL``, or port 8000 here.
+        timeout, max_retries: see ``Connection``; the key is ``VLLM_API_KEY`` where there is one.
+
+    Attributes:
+        names_tokens: whether it tells of tokens by their numbers; None until it was asked.
+
+    Raises:
+        ProviderError: the address is none.
+    """
+
+    def __init__(self, url: str | None = None, *, timeout: float | None = None, max_retries: int | None = None) -> None:
+        super().__init__("", base_url=url or None, timeout=timeout, max_retries=max_retries)
+        self.name = f"vLLM server at {plain_address(self.client.base_url)}"
+        self.names_tokens: bool | None = None
+
+    def _address(self, url: str) -> str:
+        return url if url.rstrip("/").endswith("/v1") else url.rstrip("/") + "/v1"
+
+    # -- adapters ---------------------------------------------------------------------------------------------------
+
+    def models(self) -> dict[str, str]:
+        """The names of what it answers as, each with that of the model that it is an adapter of; empty for models.
+
+        Raises:
+            ProviderError: it cannot be reached, or answers something else.
+        """
+        with self._running():
+            try:
+                told = self.client.get("/models", cast_to=object, options={"headers": self.headers})
+                return {str(one["id"]): str(one.get("parent") or "") for one in told["data"]}
+            except Exception as error:
+                raise provider_error(self, error) from error
+
+    def check(self) -> None:
+        """Raise where it takes no adapters while it runs.
+
+        Raises:
+            ProviderError: it does not, or cannot be reached; says how to start it.
+        """
+        self.models()
+        self.unload("formal-llm-is-anybody-there")
+
+    def load(self, name: str, folder: str | Path, rank: int | None = None) -> None:
+        """Have it answer as an adapter from now on.
+
+        Args:
+            name: of the adapter; one that was never used on this server.
+            folder: with the adapter in the format of peft, as the server sees it.
+            rank: of the adapter, for the message where it is too large.
+
+        Raises:
+            ProviderError: it refuses; says what to do.
+        """
+        with self._running():
+            try:
+                self._post(self.client, "/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)})
+            except Exception as error:
+                said = shown_words(error, self.client)
+                if "already been loaded" in said:  # by a request whose answer was lost: the name is used once
+                    return
+                raise self._refusal(error, said, folder, rank) from error
+
+    def unload(self, name: str) -> None:
+        """Have it forget an adapter; one that it does not know is forgotten already.
+
+        Raises:
+            ProviderError: it cannot be reached, or takes no adapters.
+        """
+        with self._running():
+            try:
+                self._post(self.client, "/unload_lora_adapter", {"lora_name": name})
+            except Exception as error:
+                said = shown_words(error, self.client)
+                if getattr(error, "status_code", None) in (400, 404) and "adapter" in said.casefold():
+                    return
+                raise self._refusal(error, said) from error
+
+    def _refusal(
+        self, error: Exception, said: str, folder: str | Path | None = None, rank: int | None = None
+    ) -> ProviderError:
+        """What a failed request about adapters means, and what to do."""
+        status, words = getattr(error, "status_code", None), said.casefold()
+        if status == 404 and "adapter" not in words:
+            what = f"the server takes no adapters while it runs; start it with {START}"
+        elif "not enabled" in words or "enable_lora" in words or "enable-lora" in words:
+            what = f"the server was started without LoRA; start it with {START}"
+        elif "max_lora_rank" in words or "max lora rank" in words:
+            what = f"the adapter's rank is too large for the server; start it with --max-lora-rank {rank or 'RANK'}"
+        elif "no adapter found" in words or "no such file" in words:
+            what = (
+                f"the server does not see the folder {folder}: it reads adapters from its own disk; give a folder that "
+                "both see under the same path (rollout_folder)"
+            )
+        elif (isinstance(status, int) and status in (400, 422)) or (isinstance(status, int) and status >= 500 and said):
+            what = "the server refuses the adapter"
+        else:
+            return provider_error(self, error)
+        return ProviderError(f"{self.name}: {what} (status {status}: {said})", error)
+
+    # -- probabilities ----------------------------------------------------------------------------------------------
+
+    def next_tokens(self, model: str, wanted: Wanted) -> dict[Text, dict[int, float]]:
+        """The natural logarithms of the probabilities of tokens behind texts.
+
+        Args:
+            model: the name of the model or adapter.
+            wanted: for each text, of which next tokens.
+
+        Raises:
+            ProviderError: no answer came, or one without them; the model is not there (the cause has the status 404).
+        """
+        found: dict[Text, dict[int, float]] = {text: {} for text in wanted}
+        if self.names_tokens is not False:
+            # The texts that others go on from come first: then the server has read them when it comes to the others.
+            shortest = {text for text in wanted if not any(text[:end] in wanted for end in range(1, len(text)))}
+            for part in (shortest, wanted.keys() - shortest):
+                requests = list(_named({text: wanted[text] for text in sorted(part)}))
+                if self.names_tokens is None and requests:
+                    self.names_tokens = self._named_ones(model, requests[0], found)
+                    del requests[0]
+                if self.names_tokens is False:
+                    break
+                for told in self._together(lambda one: self._named_ones(model, one, found), requests):
+                    if not told:
+                        raise ProviderError(f"{self.name}: it told of other tokens than it was asked for")
+        if self.names_tokens is False:
+            requests = [dict.fromkeys(rows, ()) for rows in _cut(_whole(wanted), _ECHOED)]
+            for rows in self._together(lambda one: self._echoed(model, list(one)), requests):
+                for row, logs in rows.items():
+                    for end in range(1, len(row)):
+                        if row[end] in wanted.get(row[:end], ()):
+                            found[row[:end]][row[end]] = logs[end]
+        for text, logs in found.items():
+            if len(logs) < len(set(wanted[text])) or not all(map(_is_log, logs.values())):
+                raise ProviderError(
+                    f"{self.name}: it does not tell how probable each answer is (it told {list(logs.values())[:4]}); "
+                    "start it with --logprobs-mode raw_logprobs"
+                )
+        return found
+
+    def _together(self, ask: Any, requests: Sequence[Wanted]) -> Iterator[Any]:
+        """The answers to some requests, a few of which are under way together."""
+        if len(requests) < 2:
+            yield from map(ask, requests)
+            return
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            yield from pool.map(ask, requests)
+
+    def _named_ones(self, model: str, wanted: Wanted, into: dict[Text, dict[int, float]]) -> bool:
+        """Ask of tokens by their numbers; whether the server knows how to answer that."""
+        numbers = sorted({token for tokens in wanted.values() for token in tokens})
+        more = {"logprob_token_ids": numbers, "return_tokens_as_token_ids": True}
+        try:
+            told = self._completed(model, list(wanted), more, "top_logprobs")
+        except ProviderError as error:
+            if "logprob_token_ids" in str(error):
+                return False
+            raise
+        for text, (top, *_) in zip(wanted, told, strict=True):
+            names = {f"token_id:{token}": token for token in wanted[text]}
+            if not isinstance(top, dict) or not names.keys() <= top.keys():
+                return False  # an older server: it has left out what it does not know
+            into[text] = {token: top[name] for name, token in names.items()}
+        return True
+
+    def _echoed(self, model: str, rows: list[Text]) -> dict[Text, list[float]]:
+        """For each text the logarithms of its tokens, each behind those before it; that of the first is none."""
+        told = self._completed(model, rows, {"echo": True}, "token_logprobs")
+        for row, logs in zip(rows, told, strict=True):
+            if len(logs) < len(row):
+                raise ProviderError(f"{self.name}: it told of {len(logs)} of {len(row)} tokens")
+        return dict(zip(rows, told, strict=True))
+
+    def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object], field: str) -> list[list[Any]]:
+        """A field of what the server tells of the probabilities with each text: a list with something in it."""
+        body = {"model": model, "prompt": [list(text) for text in texts], "max_tokens": 1, "temperature": 1.0}
+        with self._running():
+            try:
+                made = self._post(self.client, "/completions", {**body, "logprobs": 1, **more})
+                choices = sorted(made["choices"], key=lambda choice: choice["index"])
+                if len(choices) != len(texts):
+                    raise TypeError(f"{len(choices)} answers to {len(texts)} texts")
+                told = [choice["logprobs"][field] for choice in choices]
+                if not all(isinstance(listed, list) and listed for listed in told):
+                    raise TypeError(f"{field} is a list")
+                return told
+            except Exception as error:
+                raise provider_error(self, error) from error
+
+
+def _is_log(told: object) -> bool:
+    """Whether it is the logarithm of a probability above 0, but for rounding."""
+    return isinstance(told, (int, float)) and not isinstance(told, bool) and _NONE < told <= 0.01
+
+
+def _named(wanted: Wanted) -> Iterator[Wanted]:
+    """Requests for the probabilities of tokens, which all texts of a request have in common: those alike together."""
+    alike = sorted(wanted, key=lambda text: sorted(wanted[text]))
+    part: dict[Text, Collection[int]] = {}
+    numbers: set[int] = set()
+    size = 0
+    for text in alike:
+        more = numbers | set(wanted[text])
+        if part and (len(more) > _MOST_NAMED or size + len(text) > _TOKENS):
+            yield part
+            part, more, size = {}, set(wanted[text]), 0
+        part[text], numbers, size = wanted[text], more, size + len(text)
+    if part:
+        yield part
+
+
+def _whole(wanted: Wanted) -> list[Text]:
+    """The longest texts that have all wanted tokens in them."""
+    rows = sorted((*text, token) for text, tokens in wanted.items() for token in tokens)
+    # In this order what begins with a row comes right behind it.
+    return [row for row, after in zip(rows, [*rows[1:], ()], strict=True) if after[: len(row)] != row]
+
+
+def _cut(texts: Iterable[Text], most: int) -> Iterator[list[Text]]:
+    """Texts in parts of so many tokens; a single one may have more."""
+    part: list[Text] = []
+    size = 0
+    for text in texts:
+        if part and size + len(text) > most:
+            yield part
+            part, size = [], 0
+        part.append(text)
+        size += len(text)
+    if part:
+        yield part

@@ -1,0 +1,105 @@
+"""Ways of scoring for models behind servers: ``scored:calibrated:llamacpp:MODEL``.
+
+The server is asked how probable given texts are; what of it the scores of the options are is that of local models
+(:mod:`formal_llm.llms.scoring`). So the same model gives the same probabilities here and there, up to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from threading import Lock
+
+from formal_llm.errors import LLMError
+from formal_llm.llms.generation import AnswerScoringLLM, Writing
+from formal_llm.llms.llm import LLMLike, WrapperLLM, answered
+from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.scoring import BY_TEXT, UNLISTED, Reading, Scoring, combined, named, weights
+from formal_llm.llms.usage import TokenUsage
+
+#: So many priors are kept: scores of texts under a task that nobody knows.
+_KEPT = 10_000
+
+
+class ScoredLLM(WrapperLLM):
+    """A model on a server, whose options are scored by how probable the server says that they are.
+
+    The most probable option is chosen; of equally probable ones the first. Texts that it is asked for are written by
+    the server as ever. Selections of several options are the server's own, too.
+
+    Args:
+        llm: an adapter that tells how probable answers are: ``vllm:``, ``llamacpp:``.
+        scoring: see :mod:`formal_llm.llms.scoring`.
+
+    Raises:
+        LLMError: it cannot tell.
+        ValueError: the scoring is none.
+    """
+
+    def __init__(self, llm: LLMLike, scoring: Scoring) -> None:
+        super().__init__(llm)
+        if not isinstance(self.llm, AnswerScoringLLM):
+            raise LLMError(f"{self.name} does not tell how probable texts are; vllm:MODEL and llamacpp:MODEL do")
+        self._tells = self.llm
+        self.scoring = weights(scoring)
+        self._priors: dict[tuple[tuple[Message, ...], tuple[str, ...]], Sequence[tuple[float, int]]] = {}
+        self._lock = Lock()
+
+    @property
+    def identity(self) -> dict[str, object] | None:
+        """What the server's model is told apart from others by, and the scoring."""
+        known = super().identity
+        return None if known is None else {**known, "scoring": named(self.scoring)}
+
+    @property
+    def wording(self) -> str:
+        """The wording that it reads best: without a list of options, where they are scored by their texts alone."""
+        return UNLISTED if BY_TEXT.issuperset(self.scoring) else super().wording
+
+    def choose(self, question: Question) -> Answer:
+        """The most probable option, with the probabilities of all.
+
+        Raises:
+            LLMError: the server cannot tell, or could not be asked.
+        """
+        if isinstance(question, Writing) or question.several:
+            return answered(self.llm, question)
+        asked = 0
+
+        def told(reading: Reading) -> Sequence[tuple[float, int]]:
+            nonlocal asked
+            key = reading.messages, reading.answers
+            known = self._priors.get(key) if reading.prior else None
+            if known is None:
+                asked += 1
+                known = self._tells.answer_log_probabilities(reading.messages, reading.answers)
+                if known is None:
+                    raise LLMError(f"the server of {self.name} does not tell how probable texts are")
+                if reading.prior:
+                    with self._lock:
+                        if len(self._priors) >= _KEPT:
+                            self._priors.clear()
+                        self._priors[key] = known
+            return known
+
+        likely = {n: math.exp(log) for n, log in enumerate(combined(question, self.scoring, told), 1)}
+        best = max(likely, key=likely.__getitem__)
+        return Answer((best,), likely, usage=TokenUsage(asked))
+
+    async def _achoose(self, question: Question) -> Answer:
+        import asyncio  # half of what importing this library would take, and most never need it
+
+        # What tells of texts waits for the server; beside it others go on.
+        return await asyncio.to_thread(self.choose, question)
+
+    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+        found: list[Answer | LLMError] = []
+        for question in questions:
+            try:
+                found.append(self.choose(question))
+            except LLMError as error:
+                found.append(error)
+        return found
+
+    def close(self) -> None:
+        """Nothing is open here."""

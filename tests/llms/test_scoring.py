@@ -1,0 +1,75 @@
+"""Ways of scoring options: their names, and what they read."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.errors import ModelError
+from formal_llm.llms.question import Question
+from formal_llm.llms.scoring import MODES, UNKNOWN, Reading, combined, named, readings, weights
+
+
+def test_prompts_that_list_no_options() -> None:
+    with pytest.raises(ModelError, match="no line with 1 and 'a'"):
+        readings(Question("Which?", ["a", "b"]), "rotated")
+
+
+@given(st.dictionaries(st.sampled_from(MODES), st.sampled_from([0.25, 0.5, 1.0, 2.0]), min_size=1))
+def test_names(scoring: dict[str, float]) -> None:
+    assert weights(named(scoring)) == scoring == weights(scoring)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no way of scoring"),
+        ("numbr", "did you mean number"),
+        ("x*text", "no weight"),
+        ("0*text", "above 0"),
+        ("inf*text", "above 0"),
+        ("nan*text", "above 0"),
+        ("text+text", "named once"),
+    ],
+)
+def test_what_is_no_scoring(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        weights(text)
+
+
+QUESTION = Question("Task: dry it. Which?\n1: a\n2: b\n3: a", ["a", "b", "a"], task="dry it")
+
+
+def test_what_is_read() -> None:
+    (number,) = readings(QUESTION, "number")
+    assert (number.answers, number.of, number.weight) == (("1", "2", "3"), (0, 1, 2), 1.0)
+    text, prior = readings(QUESTION, "calibrated")
+    assert (text.answers, text.of) == (("a", "b"), (0, 1, 0)) and not text.prior
+    assert prior.weight == -1 and prior.prior and UNKNOWN in prior.messages[-1].content
+    turns = readings(QUESTION, "rotated")
+    assert [turn.messages[-1].content.splitlines()[1:] for turn in turns] == [
+        ["1: a", "2: b", "3: a"], ["1: b", "2: a", "3: a"], ["1: a", "2: a", "3: b"],
+    ]  # fmt: skip
+    assert [turn.of for turn in turns] == [(0, 1, 2), (2, 0, 1), (1, 2, 0)]
+
+
+def test_scores_are_put_together() -> None:
+    told = {"a": (-1.0, 1), "b": (-4.0, 4), "1": (-1.0, 1), "2": (-2.0, 1), "3": (-3.0, 1)}
+
+    def scores(reading: Reading) -> list[tuple[float, int]]:
+        return [(log - 3.0 * reading.prior, count) for log, count in (told[text] for text in reading.answers)]
+
+    def softmax(logs: list[float]) -> list[float]:
+        total = math.log(sum(map(math.exp, logs)))
+        return [log - total for log in logs]
+
+    assert combined(QUESTION, {"text": 1.0}, scores) == pytest.approx(softmax([-1, -4, -1]))
+    assert combined(QUESTION, {"mean": 1.0}, scores) == pytest.approx(softmax([-1, -1, -1]))
+    assert combined(QUESTION, {"calibrated": 2.0}, scores) == pytest.approx(softmax([0.0, 0.0, 0.0]))
+    mixed = [one + 0.5 * other for one, other in zip(softmax([-1, -4, -1]), softmax([-1, -2, -3]), strict=True)]
+    assert combined(QUESTION, {"text": 1.0, "number": 0.5}, scores) == pytest.approx(softmax(mixed))
+    shares = softmax([-1, -2, -3])
+    assert combined(QUESTION, {"number": 1.0}, scores) == pytest.approx(shares)
