@@ -174,7 +174,7 @@ def bench(
     pack = TaskPack.load("openagi")
     numbers = spread(read_numbers(tasks, pack), limit)
     try:
-        from formal_llm.packs.openagi.benchmark.plans import Asked, Trained
+        from formal_llm.packs.openagi.benchmark.plans import Asked, Trained, not_asked
         from formal_llm.packs.openagi.benchmark.records import Records
         from formal_llm.packs.openagi.benchmark.run import Benchmark
         from formal_llm.packs.openagi.scores.judging import PlanJudge
@@ -188,6 +188,9 @@ def bench(
     count = repeats or (1 if methods else 5)
     without_loading_bars()
     trained = trained_llms(names, wanted, adapter)
+    skipped = not_asked(asked, wanted, trained)
+    if len(skipped) == len(asked) * len(wanted):
+        raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{x.llm} {x.method}: {x.why}' for x in skipped)}")
     settings: Asked = {"repeats": count, "temperature": temperature, "max_tokens": max_tokens}
     other = transfer_of(pack, sentences, numbers, limit, settings) if methods else None
     tools = read_toolkit(pack, toolkit)
@@ -197,9 +200,6 @@ def bench(
     make_folder(to)
     judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
     run = Benchmark(judge, numbers, **settings)
-    skipped = run.skipped(asked, wanted, trained)
-    if len(skipped) == len(asked) * len(wanted):
-        raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{x.llm} {x.method}: {x.why}' for x in skipped)}")
     with ExitStack() as opened:
 
         def recorded(name: str, one: LLM) -> LLM:

@@ -133,12 +133,7 @@ class Plans:
         self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, Trained] | None = None
     ) -> list[Skipped]:
         """The methods that do not apply to some LLM."""
-        return [
-            Skipped(name, method, why)
-            for name, llm in llms.items()
-            for method in methods
-            if (why := _why_not(name, method, llm, trained or {}))
-        ]
+        return not_asked(llms, methods, trained or {})
 
     def run(
         self,
@@ -230,6 +225,12 @@ class Plans:
                 "questions": made.questions, "usage": asdict(made.usage),
             }
         )  # fmt: skip
+
+
+def not_asked(llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, Trained]) -> list[Skipped]:
+    """The methods that do not apply to some LLM."""
+    pairs = [(name, llm, method) for name, llm in llms.items() for method in methods]
+    return [Skipped(name, method, why) for name, llm, method in pairs if (why := _why_not(name, method, llm, trained))]
 
 
 def _why_not(name: str, method: Method, llm: LLM, trained: Mapping[str, Trained]) -> str:
