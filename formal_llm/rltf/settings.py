@@ -115,6 +115,7 @@ class Settings(BaseModel):
         default=None, ge=1, description="Threads that compute on a CPU; none: as many as torch takes."
     )
     tensorboard: bool = Field(default=False, description="Write the figures for TensorBoard as well.")
+    wandb: str = Field(default="", description="The project at Weights & Biases that gets the figures as well.")
     seed: int = Field(default=0, ge=0, description="Of all draws.")
 
     @field_validator("advantage")
