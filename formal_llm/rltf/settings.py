@@ -56,7 +56,7 @@ class Settings(BaseModel):
     )
     scoring: str = Field(
         default="",
-        description="How options are scored and trained: number, text, calibrated ...; none: as the adapter, or number.",
+        description="How options are scored and trained (number, text, calibrated); none: as the adapter, or number.",
     )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(default="auto", description="The numbers of the weights.")
     autocast: Literal["", "bfloat16"] = Field(default="", description="The numbers of products: mixed precision.")
