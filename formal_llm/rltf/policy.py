@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
 from formal_llm.llms.local.llm import LocalLLM
-from formal_llm.llms.local.loading import SCORED, base_of, quiet_peft
+from formal_llm.llms.local.loading import SCORED, base_of, quiet_peft, scoring_of
 from formal_llm.llms.local.memory import fewer_tokens, fitted
 from formal_llm.llms.question import Question
 from formal_llm.llms.scoring import named
@@ -103,6 +103,8 @@ class Policy:
             raise ValueError(f"temperature is above 0, not {temperature}")
         if isinstance(llm, str):
             llm, own = base_and_adapter(llm)
+            if own and "scoring=" not in llm and (scoring := scoring_of(own)):
+                llm += f"{'&' if '?' in llm else '?'}scoring={scoring}"
             adapter = adapter or own
         self.llm = local_model(llm)
         self.scorer = self.llm.scorer

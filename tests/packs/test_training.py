@@ -224,6 +224,7 @@ def test_what_is_scored_is_trained_and_asked_later(causal: str, tmp_path: Path) 
     assert TransformersLLM(final).identity["scoring"] == "calibrated"  # type: ignore[index]
     assert "scoring" not in TransformersLLM(final, scoring="number").settings
     assert scoring_of_policy(model=final) == scoring_of_policy(model=causal, adapter=final) == {"calibrated": 1.0}
+    assert Policy(final).scorer.scoring == {"calibrated": 1.0}  # type: ignore[attr-defined]
     assert scoring_of_policy(model=final, scoring="text") == {"text": 1.0}
     assert scoring_of_policy(model=causal) == {"number": 1.0}
     again = settings.model_copy(update={"scoring": "text", "updates": 2})
