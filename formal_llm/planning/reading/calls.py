@@ -96,7 +96,8 @@ class _Calls:
             # It holds calls, and is none itself.
             yield from [tuple(Part(name, way) for name in body)] if way in (_CALLS, _NOTHING) else []
         elif way == _ROOT:
-            if len(body) == 1 and body[0] not in self._cfg.terminals and not chosen:
+            # A selection is called as what it stands for (root_label).
+            if len(body) == 1 and body[0] not in self._cfg.terminals and not chosen and members(body[0]) is None:
                 yield (Part(body[0], _ROOT),)
             elif self._result in ("", result_name(self._cfg.label(head))):
                 yield from self._bodies(production, _TOOL if chosen else _CALLS)

@@ -101,7 +101,7 @@ def test_where_it_begins_is_a_question() -> None:
     assert [option.text for option in llm.questions[0].options] == ["A customer calls", "A customer writes"]
     assert plan.word == ("start=a_customer_writes", "note")
     assert begun.terminals == ("start=a_customer_calls", "start=a_customer_writes", "note")
-    assert chart("start --> A\nB").opening == "start_"
+    assert chart("start --> A\nB --> A").opening == "start_"
 
 
 def test_branches_in_the_order_in_which_they_are_drawn() -> None:
