@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import ModelError, TrainingError
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.llm import LocalLLM
-from formal_llm.llms.local.loading import settings_of
+from formal_llm.llms.local.loading import scoring_of, settings_of
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs import training_rewards as rewards
 from formal_llm.planning import Planner, Task, TaskPack
 from formal_llm.planning.rewordings import reworded
+from formal_llm.planning.walks.terse import suited
 from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.metrics_log import View
@@ -178,8 +179,10 @@ def trainer_of(
         CachedReward(judge, place / REWARDS, name=name) as reward,
         closing(served) if served is not None else nullcontext(),
     ):
+        # Questions are put as the model reads them best, and as it is asked when it plans with what was trained.
+        planner = parts.pack.planner(wording=suited(parts.pack.wording, policy.llm))
         yield Trainer(
-            parts.planner, policy, reward, parts.tasks, place,
+            planner, policy, reward, parts.tasks, place,
             held_out=parts.held_out, validation=parts.validation, settings=settings, metrics=parts.metrics,
             references=parts.references, world=world, views=tuple(views), served=served,
         )  # fmt: skip
@@ -230,11 +233,13 @@ def policy_of(settings: Settings) -> Policy:
         MissingDependency: torch, transformers or peft are not installed.
     """
     model, adapter = base_and_adapter(settings.model)
+    adapter = settings.adapter or adapter
+    scoring = settings.scoring or (scoring_of(adapter) if adapter else "")
     return Policy(
-        model_of(settings.model_copy(update={"model": model})),
+        model_of(settings.model_copy(update={"model": model, "scoring": scoring})),
         LoRA(settings.rank, settings.alpha, settings.dropout, settings.targets),
         temperature=settings.temperature,
-        adapter=settings.adapter or adapter,
+        adapter=adapter,
         seed=settings.seed,
         gradient_checkpointing=settings.gradient_checkpointing,
         autocast=settings.autocast or None,
@@ -255,6 +260,8 @@ def model_of(settings: Settings) -> LocalLLM:
     if template and provider != "transformers" and not Path(name).is_dir():
         raise ModelError(f"{name} has no chat template, so {min(template)} sets nothing")
     if name == "minilm" or (provider == "encoder" and rest):
+        if settings.scoring:
+            raise ModelError(f"{name} is a sentence encoder, which compares texts; leave scoring out")
         if settings.device_map:
             raise ModelError(f"{name} is a sentence encoder, which device_map does not spread; leave it out")
         encoder = (rest,) if rest else ()
@@ -264,10 +271,12 @@ def model_of(settings: Settings) -> LocalLLM:
         return TransformersLLM(
             rest if named else name, device=settings.device, dtype=settings.dtype,
             device_map=settings.device_map or None, batch_tokens=settings.batch_tokens,
-            cache_bytes=settings.cache_bytes, template_settings=template,
+            cache_bytes=settings.cache_bytes, template_settings=template, scoring=settings.scoring or "number",
         )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")
-    if name == "smollm2":  # trained as adapters are used later, which know nothing of its scoring
-        name = "smollm2:scoring=number"
+    if name == "smollm2":  # asked by calibrated texts elsewhere, but what is trained is said in the settings
+        name, settings = f"smollm2:scoring={settings.scoring or 'number'}", settings.model_copy(update={"scoring": ""})
+    if settings.scoring:
+        raise ModelError(f"{name} does not take the setting scoring: that is for models that write, named without any")
     return local_model(name)  # says why it cannot be trained

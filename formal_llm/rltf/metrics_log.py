@@ -1,10 +1,12 @@
-"""Where a run's figures go: a file of JSON lines, the terminal, and TensorBoard where it is asked for.
+"""Where a run's figures go: a file of JSON lines, the terminal, and TensorBoard or wandb where they are asked for.
 
 ``log.jsonl`` in the folder of a run has one line for each thing that happened, in order:
 
 - ``run``: the run begins; ``settings`` has what it was asked to do.
 - ``resume``: it went on after step ``step``; ``best`` is the best reward by which it is judged until then and its step,
   or null.
+
+  Of both ``wandb`` is the id of the run at Weights & Biases, where figures go there; a run that goes on keeps it.
 - ``update``: an update was made; ``figures`` has what was measured.
 - ``evaluation``: plans were made for tasks of the split ``split`` ("held-out", "validation") and judged.
 - ``checkpoint``: the state after ``step`` is in ``name``; ``best`` says whether it is the best so far.
@@ -33,18 +35,23 @@ from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsFloat
+from uuid import uuid4
 
-from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
+from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError, TrainingError
 from formal_llm.planning.drivers.json_lines import open_alone, replace_alone, write_line
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
+    from wandb import Run as WandbRun
 
 #: The name of the file in the folder of a run.
 LOG = "log.jsonl"
 _FORMAT = "formal_llm.rltf.log/1"
 _BUSY = "another run is writing this log; give another folder"
 _KINDS = ("run", "resume", "update", "evaluation", "checkpoint", "end")
+_GOOD_ENDS = ("done", "stopped early", "interrupted")
+#: What figures are drawn over at Weights & Biases: its own steps only go up, and a resumed run goes back.
+_UPDATE = "update"
 #: The split on which a run is judged, and the one that tells which adapters are best where there is one.
 HELD_OUT, VALIDATION = "held-out", "validation"
 
@@ -92,11 +99,13 @@ class RunLog:
         views: who watches: a :class:`~formal_llm.rltf.run_view.RunView` or anything like it. They are closed with the
             log.
         tensorboard: whether figures go to TensorBoard as well, into the folder ``tensorboard``.
+        wandb: the project at Weights & Biases that gets them as well, by way of the folder ``wandb``; empty: none.
 
     Raises:
         ResultsError: the folder has a log already and ``resume`` is None; or it has none, and it is not; another run is
             writing it; it cannot be written to, or a line of it is none of a log. The file is left as it is.
-        MissingDependency: TensorBoard is asked for and not installed.
+        MissingDependency: TensorBoard or wandb are asked for and not installed.
+        TrainingError: wandb does not begin a run.
     """
 
     def __init__(
@@ -107,29 +116,37 @@ class RunLog:
         resume: int | None = None,
         views: tuple[View, ...] = (),
         tensorboard: bool = False,
+        wandb: str = "",
     ) -> None:
         self.folder = Path(folder)
         self.path = self.folder / LOG
         self._views = views
         self._board: SummaryWriter | None = None
+        self._online: WandbRun | None = None
+        self._failed = True  # until it is told how it ended
         self._before = 0.0
         self._file = self._open()
         try:
             kept = self._kept(resume)
             if tensorboard:
                 self._board = _tensorboard(self.folder, resume)
+            if wandb:
+                earlier = [entry.data["wandb"] for entry in kept if "wandb" in entry.data]
+                self._online = _wandb(self.folder, wandb, earlier[-1] if earlier else uuid4().hex[:12], settings or {})
         except BaseException:
             self._file.close()
             raise
         self._start = time.monotonic()
+        online = {} if self._online is None else {"wandb": self._online.id}
         if resume is None:
-            self._write("run", 0, {"format": _FORMAT, "settings": dict(settings or {})})
+            self._write("run", 0, {"format": _FORMAT, "settings": dict(settings or {}), **online})
         else:
             self._before = max((entry.elapsed for entry in kept), default=0.0)
             judged = [entry for entry in kept if entry.kind == "evaluation"]
             by = VALIDATION if any(entry.data.get("split") == VALIDATION for entry in judged) else HELD_OUT
             best = best_of(entry for entry in judged if entry.data.get("split") == by)
-            self._write("resume", resume, {"best": None if best is None else [best.figures["reward"], best.step]})
+            told = None if best is None else [best.figures["reward"], best.step]
+            self._write("resume", resume, {"best": told, **online})
 
     @property
     def elapsed(self) -> float:
@@ -150,6 +167,7 @@ class RunLog:
 
     def end(self, step: int, reason: str = "done") -> None:
         """Note that the run is over."""
+        self._failed = reason not in _GOOD_ENDS
         self._write("end", step, {"reason": reason})
 
     def close(self) -> None:
@@ -160,6 +178,8 @@ class RunLog:
             self._file.close()
             if self._board is not None:
                 self._board.close()
+            if self._online is not None:
+                self._online.finish(exit_code=int(self._failed))
             for view in self._views:
                 view.close()
 
@@ -180,11 +200,14 @@ class RunLog:
         if figures is not None:
             line["figures"] = {name: _told(value) for name, value in figures.items()}
         write_line(self._file, self.path, line, "a line", allow_nan=False)
-        if self._board is not None and figures:
-            room = "train" if kind == "update" else str(data["split"])
-            for name, value in figures.items():
-                self._board.add_scalar(f"{room}/{name}", value, step)
+        room = "train" if kind == "update" else str(data.get("split"))
+        placed = {f"{room}/{name}": value for name, value in (figures or {}).items()}
+        if self._board is not None and placed:
+            for name, value in placed.items():
+                self._board.add_scalar(name, value, step)
             self._board.flush()
+        if self._online is not None and placed:
+            self._online.log({_UPDATE: step, **placed})
         entry = LogEntry(kind, step, elapsed, figures or {}, data)
         for view in self._views:
             view.note(entry)
@@ -287,3 +310,27 @@ def _tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
             "or leave it off; log.jsonl has the same figures"
         ) from None
     return SummaryWriter(str(folder / "tensorboard"), purge_step=None if resume is None else resume + 1)
+
+
+def _wandb(folder: Path, project: str, identity: str, settings: Mapping[str, object]) -> WandbRun:
+    """A run at Weights & Biases, or one that goes on; what is sent lies in the folder ``wandb`` until it is."""
+    try:
+        import wandb
+    except ImportError as error:
+        raise MissingDependency(
+            f"wandb was asked for and cannot be used ({error}): pip install 'formal-llm[wandb]', or leave it off; "
+            "log.jsonl has the same figures"
+        ) from None
+    try:
+        run = wandb.init(
+            project=project, id=identity, name=folder.resolve().name, resume="allow", dir=folder, config=dict(settings),
+            settings=wandb.Settings(console="off"),  # the terminal is ours
+        )  # fmt: skip
+    except wandb.Error as error:
+        raise TrainingError(
+            f"wandb does not begin a run in the project {project!r}: {error} Without a network WANDB_MODE=offline "
+            "keeps the figures for wandb sync; log.jsonl has them, too"
+        ) from None
+    run.define_metric(_UPDATE)
+    run.define_metric("*", step_metric=_UPDATE)
+    return run

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import LLM, resolve
 from formal_llm.llms.local.llm import LocalLLM
-from formal_llm.llms.local.loading import base_of, quiet_peft
+from formal_llm.llms.local.loading import SCORED, base_of, quiet_peft, scoring_of
 from formal_llm.llms.local.memory import fewer_tokens, fitted
 from formal_llm.llms.question import Question
+from formal_llm.llms.scoring import named
 
 if TYPE_CHECKING:
     import torch
@@ -102,6 +103,8 @@ class Policy:
             raise ValueError(f"temperature is above 0, not {temperature}")
         if isinstance(llm, str):
             llm, own = base_and_adapter(llm)
+            if own and "scoring=" not in llm and (scoring := scoring_of(own)):
+                llm += f"{'&' if '?' in llm else '?'}scoring={scoring}"
             adapter = adapter or own
         self.llm = local_model(llm)
         self.scorer = self.llm.scorer
@@ -205,8 +208,14 @@ class Policy:
         self.scorer.forget()
 
     def save(self, folder: str | Path) -> None:
-        """Save the adapters in the format of peft: ``peft.PeftModel.from_pretrained(base, folder)`` loads them."""
+        """Save the adapters in the format of peft: ``peft.PeftModel.from_pretrained(base, folder)`` loads them.
+
+        Beside them stands how options were scored, where that is not by their numbers.
+        """
         self.model.save_pretrained(str(folder), save_embedding_layers=False)
+        scoring = getattr(self.scorer, "scoring", {"number": 1.0})
+        if scoring != {"number": 1.0}:
+            (Path(folder) / SCORED).write_text(named(scoring) + "\n", encoding="utf-8")
 
     def load(self, folder: str | Path) -> None:
         """Put saved adapters in the place of these.

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from formal_llm.authored.tables import TablePath, TableProblem, TomlFile
 from formal_llm.errors import NotationError, ResourceNotFound, did_you_mean
+from formal_llm.llms.scoring import named, weights
 from formal_llm.rltf.advantages import ADVANTAGES, estimator
 
 
@@ -52,6 +53,10 @@ class Settings(BaseModel):
     temperature: float = Field(default=1.0, gt=0, description="The temperature of the policy.")
     template: tuple[str, ...] = Field(
         default=(), description="What the chat template reads: NAME=VALUE, such as enable_thinking=false."
+    )
+    scoring: str = Field(
+        default="",
+        description="How options are scored and trained (number, text, calibrated); none: as the adapter, or number.",
     )
     dtype: Literal["auto", "float32", "bfloat16"] = Field(default="auto", description="The numbers of the weights.")
     autocast: Literal["", "bfloat16"] = Field(default="", description="The numbers of products: mixed precision.")
@@ -115,6 +120,7 @@ class Settings(BaseModel):
         default=None, ge=1, description="Threads that compute on a CPU; none: as many as torch takes."
     )
     tensorboard: bool = Field(default=False, description="Write the figures for TensorBoard as well.")
+    wandb: str = Field(default="", description="The project at Weights & Biases that gets the figures as well.")
     seed: int = Field(default=0, ge=0, description="Of all draws.")
 
     @field_validator("advantage")
@@ -125,6 +131,11 @@ class Settings(BaseModel):
         except ResourceNotFound as error:
             near = did_you_mean(name, error.known)
             raise ValueError(f"no advantage {name!r}" + (f"; did you mean {near}?" if near else "")) from None
+
+    @field_validator("scoring")
+    @classmethod
+    def _known_scoring(cls, scoring: str) -> str:
+        return named(weights(scoring)) if scoring else ""
 
     @classmethod
     def read(cls, path: str | Path, changes: Mapping[str, object] | None = None) -> Settings:

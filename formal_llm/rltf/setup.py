@@ -16,12 +16,13 @@ from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.warm_start import ReferenceLimits
 
 #: Settings that not every version had: left at their defaults they are not told, so that older runs can go on.
-_LATER = frozenset({"template", "validation", "rollout_cap"})
+_LATER = frozenset({"template", "validation", "rollout_cap", "scoring"})
 #: Settings that may change when a run goes on: they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes",
     "tensorboard", "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass",
     "batch_tokens", "cache_bytes", "device_map", "rollouts", "rollout_folder", "rollout_timeout",
+    "wandb",
 })  # fmt: skip
 
 

@@ -200,9 +200,8 @@ class Trainer:
             self._folder,
             settings=settings.model_dump(),
             resume=None if state is None else state.step,
-            views=self._views,
-            tensorboard=settings.tensorboard,
-        )
+            views=self._views, tensorboard=settings.tensorboard, wandb=settings.wandb,
+        )  # fmt: skip
 
     def _end(self, log: RunLog, error: BaseException) -> None:
         """End a run that failed; what was trained is saved."""

@@ -112,7 +112,7 @@ def test_what_cannot_be_done_is_said(recipe: str, tmp_path: Path, more: tuple[st
 def test_recipes_that_are_not_there() -> None:
     code, _, said = run("minilm-dem", "--out", "run")
     assert code == 2
-    there = "eight-gpus, minilm-demo, minilm-planner, openagi, single-gpu, tiny"
+    there = "eight-gpus, minilm-demo, minilm-planner, openagi, single-gpu, smollm2-cpu, tiny"
     assert f"Did you mean 'minilm-demo'? There are: {there}." in said
 
 
@@ -134,15 +134,16 @@ def test_a_dry_run_tells_and_writes_nothing(recipe: str, tmp_path: Path) -> None
     ("name", "told"),
     [
         ("single-gpu", ["gradient_checkpointing = true", 'dtype = "bfloat16"', "tasks_per_update = 13"]),
+        ("smollm2-cpu", ['scoring = "calibrated"', 'advantage = "rloo"', "tasks_per_update = 3"]),
         ("eight-gpus", ["processes = 4", 'rollouts = "vllm:http://localhost:8000"', "rollout_cap = 2.0"]),
     ],
 )
-def test_recipes_for_gpus_tell_what_they_would_do(model: str, name: str, told: list[str], tmp_path: Path) -> None:
+def test_recipes_for_larger_models_tell_their_work(model: str, name: str, told: list[str], tmp_path: Path) -> None:
     code, printed, said = run(name, "--model", model, "--dry-run", "--out", str(tmp_path / "run"))
     assert (code, said) == (0, "")
     lines = printed.splitlines()
     assert set(told) <= set(lines)
-    assert "13 tasks to train on, with the number of their plans:" in lines
+    assert f"{7 if name == 'smollm2-cpu' else 13} tasks to train on, with the number of their plans:" in lines
     on_server = [
         line for line in lines if line.startswith("plans are made on the vLLM server at http://localhost:8000")
     ]

@@ -12,8 +12,9 @@ from formal_llm import Plan, Task, TaskPack, authored
 from formal_llm.errors import ModelError, NotationError, ProviderError, ResourceNotFound, TrainingError
 from formal_llm.llms.local.loading import ModelKind, Placement, load
 from formal_llm.packs.openagi.data.making import make_data
-from formal_llm.packs.training import Ingredients, model_of, selected, trainer_of
+from formal_llm.packs.training import Ingredients, model_of, policy_of, selected, trainer_of
 from formal_llm.planning.rewordings import reworded
+from formal_llm.planning.walks.terse import NAMED
 from formal_llm.rltf.advantages import ADVANTAGES
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.policy import Policy
@@ -43,14 +44,14 @@ def test_each_recipe_can_be_read_and_has_tasks(name: str) -> None:
     settings = Settings.read(authored.find("training", name, (".toml",)))
     parts = Ingredients.of(settings)
     others = [task for task in parts.tasks if task.original]
-    assert len(parts.tasks) - len(others) == 13
-    assert len(parts.held_out) == 16
+    assert len(parts.tasks) - len(others) == (7 if name == "smollm2-cpu" else 13)
+    assert len(parts.held_out) == (17 if name == "smollm2-cpu" else 16)  # task 20 is both in the paper's splits
     assert bool(others) == (name == "minilm-planner")
     assert len(parts.validation) == (40 if name.startswith("minilm") else 0)
 
 
 def test_there_are_the_recipes_that_the_book_names() -> None:
-    assert RECIPES == ["eight-gpus", "minilm-demo", "minilm-planner", "openagi", "single-gpu", "tiny"]
+    assert RECIPES == ["eight-gpus", "minilm-demo", "minilm-planner", "openagi", "single-gpu", "smollm2-cpu", "tiny"]
 
 
 def test_nothing_that_is_measured_is_trained_on_or_tells_when_to_stop() -> None:
@@ -206,6 +207,47 @@ def test_models_by_folder_and_by_provider(causal: str, tmp_path: Path) -> None:
     assert isinstance(small, CausalScorer) and (small.batch_tokens, small.cache) == (100, None)
     assert isinstance(model_of(Settings(model=f"encoder:{place}")).scorer, BiEncoderScorer)
     assert model_of(Settings(model=f"encoder:{place}", batch_tokens=64)).scorer.batch_tokens == 64
+
+
+def test_what_is_scored_is_trained_and_asked_later(causal: str, tmp_path: Path) -> None:
+    from formal_llm.llms.local.model import TransformersLLM
+
+    def scoring_of_policy(**settings: Any) -> object:
+        return policy_of(Settings(rank=2, **settings)).scorer.scoring  # type: ignore[attr-defined]
+
+    settings = settings_for(causal, scoring="1*calibrated", updates=1, warm_start=0, train="13", held_out="")
+    with trainer_of(settings, tmp_path / "run") as trainer:
+        assert trainer.setup.policy.scorer.scoring == {"calibrated": 1.0}  # type: ignore[attr-defined]
+        assert trainer.setup.planner.wording.prompt == NAMED["unlisted"]["prompt"]  # as when it plans
+        trainer.run()
+    final = str(tmp_path / "run" / "final")
+    assert TransformersLLM(final).identity["scoring"] == "calibrated"  # type: ignore[index]
+    assert "scoring" not in TransformersLLM(final, scoring="number").settings
+    assert scoring_of_policy(model=final) == scoring_of_policy(model=causal, adapter=final) == {"calibrated": 1.0}
+    assert Policy(final).scorer.scoring == {"calibrated": 1.0}  # type: ignore[attr-defined]
+    assert scoring_of_policy(model=final, scoring="text") == {"text": 1.0}
+    assert scoring_of_policy(model=causal) == {"number": 1.0}
+    again = settings.model_copy(update={"scoring": "text", "updates": 2})
+    with trainer_of(again, tmp_path / "run") as trainer, pytest.raises(TrainingError, match="scoring was 'calibrated'"):
+        trainer.run(resume=True)
+
+
+def test_scoring_that_is_none(causal: str) -> None:
+    with pytest.raises(NotationError, match="scoring: 'calibratd' is no way of scoring; did you mean calibrated"):
+        Settings.of({"scoring": "calibratd"})
+    with pytest.raises(ModelError, match=r"minilm is a sentence encoder.*leave scoring out"):
+        model_of(Settings(model="minilm", scoring="text"))
+    with pytest.raises(ModelError, match="smollm2:scoring=text does not take the setting scoring"):
+        model_of(Settings(model="smollm2:scoring=text", scoring="number"))
+
+
+def test_smollm2_is_trained_by_what_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr("formal_llm.packs.training.local_model", found.append)
+    recipe = Settings.read(authored.find("training", "smollm2-cpu", (".toml",)))
+    for settings in (recipe, Settings(model="smollm2"), Settings(model="smollm2:scoring=text")):
+        model_of(settings)
+    assert found == ["smollm2:scoring=calibrated", "smollm2:scoring=number", "smollm2:scoring=text"]
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -285,6 +287,80 @@ def test_tensorboard_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(MissingDependency, match=r"formal-llm\[rltf\].*log.jsonl has the same figures"):
         RunLog(tmp_path, tensorboard=True)
+    run(tmp_path, 1)  # nothing is in its way
+
+
+# -- wandb ---------------------------------------------------------------------------------------------------------
+
+
+def sent(run: Path) -> list[Any]:
+    """The records that wandb keeps offline: a log in blocks as LevelDB's, of which these fit the first."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    (file,) = run.glob("*.wandb")
+    data, at, found = file.read_bytes(), 7, []
+    assert len(data) < 32_768
+    while at < len(data):
+        length = int.from_bytes(data[at + 4 : at + 6], "little")
+        found.append(Record.FromString(data[at + 7 : at + 7 + length]))
+        at += 7 + length
+    return found
+
+
+def history(run: Path) -> list[dict[str, float]]:
+    """The figures of a run, row by row."""
+    rows = [record.history.item for record in sent(run) if record.WhichOneof("record_type") == "history"]
+    named = [{item.key or item.nested_key[0]: json.loads(item.value_json) for item in row} for row in rows]
+    return [{name: value for name, value in row.items() if not name.startswith("_")} for row in named]
+
+
+@pytest.mark.slow
+def test_wandb_has_the_same_figures_under_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb")
+    for name, value in {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}.items():
+        monkeypatch.setenv(name, value)
+    with RunLog(tmp_path, settings={"seed": 3}, wandb="plans") as log:
+        log.evaluation(0, {"reward": 0.25})
+        for step in (1, 2, 3):
+            log.update(step, {"reward": step / 4, "loss": math.nan})
+        identity = read_log(tmp_path)[0].data["wandb"]
+    with RunLog(tmp_path, wandb="plans", resume=1) as log:
+        log.update(2, {"reward": 0.875})
+        log.end(2)
+    assert read_log(tmp_path)[-3].data["wandb"] == identity
+    first, second = sorted(
+        (tmp_path / "wandb").glob(f"offline-run-*-{identity}"), key=lambda run: len(history(run)), reverse=True
+    )
+    assert history(first) == [
+        {"update": 0, "held-out/reward": 0.25},
+        *({"update": n, "train/reward": n / 4, "train/loss": pytest.approx(math.nan, nan_ok=True)} for n in (1, 2, 3)),
+    ]
+    assert history(second) == [{"update": 2, "train/reward": 0.875}]
+    (begun,) = (record.run for record in sent(first) if record.WhichOneof("record_type") == "run")
+    assert (begun.run_id, begun.project, begun.display_name) == (identity, "plans", tmp_path.name)
+    assert {item.key: item.value_json for item in begun.config.update}["seed"] == "3"
+    ended = [[r.exit.exit_code for r in sent(run) if r.WhichOneof("record_type") == "exit"] for run in (first, second)]
+    assert ended == [[1], [0]]  # the first part never said that it was over
+
+
+@pytest.mark.slow
+def test_wandb_without_a_key_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb")
+    for name in ("WANDB_API_KEY", "WANDB_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": str(tmp_path), "NETRC": str(tmp_path / "netrc")}.items():
+        monkeypatch.setenv(name, value)
+    begins = f"from formal_llm.rltf.metrics_log import RunLog; RunLog({str(tmp_path)!r}, wandb='plans')"
+    # In a process of its own: wandb remembers for the whole of one that it was offline.
+    done = subprocess.run([sys.executable, "-c", begins], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert re.search(r"TrainingError: .*'plans'.*wandb login.*WANDB_MODE=offline", done.stderr)
+    run(tmp_path, 1)
+
+
+def test_wandb_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(MissingDependency, match=r"formal-llm\[wandb\].*log.jsonl has the same figures"):
+        RunLog(tmp_path, wandb="plans")
     run(tmp_path, 1)  # nothing is in its way
 
 

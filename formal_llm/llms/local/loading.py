@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 ModelKind = Literal["text", "encoder", "cross-encoder"]
 #: Which part of a model lies where, as ``from_pretrained`` takes it: ``"auto"``, or a device for each module.
 DeviceMap: TypeAlias = "str | Mapping[str, int | str | torch.device]"
+#: The file beside trained adapters that tells how options were scored; without it by their numbers.
+SCORED = "scoring.txt"
 _HOW = "pip install torch 'formal-llm[local]'"
 #: Held while a model is loaded: transformers changes torch for everybody in the meantime, and of two models that are
 #: loaded at once one may keep random weights.
@@ -161,6 +163,15 @@ def base_of(name: str) -> str | None:
             f"its place as base_model_name_or_path into {file}"
         )
     return str(base)
+
+
+def scoring_of(name: str) -> str:
+    """How the adapters in a folder were scored when they were trained; "" where nothing says so, or there are none."""
+    file = Path(name).expanduser() / SCORED
+    try:
+        return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{file} cannot be read: {_first_line(error)}") from error
 
 
 @contextmanager

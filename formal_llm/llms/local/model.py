@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 from formal_llm.errors import LLMError
 from formal_llm.llms.generation import Generated, Messages, Stream, chat
 from formal_llm.llms.local.llm import LocalLLM
-from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_settings
+from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_settings, scoring_of
 from formal_llm.llms.local.rendering import Renderer
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
@@ -40,7 +40,8 @@ class TransformersLLM(LocalLLM):
         model: a folder, or a name on the hub; or the folder of trained adapters, such as ``RUN/final``.
         device, dtype, device_map, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
         settings: how it is asked: ``style``, ``cue``, ``template_settings``, ``cache_bytes``, ``row_tokens``,
-            ``batch_tokens``, ``packing``; see :class:`TextSettings`.
+            ``batch_tokens``, ``packing``; see :class:`TextSettings`. Adapters are scored as they were trained where
+            ``scoring`` is left out.
 
     Raises:
         MissingDependency: torch or transformers are not installed.
@@ -61,6 +62,8 @@ class TransformersLLM(LocalLLM):
     ) -> None:
         if unknown := settings.keys() - TextSettings.__annotations__.keys():  # told before the model is loaded
             raise TypeError(f"unknown settings: {', '.join(sorted(unknown))}")
+        if "scoring" not in settings and (trained := scoring_of(model)):
+            settings["scoring"] = trained
         network, tokenizer = load(model, "text", Placement(device, dtype, device_map, local_files_only))
         scorer = text_scorer(network, tokenizer, **settings)
         super().__init__(scorer, model, answered_by(scorer))

@@ -16,7 +16,7 @@ import torch
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.encoders import EncoderLLM
-from formal_llm.llms.local.loading import Placement, base_of, load, model_and_settings, settings_of
+from formal_llm.llms.local.loading import SCORED, Placement, base_of, load, model_and_settings, scoring_of, settings_of
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Question
 from tests import tiny_models
@@ -308,6 +308,15 @@ def test_adapters_go_on_being_trained(llama_folder: Path, tmp_path: Path) -> Non
             assert torch.equal(policy.reference([QUESTION]), wanted.reference([QUESTION]))
     with pytest.raises(ModelError, match="has trained adapters already"):
         Policy(resolve(f"transformers:{folder}"))
+
+
+def test_how_adapters_were_scored(tmp_path: Path) -> None:
+    assert scoring_of(str(tmp_path)) == scoring_of("a/name") == ""
+    (tmp_path / SCORED).write_text("calibrated+0.5*number\n")
+    assert scoring_of(str(tmp_path)) == "calibrated+0.5*number"
+    (tmp_path / SCORED).write_bytes(b"\xff")
+    with pytest.raises(ModelError, match=r"scoring\.txt cannot be read"):
+        scoring_of(str(tmp_path))
 
 
 def test_adapters_whose_model_is_not_there(llama_folder: Path, tmp_path: Path) -> None:
