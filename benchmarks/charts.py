@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from warnings import catch_warnings
 
 from formal_llm import Flowchart
 from formal_llm.automata.notation.mermaid import parse
@@ -113,7 +114,8 @@ def theirs(found: dict[str, list[list[str]]]) -> Drawn:
 def outcome(text: str) -> tuple[str, str]:
     """``accepted``, or ``refused`` and why."""
     try:
-        Flowchart.from_mermaid(text)
+        with catch_warnings(action="ignore"):  # what may not be meant is accepted
+            Flowchart.from_mermaid(text)
     except NotationError as error:
         said = str(error)
         reason = next((told for mark, told in REASONS.items() if mark in said), None)
