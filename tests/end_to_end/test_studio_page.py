@@ -61,10 +61,11 @@ class Page:
         return self.driver.find_element(By.ID, name).text
 
     def type(self, text: str) -> None:
-        """Replace the rules by typing."""
+        """Replace the rules by typing, and wait until they are checked."""
         area = self.one("#text")
         area.send_keys(Keys.CONTROL, "a")
         area.send_keys(text)
+        self.until(lambda: "checked" in self.text("status"))
 
     def picture(self) -> str:
         """The SVG text of the picture that is shown."""

@@ -79,12 +79,12 @@ class Studio {
 
   check(rest) {
     clearTimeout(this.waiting);
+    byId("status").textContent = "checking …"; // "checked" is said of the text that stands there only
     this.waiting = setTimeout(() => this.checkNow(), rest);
   }
 
   async checkNow() {
     const asked = { ...this.rules, near: this.large ? this.editor.near : "", seed: this.plans.seed };
-    byId("status").textContent = "checking …";
     await ask("check", "check", asked, (part) => {
       if (part.part === "problems") {
         this.problems = part.problems;

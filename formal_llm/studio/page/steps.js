@@ -39,11 +39,11 @@ export class Steps {
   }
 
   async refresh(focus = false) {
-    this.leftOut = null;
     await ask("step", "step", { ...this.studio.rules, answers: this.answers, task: this.task }, (part) => {
       if (part.part === "position") { this.position = part; this.problem = null; this.draw(focus); }
       else if (part.part === "picture") this.studio.picture.keep("step", part);
-      else if (part.part === "left out") { this.leftOut = part.options; this.draw(focus); }
+      // Beside what stands: drawn anew it would lose the focus, and the boxes ticked in the meantime.
+      else if (part.part === "left out") this.panel.querySelector("ol.options")?.append(...part.options.map(leftOut));
       else if (part.part === "problems") {
         if (this.answers.length) { this.answers = []; this.refresh(); return; } // the rules changed under the answers
         this.position = null;
@@ -87,10 +87,6 @@ export class Steps {
 
   question(here) {
     const rows = here.options.map((one) => el("li", {}, here.several ? this.box(one) : this.button(one)));
-    for (const one of this.leftOut ?? []) {
-      rows.push(el("li", {}, el("div", { class: "missing", tabindex: "0", title: one.reason },
-        el("span", { class: "number" }, "–"), el("s", {}, one.text), el("span", { class: "why" }, one.reason))));
-    }
     const send = here.several ? el("button", { type: "button", class: "main", onclick: () => this.send() }, "Choose these") : null;
     return el("div", {}, el("pre", { class: "prompt" }, question(here.prompt)), el("ol", { class: "options" }, rows), send);
   }
@@ -121,6 +117,12 @@ export class Steps {
       el("h3", {}, stack.length ? "Stack, its top first" : "Stack: empty"), el("ol", { class: "stack", id: "stack", "aria-label": "Stack" }, stack),
       limits.length ? [el("h3", {}, "Limits"), el("div", { class: "limits" }, limits)] : []].flat();
   }
+}
+
+/** An option that the question does not offer, and why. */
+function leftOut(one) {
+  return el("li", {}, el("div", { class: "missing", tabindex: "0", title: one.reason },
+    el("span", { class: "number" }, "–"), el("s", {}, one.text), el("span", { class: "why" }, one.reason)));
 }
 
 /** Of a prompt what asks: without the task and the progress, which stand elsewhere, and the numbered lines, which are buttons. */
