@@ -88,6 +88,22 @@ class _Http(ThreadingHTTPServer):
     # Many may ask at once.
     request_queue_size = 64
 
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self.held = 0
+        self.changed = Condition()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self.changed:
+            self.held += 1
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with self.changed:
+            self.held -= 1
+            self.changed.notify_all()
+
 
 class ProtocolServer:
     """The server; it runs in a thread between ``start`` and ``stop``.
@@ -102,6 +118,7 @@ class ProtocolServer:
         headers: their headers, names in lower case.
         connections: the ports of the clients that they came from.
         most_at_once: how many were being answered together, at most.
+        answering: those that are being answered now.
     """
 
     def __init__(self, *, keep: bool = False) -> None:
@@ -117,7 +134,9 @@ class ProtocolServer:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.connections: list[int] = []
-        self.most_at_once = self.open = 0
+        self.most_at_once = 0
+        # A new set: a request of before, whose client has gone, may still be being answered, and counts no more.
+        self.answering: set[BaseHTTPRequestHandler] = set()
 
     @property
     def url(self) -> str:
@@ -133,6 +152,11 @@ class ProtocolServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+    def wait_until_left(self) -> None:
+        """Wait until the server's ends of all connections are closed, which it does when its clients have left."""
+        with self._http.changed:
+            assert self._http.changed.wait_for(lambda: not self._http.held, timeout=10)
 
     def next(self) -> Behaviour:
         """How to answer the request that has just come."""
@@ -153,13 +177,14 @@ def _handler(server: ProtocolServer, *, keep: bool) -> type[BaseHTTPRequestHandl
             speak = protocols.PATHS.get(self.path)
             behaviour = server.next() if speak else Behaviour(status=404)
             with server.changed:
-                server.open += 1
-                server.most_at_once = max(server.most_at_once, server.open)
+                answering = server.answering
+                answering.add(self)
+                server.most_at_once = max(server.most_at_once, len(answering))
                 server.changed.notify_all()
                 server.changed.wait_for(lambda: server.most_at_once >= behaviour.together, timeout=10)
             time.sleep(behaviour.delay)
             with server.changed:
-                server.open -= 1
+                answering.discard(self)
             if behaviour.cut:
                 return
             if behaviour.page is not None:
