@@ -13,6 +13,7 @@ import argparse
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -50,17 +51,20 @@ def modules(root: Path = ROOT) -> dict[str, Path]:
     return found
 
 
-def imports(root: Path = ROOT) -> list[Import]:
-    """Every import of a module of ours by another."""
+@cache
+def imports(root: Path = ROOT) -> tuple[Import, ...]:
+    """Every import of a module of ours by another; the files are read once."""
     known = modules(root)
-    return [
+    return tuple(
         found for module, path in known.items() for found in _imports_of(module, ast.parse(path.read_text()), known)
-    ]
+    )
 
 
 def _imports_of(module: str, tree: ast.Module, known: dict[str, Path]) -> Iterator[Import]:
     def visit(node: ast.AST, deferred: bool, typing_only: bool) -> Iterator[Import]:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        if isinstance(node, ast.expr):
+            return  # no statement lies inside an expression
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             deferred = True
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             typing_only = True
