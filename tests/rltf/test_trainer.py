@@ -28,11 +28,21 @@ from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.trainer import Trainer
 from tests.rltf import training_runs as runs
 from tests.rltf.vllm_server import VLLMServer
+from tests.warm import Warm
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {
     **os.environ, "PYTHONPATH": str(HERE.parents[1]), "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore",
 }  # fmt: skip
+
+_warm = Warm("import torch, transformers, peft, tests.rltf.training_runs", **ENVIRONMENT)
+
+
+def twice(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A run in two processes that know of each other; others of these tests start them by torchrun."""
+    given = (*arguments, "--processes", "2")
+    module = "tests.rltf.training_runs"
+    return _warm.run(module, "main_twice", given, cwd=None, stdin="", env=ENVIRONMENT, timeout=300)
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -145,14 +155,14 @@ def led(process: subprocess.Popen[str], step: int) -> None:
 @pytest.mark.slow
 def test_killed_and_resumed_it_ends_with_the_same_bits(tmp_path: Path) -> None:
     command = [sys.executable, str(HERE / "training_runs.py")]
-    subprocess.run([*command, str(tmp_path / "whole")], env=ENVIRONMENT, check=True, timeout=300)
+    runs.main([str(tmp_path / "whole")])
     for killed_after in (2, 4):
         with started([*command, str(tmp_path / "parts"), "--resume"]) as process:
             led(process, killed_after)
             process.kill()
         assert process.returncode == -signal.SIGKILL
         assert read_log(tmp_path / "parts")[-1].step == killed_after
-    subprocess.run([*command, str(tmp_path / "parts"), "--resume"], env=ENVIRONMENT, check=True, timeout=300)
+    runs.main([str(tmp_path / "parts"), "--resume"])
     assert equal(tmp_path / "whole" / "final", tmp_path / "parts" / "final")
     assert figures(tmp_path / "whole") == figures(tmp_path / "parts")
 
@@ -207,11 +217,10 @@ def test_ctrl_c_ends_two_processes_with_a_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("advantage", ["reinforce", "exact"])
 def test_two_processes_give_the_weights_of_one(tmp_path: Path, advantage: str) -> None:
-    script, terms = str(HERE / "training_runs.py"), ["--advantage", advantage, "--updates", "3", "--dropout", "0"]
-    subprocess.run([sys.executable, script, str(tmp_path / "one"), *terms], env=ENVIRONMENT, check=True, timeout=300)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    both = [*launch, script, str(tmp_path / "two"), *terms, "--processes", "2"]
-    subprocess.run(both, env=ENVIRONMENT, check=True, timeout=300)
+    terms = ["--advantage", advantage, "--updates", "3", "--dropout", "0"]
+    runs.main([str(tmp_path / "one"), *terms])
+    done = twice(str(tmp_path / "two"), *terms)
+    assert done.returncode == 0, done.stderr
     one, two = weights(tmp_path / "one" / "final"), weights(tmp_path / "two" / "final")
     for name, tensor in one.items():
         # Up to rounding; where a gradient is nearly 0, Adam makes a step of what is left of it.
@@ -227,11 +236,9 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path, advantage: str) -
 
 @pytest.mark.slow
 def test_two_processes_share_a_server_and_its_adapter(tmp_path: Path) -> None:
-    script, launch = str(HERE / "training_runs.py"), ["-m", "torch.distributed.run", "--standalone"]
     with VLLMServer().running() as server:
-        terms = ["--updates", "2", "--dropout", "0", "--processes", "2", "--url", server.url]
-        two = [sys.executable, *launch, "--nproc-per-node", "2", script, str(tmp_path), *terms]
-        subprocess.run(two, env=ENVIRONMENT, check=True, timeout=300)
+        done = twice(str(tmp_path), "--updates", "2", "--dropout", "0", "--url", server.url)
+        assert done.returncode == 0, done.stderr
         loaded = [body["lora_name"] for path, body in server.asked if path == "/v1/load_lora_adapter"]
         # The first update imitates plans; each later one has one adapter, whoever asks it.
         assert [name.rpartition("-")[2] for name in loaded] == ["1", "2"]
@@ -245,11 +252,8 @@ def test_two_processes_share_a_server_and_its_adapter(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_processes_end_when_a_server_takes_no_adapters(tmp_path: Path) -> None:
-    script, launch = str(HERE / "training_runs.py"), ["-m", "torch.distributed.run", "--standalone"]
     with VLLMServer(lora=False).running() as server:
-        terms = ["--updates", "2", "--processes", "2", "--url", server.url]
-        two = [sys.executable, *launch, "--nproc-per-node", "2", script, str(tmp_path), *terms]
-        ended = subprocess.run(two, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+        ended = twice(str(tmp_path), "--updates", "2", "--url", server.url)
     assert ended.returncode != 0
     assert ended.stderr.count("TrainingError: vLLM server at") == 2  # both processes tell of it, and none waits
     assert "was started without LoRA; start it with" in ended.stderr

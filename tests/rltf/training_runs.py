@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,8 @@ def small_trainer(
     )  # fmt: skip
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """A run as the arguments say, or as those of the program do."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument(
@@ -78,7 +81,7 @@ def main() -> int:
     parser.add_argument("--fail", type=int, default=None, help="the process whose reward fails")
     parser.add_argument("--fail-after", type=int, default=0, help="from which update on")
     parser.add_argument("--url", default="", help="of the server that makes the plans")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     import torch
 
     torch.set_num_threads(1)
@@ -102,6 +105,20 @@ def main() -> int:
         )  # fmt: skip
         trainer.run(resume=given.resume)
     return 0
+
+
+def main_twice() -> None:
+    """The run in two processes that know of each other, as ``torchrun`` starts them; this one is the first."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    os.environ.update(WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    second = os.fork()
+    os.environ.update(dict.fromkeys(("RANK", "LOCAL_RANK"), "0" if second else "1"))
+    try:
+        main()
+    finally:
+        ended = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1]) if second else 0
+    sys.exit(ended)
 
 
 if __name__ == "__main__":
