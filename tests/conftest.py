@@ -1,6 +1,9 @@
 """Settings for the whole test suite. Helpers are imported by their full names: ``tests.strategies``."""
 
+import gc
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +21,35 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 # Every plan that a test looks at is proved to the checker that imports nothing of ours.
 certifying.watch()
+
+# The collector of garbage would go over all that is imported and all tests again and again, half a second each time.
+# It rests while tests are read, then leaves alone what stands, and looks at new things only; so again after large
+# libraries were imported.
+MODULES = 300
+_modules = [0]
+
+
+def _leave_alone() -> None:
+    gc.collect()
+    gc.freeze()
+    _modules[0] = len(sys.modules)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        _leave_alone()
+        gc.set_threshold(20_000, 20, 50)
+        gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _what_is_imported_is_left_alone() -> None:
+    if len(sys.modules) > _modules[0] + MODULES:
+        _leave_alone()
 
 
 @pytest.fixture(autouse=True)
