@@ -215,7 +215,7 @@ def line_of(text: str, path: TablePath) -> int | None:
     tries = 0
     while path and middles - before > 1:
         start = count = (before + middles) // 2
-        while count < middles and (found := _held(lines[:count], path)) is None:
+        while count < middles and tries <= _TRIES and (found := _held(lines[:count], path)) is None:
             count += 1
             tries += 1
         tries += 1
