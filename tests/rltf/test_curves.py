@@ -30,9 +30,9 @@ def texts(chart: Chart) -> list[str]:
     return [(element.text or "").replace("\N{MINUS SIGN}", "-") for element in drawn(chart).iter(f"{SVG}text")]
 
 
-def lines(chart: Chart) -> list[ElementTree.Element]:
+def lines(root: ElementTree.Element) -> list[ElementTree.Element]:
     """The groups of the series."""
-    return [group for group in drawn(chart).iter(f"{SVG}g") if group.attrib.get("id", "").startswith("line-")]
+    return [group for group in root.iter(f"{SVG}g") if group.attrib.get("id", "").startswith("line-")]
 
 
 def corners(group: ElementTree.Element) -> list[list[tuple[float, float]]]:
@@ -56,16 +56,18 @@ def test_any_chart_is_well_formed_and_inside_its_frame(
     low = [tuple((x, y - 1) for x, y in points) for points in series]
     made = tuple(Series(name, points, below, points, dots) for points, below in zip(series, low, strict=True))
     chart = Chart(name, made, name, name, ((mark, name),))
-    assert chart.svg() == chart.svg()
-    width, height = (float(size) for size in drawn(chart).attrib["viewBox"].split()[2:])
-    for part in (part for group in lines(chart) for part in corners(group)):
+    written = chart.svg()
+    assert chart.svg() == written
+    root = ElementTree.fromstring(written)
+    width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
+    for part in (part for group in lines(root) for part in corners(group)):
         assert all(0 <= x <= width and 0 <= y <= height for x, y in part)
-    assert "nan" not in re.sub(r"<(title|dc:title|dc:description|text)[^>]*>[^<]*", "", chart.svg())
+    assert "nan" not in re.sub(r"<(title|dc:title|dc:description|text)[^>]*>[^<]*", "", written)
 
 
 def test_the_points_lie_where_the_axes_say() -> None:
     chart = Chart("t", (Series("a", ((0.0, 0.0), (10.0, 1.0))),))
-    [[(x0, y0), (x1, y1)]] = corners(lines(chart)[0])
+    [[(x0, y0), (x1, y1)]] = corners(lines(drawn(chart))[0])
     # A tick's text is set under its place on the x axis; the grid has a line at each tick of the y axis.
     ticks = {e.text: e.attrib for e in drawn(chart).iter(f"{SVG}text")}
     assert float(ticks["0"]["x"]) == pytest.approx(x0, abs=0.1)
@@ -92,7 +94,8 @@ def test_updates_are_counted_in_whole_numbers() -> None:
 
 @pytest.mark.parametrize("y", [1e88, -1e99, 123456789.0, 1e-90, 1 + 1e-9, 0.0])
 def test_one_number_of_any_size_has_room(y: float) -> None:
-    (line,) = lines(Chart("t", (Series("a", ((0, y), (1, y))),), y_label="loss", marks=((1, f"best: {y:.3f}"),)))
+    chart = Chart("t", (Series("a", ((0, y), (1, y))),), y_label="loss", marks=((1, f"best: {y:.3f}"),))
+    (line,) = lines(drawn(chart))
     [[(x0, _), (x1, _)]] = corners(line)
     assert x1 - x0 > 350  # of 540
 
@@ -110,7 +113,7 @@ def test_what_is_written_on_a_chart() -> None:
 
 def test_gaps_and_lonely_points() -> None:
     chart = Chart("t", (Series("a", ((0, 1), (1, 2), (2, math.nan), (3, 4), (4, math.inf), (5, 1), (6, 1))),))
-    (line,) = lines(chart)
+    (line,) = lines(drawn(chart))
     assert [len(part) for part in corners(line) if len(part) > 1] == [2, 2]
     assert len(list(line.iter(f"{SVG}use"))) == 1
     assert "nothing was measured" in texts(Chart("t", (Series("a", ((0, math.nan),)),)))
@@ -118,7 +121,8 @@ def test_gaps_and_lonely_points() -> None:
 
 
 def test_dots_are_at_the_points() -> None:
-    (line,) = lines(Chart("t", (Series("a", ((0, 1), (1, 2), (2, 0)), dots=True),)))
+    chart = Chart("t", (Series("a", ((0, 1), (1, 2), (2, 0)), dots=True),))
+    (line,) = lines(drawn(chart))
     dots = [(float(use.attrib["x"]), float(use.attrib["y"])) for use in line.iter(f"{SVG}use")]
     assert dots == corners(line)[0]
 
@@ -133,7 +137,7 @@ def test_series_differ_without_colours() -> None:
     assert len({style(number) for number in range(12)}) == 12
     assert len({dash for _, dash in map(style, range(6))}) == 6
     series = tuple(Series(str(n), ((0, n), (1, n))) for n in range(6))
-    looks = [path.attrib["style"] for group in lines(Chart("t", series)) for path in group.iter(f"{SVG}path")]
+    looks = [path.attrib["style"] for group in lines(drawn(Chart("t", series))) for path in group.iter(f"{SVG}path")]
     assert len({re.search("stroke-dasharray: ([^;]*)", look)[0] if "dash" in look else "" for look in looks}) == 6  # type: ignore[index]
 
 
