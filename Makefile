@@ -50,7 +50,7 @@ planner: $(VENV)/.installed-dev   ## train the adapters of minilm-planner, three
 	@$(BIN)/python benchmarks/planner.py build/planner
 
 test: $(VENV)/.installed-dev   ## install and run the whole test suite
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.installed-dev   ## style
 	$(BIN)/ruff check .
