@@ -89,6 +89,17 @@ def provider_forms() -> dict[str, str]:
     }
 
 
+def check_providers(*llms: str) -> None:
+    """Raise for a provider string whose provider there is not, before any LLM is made: making one may load a model.
+
+    Raises:
+        UnknownProvider: there is no such provider.
+    """
+    for llm in llms:
+        if llm.partition(":")[0] not in {*MAKERS, *PLUGINS.names()}:
+            raise UnknownProvider(llm, tuple(provider_forms()))
+
+
 def resolve(llm: LLMLike) -> LLM:
     """The LLM that a provider string, a function or an object stands for.
 
