@@ -168,11 +168,6 @@ def plan(
         raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
     if tasks is None and (concurrency is not None or retry_failed):
         raise FormalLLMError("--concurrency and --retry-failed are for many tasks: --tasks FILE")
-    together = Budget(requests=max_requests, tokens=max_tokens, cost=max_cost)
-    batch = None
-    if tasks is not None:
-        results = results_file(out_, task or input_ or goal or show or certificate)
-        batch = Batch(results, concurrency, together if together.metered else None, retry_failed)
     check_writable(out_, cache, record)
     loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
@@ -196,7 +191,10 @@ def plan(
         on_event=Trace(err()) if trace else None,
     )
     asking = partial(asked_of, planner, llm, cache, record, suit=wording is None)
-    if tasks is not None and batch is not None:
+    if tasks is not None:
+        together = Budget(requests=max_requests, tokens=max_tokens, cost=max_cost)
+        results = results_file(out_, task or input_ or goal or show or certificate)
+        batch = Batch(results, concurrency, together if together.metered else None, retry_failed)
         wanted = read_tasks(tasks, loaded)
         with asking():
             plan_tasks(planner, wanted, batch)
