@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -26,7 +26,7 @@ from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, reso
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
-from formal_llm.planning import Budget, Plan, Planner, Wording
+from formal_llm.planning import Budget, Plan, Planner, Task, Wording
 from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.terse import suited
 
@@ -203,15 +203,19 @@ def plan(
     forms = show or [form_for(out_)]
     one = loaded.task(task, inputs=input_ or (), goal=goal)
     with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
-        try:
-            planner.start(one)  # that there is no plan is said before a model is loaded as well
-            with asking():
-                made = planner.plan(one)
-        except BudgetExceeded as error:
-            print_plan(error.plan, forms)
-            raise
-        plans.append(made)
-        write_plan(made, forms, out_)
+        plans.append(_made(planner, one, asking, forms))
+        write_plan(plans[0], forms, out_)
+
+
+def _made(planner: Planner, task: Task, asking: Callable[[], AbstractContextManager[None]], forms: list[Show]) -> Plan:
+    """The plan of a task; where a budget is used up, what there is of it is printed."""
+    try:
+        planner.start(task)  # that there is no plan is said before a model is loaded as well
+        with asking():
+            return planner.plan(task)
+    except BudgetExceeded as error:
+        print_plan(error.plan, forms)
+        raise
 
 
 def worded(loaded: LoadedRules, file: Path | None, *, conversation: bool, rules: bool) -> Wording:
