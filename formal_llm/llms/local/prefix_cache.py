@@ -5,9 +5,9 @@ for every prompt with that beginning (Kwon et al. 2023, arXiv 2309.06180, share 
 2312.07104, by a radix tree). Here the prompts lie sorted, so the longest known beginning of a new one is shared with
 one of its two neighbours.
 
-With a gradient nothing can be kept from pass to pass: the keys and values belong to one graph. Then what at least two
-prompts share, the trunk, is read first, and each prompt only from where it leaves the trunk. The gradient flows back
-through the keys and values that its tokens attended to.
+With a gradient, where graphs are not kept (:mod:`~formal_llm.llms.local.kept_graphs`), nothing stays from pass to pass:
+the keys and values belong to one graph. Then what at least two prompts share, the trunk, is read first, and each prompt
+only from where it leaves the trunk. The gradient flows back through the keys and values that its tokens attended to.
 """
 
 from __future__ import annotations
