@@ -164,7 +164,7 @@ class CausalScorer(PromptScorer):
                     plain[index] = PackablePrompt(one.tokens, one.tree, len(slots), slots)
             rows = [[plain[index] for index in row] for row in batch]
             with graphs.reading() if graphs is not None and begun else nullcontext():
-                logits = self._looked(rows, kept or trunk, keeps=kept)
+                logits = self._looked(rows, trunk if kept is None else kept, keeps=kept)
             yield members, logits
 
     def _looked(
