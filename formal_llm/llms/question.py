@@ -228,7 +228,8 @@ class Question:
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """All that makes the question, as pickle has it for slots; what was given as a function is made."""
         made = {name: self._get(name) for name in _FUNCTIONS}
-        return None, {**self._slots(), **made, "_messages": tuple(made["_messages"]), "_made": {}, "_kept": _FUNCTIONS}
+        kept = {"_made": {}, "_kept": _FUNCTIONS, "_held": False}
+        return None, {**self._slots(), **made, "_messages": tuple(made["_messages"]), **kept}
 
     def _slots(self) -> dict[str, object]:
         names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
