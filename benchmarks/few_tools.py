@@ -12,6 +12,7 @@ MENDING = ("colorization", "super_resolution", "denoising", "deblurring", "input
 TASKS = "5,7,9,11"
 
 
-def planner(pack: TaskPack, llm: Any = "builtin") -> Planner:
+def planner(pack: TaskPack, llm: Any = "builtin", **settings: Any) -> Planner:
     """A planner of the OpenAGI pack that knows these tools alone, each at most once."""
-    return pack.planner(llm, limits=Limits(at_most={symbol: int(symbol in MENDING) for symbol in pack.cfg.terminals}))
+    limits = Limits(at_most={symbol: int(symbol in MENDING) for symbol in pack.cfg.terminals})
+    return pack.planner(llm, limits=limits, **settings)

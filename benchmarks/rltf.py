@@ -1,6 +1,6 @@
 """Samples per second in training: the library's trainer against TRL's GRPO and RLOO trainers, on one small model.
 
-Run: python -m benchmarks.rltf [--width 64 --layers 2] [--taught 40] [--room few]
+Run: python -m benchmarks.rltf [--width 64 --layers 2] [--taught 40] [--room few] [--wording unlisted]
 
 A sample is a plan with its reward, the update included. All contenders run in one side environment (``build/trl``,
 made by the first run: TRL is not needed by the library), in processes of their own, with the same number of threads:
@@ -28,6 +28,10 @@ whole walk, rules stated
 whole walk, first question only
     The same with the shortest prompt that could be asked. A model cannot know from it what its numbers will mean.
 
+``--wording`` is how questions are put, to all contenders alike: ``pack``, ``terse`` with few words, or ``unlisted``,
+where the texts of options are scored and a completion of TRL is such a text. A walk is told by numbers of a list, so
+whole walks are compared with a list only.
+
 TRL's completions may be no choice or no plan at all: ``valid`` is the share that are. The library's always are.
 """
 
@@ -47,7 +51,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import tiny_decoder
-from benchmarks.rltf_workers import asked
+from benchmarks.rltf_workers import answers, asked, scoring
 from formal_llm import Planner, Task, TaskPack
 from formal_llm.rltf.export import INSTRUCTION, write_tasks
 from formal_llm.rltf.policy import Policy
@@ -100,7 +104,7 @@ class Walked:
         rows: one for each question: its task, its prompt as a chat, the choices made before it.
         choices: the mean number of choices in a walk.
         tokens: how many tokens the numbers of the longest walk have, with the end token.
-        digits: how many tokens the longest number of an option has.
+        digits: how many tokens the longest answer to a question has: its number, or its text.
     """
 
     rows: list[dict[str, Any]]
@@ -109,14 +113,16 @@ class Walked:
     digits: int
 
 
-def teach(model: Any, tokenizer: Any, pack: TaskPack, planner: Planner, tasks: tuple[Task, ...], steps: int) -> None:
+def teach(
+    model: Any, tokenizer: Any, pack: TaskPack, planner: Planner, tasks: tuple[Task, ...], steps: int, scoring: str
+) -> None:
     """Have a model imitate plans with just the right tools; all its weights are trained."""
     import torch
 
     from formal_llm.llms.local.model import TransformersLLM
     from formal_llm.packs.training_rewards import exact_tools
 
-    scorer = TransformersLLM.of(model, tokenizer, cache_bytes=0).scorer
+    scorer = TransformersLLM.of(model, tokenizer, cache_bytes=0, scoring=scoring).scorer
     plans = reference_plans(planner, tasks, 2, references=exact_tools(pack))
     decisions = [decision for both in plans for episode in both for decision in episode.decisions]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -130,10 +136,10 @@ def teach(model: Any, tokenizer: Any, pack: TaskPack, planner: Planner, tasks: t
         scorer.forget()
 
 
-def walked(planner: Planner, tasks: tuple[Task, ...], tokenizer: Any, model: Path, walks: int) -> Walked:
+def walked(planner: Planner, tasks: tuple[Task, ...], tokenizer: Any, model: str, walks: int, wording: str) -> Walked:
     """Have a model walk, task after task, each choice drawn from it."""
     starts = [Start(number % len(tasks), tasks[number % len(tasks)], str(number)) for number in range(walks)]
-    episodes = rollout(planner, Policy(f"transformers:{model}"), starts)
+    episodes = rollout(planner, Policy(model), starts)
     rows: list[dict[str, Any]] = []
     tokens = digits = 0
 
@@ -143,7 +149,9 @@ def walked(planner: Planner, tasks: tuple[Task, ...], tokenizer: Any, model: Pat
     for number, episode in enumerate(episodes):
         numbers = [decision.number for decision in episode.decisions]
         tokens = max(tokens, length(" ".join(map(str, numbers))))
-        digits = max(digits, *(length(str(len(decision.question.options))) for decision in episode.decisions))
+        digits = max(
+            digits, *(length(answer) for one in episode.decisions for answer in answers(one.question, wording))
+        )
         if number < len(tasks):
             for place, decision in enumerate(episode.decisions):
                 chat = [{"role": said.role, "content": said.content} for said in decision.question.messages]
@@ -174,7 +182,7 @@ def run(python: Path, contender: Contender, out: Path, arguments: argparse.Names
     threads = str(arguments.threads)
     many = (
         part
-        for name in ("room", "warm", "updates", "samples", "threads")
+        for name in ("room", "wording", "warm", "updates", "samples", "threads")
         for part in (f"--{name}", str(vars(arguments)[name]))
     )
     finished = subprocess.run(
@@ -197,6 +205,9 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2, help="the model's layers")
     parser.add_argument("--taught", type=int, default=40, help="steps of imitation before")
     parser.add_argument("--room", default="all", choices=("all", "few"), help="13 tasks with all tools, or 4 with few")
+    parser.add_argument(
+        "--wording", default="pack", choices=("pack", "terse", "unlisted"), help="how questions are put, to all alike"
+    )
     parser.add_argument("--samples", type=int, help="of each task in an update; 104 in all where left out")
     parser.add_argument("--warm", type=int, default=1, help="updates that are not measured")
     parser.add_argument("--updates", type=int, default=2, help="updates that are measured, in each round")
@@ -214,17 +225,17 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
-    pack, planner, tasks = asked(arguments.room)
+    pack, planner, tasks = asked(arguments.room, arguments.wording)
+    how = scoring(arguments.wording)
     arguments.samples = arguments.samples or 104 // len(tasks)
     tokenizer = tiny_decoder.tokenizer(tiny_decoder.questions(pack.planner(), pack.tasks))
     model = tiny_decoder.decoder(arguments.width, arguments.layers)
     tiny_decoder.quiet()
-    teach(model, tokenizer, pack, planner, tasks, arguments.taught)
+    teach(model, tokenizer, pack, planner, tasks, arguments.taught, how)
     model.save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
-    walks = walked(planner, tasks, tokenizer, folder / "model", arguments.walks)
-    exported = str(write_tasks(folder / "tasks.jsonl", planner, tasks))
-    short = written(folder / "first.jsonl", first_questions(planner, tasks))
+    policy = f"transformers:{folder / 'model'}?scoring={how}"
+    walks = walked(planner, tasks, tokenizer, policy, arguments.walks, arguments.wording)
     single = written(folder / "choices.jsonl", walks.rows)
     made = str(folder)
 
@@ -237,11 +248,15 @@ def main() -> None:
     rows = [
         Contender("formal_llm, grpo", ("ours", "grpo", made)),
         Contender("formal_llm, rloo", ("ours", "rloo", made)),
+        Contender("formal_llm, grpo, graphs not kept", ("ours", "grpo", made, "--graph-bytes", "0")),
         *trl("choice by choice", single, walks.digits, walks.choices),
         *trl("choice by choice, 30 tokens", single, 30, walks.choices),
-        *trl("whole walk, rules stated", exported, walks.tokens),
-        *trl("whole walk, first question only", short, walks.tokens),
     ]
+    if arguments.wording != "unlisted":
+        exported = str(write_tasks(folder / "tasks.jsonl", planner, tasks))
+        short = written(folder / "first.jsonl", first_questions(planner, tasks))
+        rows += trl("whole walk, rules stated", exported, walks.tokens)
+        rows += trl("whole walk, first question only", short, walks.tokens)
     for _ in range(arguments.rounds):
         for row in rows:
             row.found.append(run(python, row, folder / "told.json", arguments))
@@ -258,7 +273,7 @@ def main() -> None:
         highlight=False,
     )
     many = f"{len(tasks)} tasks x {arguments.samples} samples in an update"
-    title = f"Room {arguments.room}, {many}, {arguments.threads} thread(s)"
+    title = f"Room {arguments.room}, wording {arguments.wording}, {many}, {arguments.threads} thread(s)"
     table = Table(title=title)
     columns = ("trainer", "new tokens", "valid", "samples/s", "samples per CPU second", "formal_llm is faster by")
     for column in columns:

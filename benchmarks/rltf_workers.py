@@ -21,21 +21,34 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import few_tools, tiny_decoder
-from formal_llm import Planner, Task, TaskPack
+from formal_llm import Planner, Question, Task, TaskPack
 from formal_llm.packs.openagi.references import openagi_reward
 from formal_llm.packs.training import selected
+from formal_llm.planning.walks.terse import shortened
 
 #: The reward of a TRL completion that leads to no plan; a plan's own reward is never below 0.
 INVALID = -1.0
 RATE = 1e-6
 
 
-def asked(room: str) -> tuple[TaskPack, Planner, tuple[Task, ...]]:
-    """The pack, a planner of all or few tools, and the tasks that are trained on."""
+def asked(room: str, wording: str) -> tuple[TaskPack, Planner, tuple[Task, ...]]:
+    """The pack, a planner of all or few tools that puts its questions so, and the tasks that are trained on."""
     pack = TaskPack.load("openagi")
+    texts = pack.wording if wording == "pack" else shortened(pack.wording, wording)
     if room == "few":
-        return pack, few_tools.planner(pack, "test:random"), tuple(selected(pack, few_tools.TASKS))
-    return pack, pack.planner("test:random"), pack.split("training")
+        few = few_tools.planner(pack, "test:random", wording=texts)
+        return pack, few, tuple(selected(pack, few_tools.TASKS))
+    return pack, pack.planner("test:random", wording=texts), pack.split("training")
+
+
+def scoring(wording: str) -> str:
+    """What options are scored by: their texts, where a question has no list of them."""
+    return "text" if wording == "unlisted" else "number"
+
+
+def answers(question: Question, wording: str) -> list[str]:
+    """What is written for each option: its text, where a question has no list of them."""
+    return [option.text if wording == "unlisted" else str(option.number) for option in question.options]
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,8 @@ class Work:
         planner, tasks: the questions.
         warm, updates: how many updates are not measured, and are.
         samples: of each task in an update; an update has all tasks.
+        wording: how questions are put: ``pack``, ``terse`` or ``unlisted``.
+        graph_bytes: memory for graphs of rollouts.
     """
 
     folder: Path
@@ -98,6 +113,8 @@ class Work:
     warm: int
     updates: int
     samples: int
+    wording: str
+    graph_bytes: int
 
 
 def ours(work: Work, advantage: str) -> Measured:
@@ -120,9 +137,10 @@ def ours(work: Work, advantage: str) -> Measured:
 
     settings = Settings(
         advantage=advantage, samples=work.samples, tasks_per_update=len(work.tasks), updates=work.warm + work.updates,
-        learning_rate=RATE, checkpoint_every=0, dtype="float32", device="cpu",
+        learning_rate=RATE, checkpoint_every=0, dtype="float32", device="cpu", graph_bytes=work.graph_bytes,
     )  # fmt: skip
-    policy = Policy(f"transformers:{work.folder / 'model'}", LoRA(8, 16.0, targets=("q_proj", "v_proj")))
+    model = f"transformers:{work.folder / 'model'}?scoring={scoring(work.wording)}"
+    policy = Policy(model, LoRA(8, 16.0, targets=("q_proj", "v_proj")))
     name = f"ours-{advantage}-{time.time_ns()}"
     Trainer(
         work.planner, policy, openagi_reward(), work.tasks, work.folder / "runs" / name, settings=settings,
@@ -147,9 +165,10 @@ def decision_reward(work: Work) -> Any:
         question = walk.question
         assert question is not None
         text = said.strip()
-        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= len(question.options)):
+        choices = answers(question, work.wording)
+        if text not in choices:
             return INVALID
-        walk.answer(int(text))
+        walk.answer(choices.index(text) + 1)
         while (question := walk.question) is not None:
             walk.answer(rng.randint(1, len(question.options)))
         return judge(work.tasks[place], walk.plan)
@@ -238,14 +257,19 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--room", default="all")
+    parser.add_argument("--wording", default="pack")
+    parser.add_argument("--graph-bytes", type=int, default=2 << 30)
     for name in ("warm", "updates", "samples"):
         parser.add_argument(f"--{name}", type=int, required=True)
     arguments = parser.parse_args()
     import torch
 
     torch.set_num_threads(arguments.threads)
-    _, planner, tasks = asked(arguments.room)
-    work = Work(arguments.folder, planner, tasks, arguments.warm, arguments.updates, arguments.samples)
+    _, planner, tasks = asked(arguments.room, arguments.wording)
+    work = Work(
+        arguments.folder, planner, tasks, arguments.warm, arguments.updates, arguments.samples, arguments.wording,
+        arguments.graph_bytes,
+    )  # fmt: skip
     if arguments.contender == "ours":
         measured = ours(work, arguments.method)
     else:

@@ -14,13 +14,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Never, Protocol
 
-from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish, given
+from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.kept_calls import KeptCalls
 from formal_llm.agents.outcomes import AgentOutcome, outcome_of, record
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.errors import AgentStopped, Cancelled, InvalidAnswer
+from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Stream, in_one_piece
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
@@ -97,7 +98,7 @@ class AgentRun:
         self.question = error = None
         try:
             while self.question is None:
-                step, came = given(self._steps, came), None
+                step, came = resumed(self._steps, came), None
                 try:
                     match step:
                         case Question() | Telling():

@@ -13,7 +13,7 @@ from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of
 from formal_llm.agents.decoding.contents import Content, OneOf
-from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, given, relayed
+from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relayed
 from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
 from formal_llm.agents.events import Event
 from formal_llm.agents.happenings import Happening, ToolCall
@@ -22,6 +22,7 @@ from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.tool_calls import ERROR, called
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
+from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Messages, Writing
 from formal_llm.llms.llm import LLM, asking
 from formal_llm.llms.question import Answer, Question
@@ -172,7 +173,7 @@ class Run:
         came: object = None
         while True:
             try:
-                told = given(steps, came)
+                told = resumed(steps, came)
             except StopIteration:
                 return ()
             came = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias, TypedDict, TypeVar, Unpack
 
 from formal_llm.authoring.drafts import KINDS, Draft, check_draft, draft_of
@@ -20,6 +21,7 @@ from formal_llm.authoring.questions import Shown, differing, telling
 from formal_llm.automata import CFG, PDA
 from formal_llm.automata.models.rules import Rules
 from formal_llm.errors import LLMError, NotAuthored, NotUnderstood, ResourceNotFound
+from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLMLike, aanswered, answered, resolve
 from formal_llm.llms.question import Answer, Message
@@ -61,62 +63,21 @@ class Authored:
     usage: TokenUsage = field(default_factory=TokenUsage)
 
 
-def author(
-    words: str,
-    llm: LLMLike | None = None,
-    *,
-    notation: str | None = None,
-    tries: int = 5,
-    drafts: int = 1,
-    examples: Sequence[Example] = (),
-    before: CFG | PDA | None = None,
-    judge: Judge | None = None,
-    shown: int = 6,
-    max_tokens: int = 2_048,
-    on_draft: Callable[[Draft], None] | None = None,
-) -> Authored:
-    """Rules from plain words.
+class AuthorSettings(TypedDict, total=False):
+    """The settings of :func:`author`.
 
-    Args:
-        words: the rules in words.
-        llm: who drafts: anything that writes text. Without one, the words are read as controlled English.
+    Attributes:
         notation: ``"cfg"``, ``"mmd"``, ``"pda"`` or ``"agent"``; the model picks where left out.
-        tries: how often the model may write, all drafts and corrections together.
-        drafts: how many drafts of the model are compared. Where they differ, the author says who is right.
+        tries: how often the model may write, all drafts and corrections together; 5 where left out.
+        drafts: how many drafts of the model are compared; 1 where left out. Where they differ, the author says who is
+            right.
         examples: plans that must be allowed, and such that must not.
         before: the old version of the rules. Plans on which the new one differs are shown.
         judge: says of plans whether they should be allowed; nobody is asked where left out.
-        shown: how many plans of a draft are shown at most, beside those on which rules differ.
-        max_tokens: the most tokens of one answer of the model.
+        shown: how many plans of a draft are shown at most, beside those on which rules differ; 6 where left out.
+        max_tokens: the most tokens of one answer of the model; 2048 where left out.
         on_draft: called with each draft of the model as it comes, whatever is wrong with it.
-
-    Raises:
-        NotUnderstood: without a model, sentences that fit no pattern; with the nearest ones.
-        NotationError: without a model, sentences that cannot hold together; which ones.
-        NotAuthored: no draft was clean within the tries; what was tried, what was wrong.
-        LLMError: the model could not be asked.
-        ValueError: no such notation, or no try.
     """
-    who = None if llm is None else resolve(llm)
-    writing = _authored(
-        words, who is not None, notation, tries, drafts, tuple(examples), before, judge, shown, max_tokens, on_draft
-    )
-    try:
-        asked = next(writing)
-        while True:
-            assert who is not None
-            try:
-                answer = answered(who, asked)
-            except LLMError as error:
-                asked = writing.throw(error)
-            else:
-                asked = writing.send(answer)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
-
-
-class AuthorSettings(TypedDict, total=False):
-    """The settings of :func:`author`, for whoever hands them on."""
 
     notation: str | None
     tries: int
@@ -129,29 +90,42 @@ class AuthorSettings(TypedDict, total=False):
     on_draft: Callable[[Draft], None] | None
 
 
+def author(words: str, llm: LLMLike | None = None, **settings: Unpack[AuthorSettings]) -> Authored:
+    """Rules from plain words.
+
+    Args:
+        words: the rules in words.
+        llm: who drafts: anything that writes text. Without one, the words are read as controlled English.
+        settings: ``notation``, ``tries`` and more: see :class:`~formal_llm.authoring.author.AuthorSettings`.
+
+    Raises:
+        NotUnderstood: without a model, sentences that fit no pattern; with the nearest ones.
+        NotationError: without a model, sentences that cannot hold together; which ones.
+        NotAuthored: no draft was clean within the tries; what was tried, what was wrong.
+        LLMError: the model could not be asked.
+        ValueError: no such notation, or no try.
+    """
+    who = None if llm is None else resolve(llm)
+
+    def write(asked: Writing) -> Answer:
+        assert who is not None, "without a model nothing is asked"
+        return answered(who, asked)
+
+    return driven(author_steps(words, by_model=who is not None, **settings), write)
+
+
 async def aauthor(words: str, llm: LLMLike, **settings: Unpack[AuthorSettings]) -> Authored:
     """As :func:`author` with a model, letting others go on while it writes: many texts at once wait together.
 
     What is checked between two drafts is not given up for others; ``judge`` and ``on_draft`` are called in the event
     loop.
     """
-    who = resolve(llm)
-    writing = _authored(words, True, **settings)
-    try:
-        asked = next(writing)
-        while True:
-            try:
-                answer = await aanswered(who, asked)
-            except LLMError as error:
-                asked = writing.throw(error)
-            else:
-                asked = writing.send(answer)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+    return await adriven(author_steps(words, by_model=True, **settings), partial(aanswered, resolve(llm)))
 
 
-def _authored(
+def author_steps(
     words: str,
+    *,
     by_model: bool,
     notation: str | None = None,
     tries: int = 5,
@@ -163,7 +137,7 @@ def _authored(
     max_tokens: int = 2_048,
     on_draft: Callable[[Draft], None] | None = None,
 ) -> Asking[Authored]:
-    """What :func:`author` does, of nobody: what is to be written goes out, answers come in."""
+    """As :func:`author`, of nobody: what is to be written goes out, answers come in; without a model, nothing does."""
     ending = None if notation is None else f".{notation.removeprefix('.')}"
     if ending is not None and ending not in KINDS:
         raise ResourceNotFound("notation", str(notation), [kind[1:] for kind in KINDS])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -34,9 +34,10 @@ from formal_llm.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from formal_llm.agents.agent import Tools
+    from formal_llm.agents.agent import Agent, Tools
     from formal_llm.agents.happenings import Happening
     from formal_llm.agents.transcript import Transcript
+    from formal_llm.llms import LLM
 
 #: The agent of modules; it has no file.
 MODULAR = "modular"
@@ -126,44 +127,61 @@ def agent(
         return
     if tool_llm is not None or decisions is not None:
         raise InputError("--tool-llm and --decisions are for the modular agent: formal-llm agent modular")
-    from formal_llm.agents.agent import TIMES, Agent, writing
-    from formal_llm.agents.page import run_page
-    from formal_llm.llms import CachedLLM, RecordingLLM, resolve
+    from formal_llm.agents.agent import TIMES, Agent
+    from formal_llm.llms.text_doubles import RandomTextLLM
     from formal_llm.planning import Budget
 
-    with ExitStack() as stack:
-        who = writing(resolve(llm))
+    shown = None if quiet else Shown(err() if save == STANDARD else out())
+    agent_of = partial(
+        Agent, spec, tools=tools_of(tools, corpus), rules=constraint or (), limits=limits, times=times or TIMES,
+        budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown,
+    )  # fmt: skip
+    agent_of(RandomTextLLM())  # never asked: what is wrong with the arguments is said before a model is loaded
+    with _kept(llm, cache, record) as who:
+        _converse(agent_of(who), questions, llm, shown, save=save, page=page)
+
+
+@contextmanager
+def _kept(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM]:
+    """The model of a provider string; what it writes is kept and recorded where that is wanted."""
+    from formal_llm.agents.agent import writing
+    from formal_llm.llms import CachedLLM, RecordingLLM, resolve
+
+    with ExitStack() as opened:
+        who = writing(resolve(name))
         if cache is not None:
-            who = stack.enter_context(CachedLLM(who, cache))
+            who = opened.enter_context(CachedLLM(who, cache))
         if record is not None:
-            who = stack.enter_context(RecordingLLM(who, record))
-        shown = None if quiet else Shown(err() if save == STANDARD else out())
-        made = Agent(
-            spec, who, tools_of(tools, corpus), rules=constraint or (), limits=limits,
-            times=times or TIMES, budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True,
-            on_event=shown,
-        )  # fmt: skip
-        before: list[Transcript] = []
-        for text in questions:
-            run = made.start(text, before=before[-20:])
-            error: BaseException | None = None
-            try:
-                before.append(run.go())
-            except Exception as caught:
-                error = caught
-                raise
-            finally:
-                if save is not None:
-                    write_to(save, run.transcript.to_jsonl())
-                if page is not None:
-                    told = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
-                    html = run_page(run.transcript, made.behaviour, run.calls, error=error, about=told)
-                    write_to(page, html)
-            if quiet:
-                print_text(run.transcript.answer)
-            elif shown is not None:
-                took = run.transcript.usage
-                shown.end(took.questions, took.requests, len(run.transcript.corrections))
+            who = opened.enter_context(RecordingLLM(who, record))
+        yield who
+
+
+def _converse(
+    agent_: Agent, questions: Iterable[str], llm: str, shown: Shown | None, *, save: Path | None, page: Path | None
+) -> None:
+    """Ask an agent questions, each with those before it in mind; what it does is shown, and written down after each."""
+    from formal_llm.agents.page import run_page
+
+    before: list[Transcript] = []
+    for text in questions:
+        run = agent_.start(text, before=before[-20:])
+        error: BaseException | None = None
+        try:
+            before.append(run.go())
+        except Exception as caught:
+            error = caught
+            raise
+        finally:
+            if save is not None:
+                write_to(save, run.transcript.to_jsonl())
+            if page is not None:
+                told = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
+                write_to(page, run_page(run.transcript, agent_.behaviour, run.calls, error=error, about=told))
+        if shown is None:
+            print_text(run.transcript.answer)
+        else:
+            took = run.transcript.usage
+            shown.end(took.questions, took.requests, len(run.transcript.corrections))
 
 
 def tools_of(name: str | None, corpus: Path | None) -> Tools:

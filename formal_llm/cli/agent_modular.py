@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,14 +96,19 @@ def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
     from formal_llm.agents.modular import ModularAgent, RunBudget
     from formal_llm.agents.modular.setup import by_name
     from formal_llm.automata import constraint
+    from formal_llm.llms.llm import check_providers
+    from formal_llm.llms.text_doubles import RandomObjectLLM
 
+    check_providers(*filter(None, (options.llm, options.tool_llm)))
     modules = _modules(options)
     names = list(by_name(modules))
     rules = [constraint(text, names, name=text) for text in options.rules]
     budget = RunBudget(requests=options.requests or 100, tokens=options.tokens)
+    agent_of = partial(ModularAgent, modules=modules, rules=rules, limits=options.limits, budget=budget)
+    agent_of(RandomObjectLLM())  # never asked: what is wrong with the arguments is said before a model is loaded
     planner = _writer(options.llm, options, stack)
     caller = None if options.tool_llm is None else _writer(options.tool_llm, options, stack)
-    return ModularAgent(planner, caller, modules=modules, rules=rules, limits=options.limits, budget=budget)
+    return agent_of(planner, caller)
 
 
 def _writer(name: str, options: ModularOptions, stack: ExitStack):  # type: ignore[no-untyped-def]

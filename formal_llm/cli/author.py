@@ -14,7 +14,7 @@ from formal_llm.authoring import Authored, Draft, Enough, Example, Shown, author
 from formal_llm.authoring.drafts import KINDS
 from formal_llm.authoring.examples import ENDING, shown
 from formal_llm.automata import CFG, PDA
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text
+from formal_llm.cli.console import EXIT_CODES_HELP, check_writable, command, counted, err, print_text
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError, NotAuthored
 
@@ -61,6 +61,7 @@ def author_(
     if llm is None and out.suffix not in ("", ".agent"):
         raise FormalLLMError(f"without --llm, rules are written as a behaviour: --out {out.with_suffix('.agent')}")
     known = out if out.suffix else out.with_suffix(".agent")
+    check_writable(known)
     old, before, examples = _before(known)
     log = _Log(out)
     # An answer is kept at once: nothing that the author said is lost.

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,27 +16,29 @@ import typer
 from rich.progress import TaskID
 from typer.core import TyperGroup
 
+from formal_llm.cli.bench_judging import ScoreOptions, TextScore, own_data, read_scores, task_data
 from formal_llm.cli.bench_methods import (
     SENTENCES,
     Asking,
     read_methods,
     show_transfer,
     spread,
-    trained_llms,
     transfer_of,
+    who_is_asked,
 )
 from formal_llm.cli.bench_tables import Form, Grouping, Shown, tell
 from formal_llm.cli.console import (
     EXIT_CODES_HELP,
+    check_folder,
     command,
-    err,
     errors_told,
     progress_bars,
     without_loading_bars,
 )
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
-from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
-from formal_llm.llms import LLM, RecordingLLM, resolve
+from formal_llm.errors import MissingDependency, ResourceNotFound
+from formal_llm.llms import LLM, RecordingLLM
+from formal_llm.llms.llm import check_providers
 from formal_llm.planning import TaskPack
 from formal_llm.tools import Executor
 
@@ -44,9 +46,8 @@ if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
 
     from formal_llm.packs.openagi.benchmark.plans import RunProgress
-    from formal_llm.packs.openagi.data.samples import TaskData
-    from formal_llm.packs.openagi.scores.choice import Scores
-    from formal_llm.packs.openagi.scores.score import Score
+    from formal_llm.packs.openagi.benchmark.records import ScoredPlan
+    from formal_llm.packs.openagi.benchmark.run import Benchmark
 
 HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
@@ -105,24 +106,6 @@ class MethodName(StrEnum):
 ALONE = tuple(one for one in MethodName if one is not MethodName.rltf)
 
 
-class TextScore(StrEnum):
-    """How texts are compared."""
-
-    bertscore = "bertscore"
-    chrf = "chrf"
-
-
-@dataclass(frozen=True)
-class ScoreOptions:
-    """What the options for scores say."""
-
-    text: TextScore
-    bert: str | None
-    clip: str | None
-    vit: str | None
-    device: str
-
-
 @app.command("openagi", help=HELP)
 @command
 def bench(
@@ -171,57 +154,86 @@ def bench(
     ] = Grouping.kind,
 ) -> None:
     """Run a benchmark and print its table."""
+    check_installed()
+    from formal_llm.packs.openagi.benchmark.plans import Asked
+    from formal_llm.packs.openagi.benchmark.run import Benchmark
+    from formal_llm.packs.openagi.scores.judging import PlanJudge
+
+    # All that can be wrong with the arguments is said before a model is loaded.
+    names = list(dict.fromkeys(llm or ["builtin"]))
+    check_providers(*names)
+    check_folder(to)
     pack = TaskPack.load("openagi")
     numbers = spread(read_numbers(tasks, pack), limit)
-    try:
-        from formal_llm.packs.openagi.benchmark.plans import Asked, Trained, not_asked
-        from formal_llm.packs.openagi.benchmark.records import Records
-        from formal_llm.packs.openagi.benchmark.run import Benchmark
-        from formal_llm.packs.openagi.scores.judging import PlanJudge
-    except ImportError as error:
-        raise MissingDependency(
-            f"the benchmark needs libraries: pip install 'formal-llm[openagi]' ({error})"
-        ) from error
-    names = list(dict.fromkeys(llm or ["builtin"]))
-    asked = {name: resolve(name) for name in names}
     wanted: Any = read_methods(methods) if methods else list(dict.fromkeys(one.value for one in method or ALONE))
     count = repeats or (1 if methods else 5)
-    without_loading_bars()
-    trained = trained_llms(names, wanted, adapter)
-    skipped = not_asked(asked, wanted, trained)
-    if len(skipped) == len(asked) * len(wanted):
-        raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{x.llm} {x.method}: {x.why}' for x in skipped)}")
     settings: Asked = {"repeats": count, "temperature": temperature, "max_tokens": max_tokens}
     other = transfer_of(pack, sentences, numbers, limit, settings) if methods else None
     tools = read_toolkit(pack, toolkit)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
+    known = None if data is None else task_data(data, numbers)
+    without_loading_bars()
     scores = read_scores(ScoreOptions(text_score, bert, clip, vit, device))
-    known = task_data(data, to, numbers, samples)
+    asking, skipped = who_is_asked(names, wanted, adapter, concurrency)
     make_folder(to)
+    if known is None:
+        known = own_data(to, numbers, samples)
     judge = PlanJudge(Executor(tools, cache=to / "cache"), known, scores, samples=samples, pack=pack)
     run = Benchmark(judge, numbers, **settings)
+    with _recorded(asking, to) as recorded:
+        rows = _all_made(run, recorded, to)
+        shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
+        tell(run, shown, skipped, to, Shown(show, published, grouping, in_cells=methods is not None))
+        if other is not None:
+            show_transfer(other, recorded, to, show, cancelling_progress())
+
+
+def check_installed() -> None:
+    """Raise where the libraries are not there that the benchmark needs.
+
+    Raises:
+        MissingDependency: they are not; how to install them.
+    """
+    try:
+        import formal_llm.packs.openagi.benchmark.run
+        import formal_llm.packs.openagi.scores.judging  # noqa: F401
+    except ImportError as error:
+        raise MissingDependency(
+            f"the benchmark needs libraries: pip install 'formal-llm[openagi]' ({error})"
+        ) from error
+
+
+@contextmanager
+def _recorded(asking: Asking, to: Path) -> Iterator[Asking]:
+    """The same LLMs, with what they answer on record."""
+    from formal_llm.packs.openagi.benchmark.plans import Trained
+
     with ExitStack() as opened:
 
         def recorded(name: str, one: LLM) -> LLM:
             return opened.enter_context(RecordingLLM(one, answers_file(to, name)))
 
-        asking = Asking(
-            {name: recorded(name, one) for name, one in asked.items()}, wanted,
-            {base: Trained(one.name, recorded(one.name, one.llm)) for base, one in trained.items()}, concurrency,
-        )  # fmt: skip
-        with Records(to, run.identity) as records:
-            with cancelling_progress() as (show_step, cancel):
-                run.run(
-                    asking.llms, wanted, records, trained=asking.trained, concurrency=concurrency, on_step=show_step,
-                    cancel=cancel,
-                )  # fmt: skip
-            rows = records.joined()
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (to / "results.jsonl").write_text(lines, encoding="utf-8")
-        shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
-        tell(run, shown, skipped, to, Shown(show, published, grouping, in_cells=methods is not None))
-        if other is not None:
-            show_transfer(other, asking, to, show, cancelling_progress())
+        yield replace(
+            asking,
+            llms={name: recorded(name, one) for name, one in asking.llms.items()},
+            trained={base: Trained(one.name, recorded(one.name, one.llm)) for base, one in asking.trained.items()},
+        )
+
+
+def _all_made(run: Benchmark, asking: Asking, to: Path) -> list[ScoredPlan]:
+    """All plans of a benchmark with their scores, those made that are not on record; written, too."""
+    from formal_llm.packs.openagi.benchmark.records import Records
+
+    with Records(to, run.identity) as records:
+        with cancelling_progress() as (show_step, cancel):
+            run.run(
+                asking.llms, asking.methods, records, trained=asking.trained, concurrency=asking.concurrency,
+                on_step=show_step, cancel=cancel,
+            )  # fmt: skip
+        rows = records.joined()
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (to / "results.jsonl").write_text(lines, encoding="utf-8")
+    return rows
 
 
 def read_numbers(text: str, pack: TaskPack) -> list[int]:
@@ -239,77 +251,6 @@ def read_numbers(text: str, pack: TaskPack) -> list[int]:
         return list(range(len(pack.tasks)))
     pack.split(text)
     return list(pack.splits[text])
-
-
-def task_data(folder: Path | None, to: Path, numbers: list[int], samples: int) -> dict[int, TaskData]:
-    """The task data in a folder; where none is named, those in the folder of ``--out``, which are made if need be.
-
-    Raises:
-        ResourceNotFound: there are none.
-        InputError: those in the folder of ``--out`` were made for other tasks, or some cannot be used.
-    """
-    from formal_llm.packs.openagi.data.making import INDEX, make_data
-    from formal_llm.packs.openagi.data.samples import read_data
-
-    if folder is not None:
-        return read_data(folder)
-    make_folder(to)
-    own = to / "data"
-    if not (own / INDEX).exists():
-        err().print(f"making task data in {own}", markup=False)
-        make_data(own, tasks=numbers, samples=samples)
-    found = read_data(own)
-    if lacking := [number for number in numbers if number not in found]:
-        raise InputError(
-            f"{own} was made for other tasks and has no task {lacking[0]}: name another folder with --out, "
-            "or data that have all tasks with --data (formal-llm data openagi makes them)"
-        )
-    return found
-
-
-def read_scores(options: ScoreOptions) -> Scores:
-    """The scores that the options mean. Checkpoints are loaded at once, before anybody is asked for a plan.
-
-    Raises:
-        MissingDependency: MiniLM is wanted and not installed.
-        ResourceNotFound, CheckpointError: there is no such checkpoint, or it cannot be had.
-        FormalLLMError: the options contradict each other.
-    """
-    from formal_llm.packs.openagi.scores.choice import Scores
-    from formal_llm.packs.openagi.scores.images import SSIM
-    from formal_llm.packs.openagi.scores.neural import CLIPScore, ViTSimilarity
-    from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
-
-    if options.bert is not None and options.text is not TextScore.bertscore:
-        raise FormalLLMError("--bert is for --text-score bertscore")
-    if options.text is TextScore.chrf:
-        texts: Score = ChrF()
-    elif options.bert is not None:
-        texts = BERTScore(options.bert, options.device)
-    else:
-        try:
-            texts = Scores.offline().texts
-        except MissingDependency as error:
-            raise MissingDependency(f"{error}; or compare texts with --text-score chrf") from None
-    images: Score = SSIM()
-    clip: Score | None = None
-    if options.vit is not None:
-        images = ViTSimilarity(options.vit, options.device, local_files_only=_only_here(options.vit))
-    if options.clip is not None:
-        clip = CLIPScore(options.clip, options.device, local_files_only=_only_here(options.clip))
-    made = Scores(texts, images, clip)
-    wanted = {made.texts: options.bert, made.images: options.vit, made.image_text: options.clip}
-    for score, checkpoint in wanted.items():
-        if score is not None and checkpoint is not None:
-            score.prepare()
-    return made
-
-
-def _only_here(checkpoint: str) -> bool:
-    """Whether only this machine is to be asked for a checkpoint: it is a folder, or the hub does not answer."""
-    from formal_llm.packs.openagi.experts.loading import hub_answers
-
-    return Path(checkpoint).is_dir() or not hub_answers()
 
 
 @contextmanager

@@ -66,9 +66,11 @@ def bench_agents(
     concurrency: Annotated[int | None, typer.Option(min=1, help="How many runs are under way at once.")] = None,
 ) -> None:
     """Run a benchmark of agents and print its table."""
-    from formal_llm.agents.agent import writing
+    from formal_llm.agents.agent import Agent, writing
     from formal_llm.agents.tools.toolkit import agent_toolkit
     from formal_llm.llms import RecordingLLM, resolve
+    from formal_llm.llms.llm import check_providers
+    from formal_llm.llms.text_doubles import RandomTextLLM
     from formal_llm.packs.questions import (
         ContextArticles,
         benchmark,
@@ -82,13 +84,17 @@ def bench_agents(
     every = shipped_questions() if data is None else read_questions(data, form.value, None if whole else most)
     questions = every[:most]
     names = list(dict.fromkeys(name.strip() for name in agents.split(",") if name.strip()))
-    who = {name: writing(resolve(name)) for name in dict.fromkeys(llm)}
     tables = published_tables()
+    check_providers(*llm)
     make_folder(to)
     if whole and any(question.context for question in every):
         known: Tools = partial(agent_toolkit, ContextArticles(every).corpus(to))
     else:
         known = tools_of(tools, corpus)
+    for name in names:
+        if name not in benchmark.VOTES:
+            Agent(name, RandomTextLLM(), known)  # never asked: what is wrong with it is said before a model is loaded
+    who = {name: writing(resolve(name)) for name in dict.fromkeys(llm)}
     rows = []
     with ExitStack() as opened, progress_bars() as bars:
         for called, one in who.items():

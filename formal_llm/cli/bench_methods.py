@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from formal_llm.cli.bench_tables import Form
 from formal_llm.cli.console import err, out, print_text
 from formal_llm.errors import FormalLLMError, ResourceNotFound
-from formal_llm.llms import LLM
+from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.adapted import fingerprint, with_adapter
 from formal_llm.llms.local.planner import adapters
 from formal_llm.planning import TaskPack
@@ -122,6 +122,24 @@ class Asking:
     methods: Sequence[Method]
     trained: Mapping[str, Trained]
     concurrency: int | None = None
+
+
+def who_is_asked(
+    names: Sequence[str], methods: Sequence[Method], adapter: Path | None, concurrency: int | None
+) -> tuple[Asking, list[Skipped]]:
+    """The LLMs of these names, their models loaded, and the methods that do not apply to some of them.
+
+    Raises:
+        FormalLLMError: no method applies to any of them; the adapters fit none of them.
+    """
+    from formal_llm.packs.openagi.benchmark.plans import not_asked
+
+    trained = trained_llms(names, methods, adapter)  # first: these say before they load a model what is wrong
+    asked = {name: resolve(name) for name in names}
+    skipped = not_asked(asked, methods, trained)
+    if len(skipped) == len(asked) * len(methods):
+        raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{x.llm} {x.method}: {x.why}' for x in skipped)}")
+    return Asking(asked, methods, trained, concurrency), skipped
 
 
 def show_transfer(run: Transfer, asking: Asking, to: Path, form: Form, progress: Progress) -> None:

@@ -68,24 +68,27 @@ def bench_travelplanner(
 ) -> None:
     """Run a benchmark of trips and print its tables."""
     from formal_llm.llms import RecordingLLM, resolve
+    from formal_llm.llms.llm import check_providers
     from formal_llm.packs.travel.benchmark.cases import FILES, read_cases
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.rates import DENOMINATORS
     from formal_llm.packs.travel.benchmark.records import TravelRecords
     from formal_llm.packs.travel.benchmark.run import judge, read_by_rules, run_cases
 
+    names = list(dict.fromkeys(llm or ["builtin"]))
+    check_providers(*names, *([] if reader == "rules" else [reader]))  # before one of them loads a model
     known = read_cases(data, cases)[:most]
     if not known:
         raise InputError(f"{cases or data}: there are no cases")
     make_folder(to)
     file = cases.name if cases is not None else next(name for name in FILES if (data / name).exists())
     split = next((name for name in DENOMINATORS if file.startswith(name)), None)
-    who = {name: resolve(name) for name in dict.fromkeys(llm or ["builtin"])}
     reading: Reader = read_by_rules if reader == "rules" else partial(_read, reader=reader)
     rows: list[RatesRow] = []
     told: dict[str, list[TravelRecord]] = {}
     with ExitStack() as opened:
         records = opened.enter_context(TravelRecords(to, {"cases": file, "reader": reader}))
+        who = {name: resolve(name) for name in names}
         bars = opened.enter_context(progress_bars())
         for called, one in who.items():
             recorded = opened.enter_context(RecordingLLM(one, answers_file(to, called)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +30,7 @@ from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import FormalLLMError, InputError, LLMError, NotationError
 from formal_llm.llms import LLM, Answer, resolve
 from formal_llm.llms.calibration import Calibration, Judged, reliability
-from formal_llm.llms.llm import BatchLLM, ask
+from formal_llm.llms.llm import BatchLLM, ask, check_providers
 from formal_llm.llms.scoring import named, weights
 from formal_llm.planning import Planner, Task
 from formal_llm.planning.walks.terse import suited
@@ -88,6 +88,8 @@ def calibrate(
     from formal_llm.rltf.known import questions_of  # what trains needs pydantic, which takes time to import
 
     check_writable(out_)
+    check_providers(llm)
+    ways = None if mix is None else weights(mix.replace(",", "+"))
     rules = load(source)
     planner = Planner(rules.source, "test:first", wording=rules.wording, constraints=rules.constraints)
     known = read_plans(plans, rules) if plans is not None else _references(rules, planner, tasks)
@@ -99,7 +101,7 @@ def calibrate(
     cut = min(round(len(chosen) * held_out), len(chosen) - 1)
     without_loading_bars()
     who = resolve(llm)
-    scorer = None if mix is None else _mixed(who, llm, mix)
+    scorer = None if ways is None else _mixed(who, llm, ways)
     planner.wording = suited(planner.wording, who)
     questions = questions_of(planner, {task: known[task] for task in chosen}, count=count, seed=seed)
     if scorer is not None:
@@ -122,14 +124,14 @@ def calibrate(
         _tell(found, measured, out_)
 
 
-def _mixed(who: LLM, name: str, mix: str) -> PromptScorer:
+def _mixed(who: LLM, name: str, ways: Mapping[str, float]) -> PromptScorer:
     """The scorer of a model, which scores in these ways from now on."""
     from formal_llm.llms.local.scorer import PromptScorer  # needs numpy, which takes time to import
 
     scorer = getattr(who, "scorer", None)
     if not isinstance(scorer, PromptScorer):
         raise InputError(f"--mix is for models that write and run here (transformers:MODEL, smollm2), not for {name}")
-    scorer.scoring = weights(mix.replace(",", "+"))
+    scorer.scoring = ways
     return scorer
 
 

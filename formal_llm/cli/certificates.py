@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from formal_llm.cli.console import err
+from formal_llm.cli.console import check_folder, err
 from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import AutomatonError, FormalLLMError, NoValidPlan, Undecided
 from formal_llm.planning import Plan
@@ -44,6 +44,8 @@ def certified(
     limit: list[str] | None, require: list[str] | None,
 ) -> Iterator[list[Plan]]:  # fmt: skip
     """Write the certificate of the plan that is put into the list, or that there is none; nothing without a folder."""
+    if folder is not None:
+        check_folder(folder)
     made: list[Plan] = []
     try:
         yield made

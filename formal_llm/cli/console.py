@@ -158,6 +158,19 @@ def check_writable(*files: Path | None) -> None:
             raise InputError(f"{file}: it cannot be written; name another file")
 
 
+def check_folder(folder: Path) -> None:
+    """Tell before anything is asked that a folder cannot be made where it is wanted, or not be written.
+
+    Raises:
+        InputError: something else stands there or on the way there, or it may not be written.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise InputError(f"{folder}: {'it' if there == folder else there} is no folder; name another place")
+    if not os.access(there, os.W_OK):
+        raise InputError(f"{folder}: {'it' if there == folder else there} may not be written; name another place")
+
+
 def write_to(file: Path, text: str) -> None:
     """Write a result into a file, or print it where the file is ``-``."""
     if file == STANDARD:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -17,13 +18,15 @@ from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.certificates import certified
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
-from formal_llm.cli.sources import load, read_limits
+from formal_llm.cli.console import EXIT_CODES_HELP, check_writable, command, err, out, print_text
+from formal_llm.cli.sources import LoadedRules, load, read_limits
 from formal_llm.cli.trace import Trace
-from formal_llm.errors import BudgetExceeded, FormalLLMError
+from formal_llm.errors import BudgetExceeded, FormalLLMError, WritesNoText
 from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.planning import Budget, Plan, Planner
+from formal_llm.llms.generation import TextLLM
+from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.planning import Budget, Plan, Planner, Task, Wording
 from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.terse import suited
 
@@ -161,54 +164,88 @@ def plan(
 ) -> None:
     """Plan a task."""
     check_penalty(length_penalty, search)
+    if max_cost is not None and prices is None:
+        raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
+    if tasks is None and (concurrency is not None or retry_failed):
+        raise FormalLLMError("--concurrency and --retry-failed are for many tasks: --tasks FILE")
+    check_writable(out_, cache, record)
     loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
         err().print(f"warning: {warning}", markup=False)
-    words = loaded.wording_of(wording)
-    words = replace(words, conversation=conversation or words.conversation)
-    if rules:
-        words = words.with_rules()
-    if max_cost is not None and prices is None:
-        raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
-    with answerer(llm, cache, record) as who:
-        planner = Planner(
-            loaded.source,
-            who,
-            constraints=loaded.constraints,
-            limits=read_limits(limit, require),
-            lookahead=lookahead.value,
-            search=search.value,
-            length_penalty=length_penalty,
-            seed=seed,
-            wording=words if wording is not None else suited(words, who),
-            pages=page,
-            budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
-            prices=read_prices(prices),
-            tries=tries,
-            max_states=max_states,
-            search_time=search_time,
-            on_event=Trace(err()) if trace else None,
-        )
+    planner = Planner(
+        loaded.source,
+        RandomTextLLM(),  # never asked: all that can be wrong with the arguments is said before a model is loaded
+        constraints=loaded.constraints,
+        limits=read_limits(limit, require),
+        lookahead=lookahead.value,
+        search=search.value,
+        length_penalty=length_penalty,
+        seed=seed,
+        wording=worded(loaded, wording, conversation=conversation, rules=rules),
+        pages=page,
+        budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
+        prices=read_prices(prices),
+        tries=tries,
+        max_states=max_states,
+        search_time=search_time,
+        on_event=Trace(err()) if trace else None,
+    )
+    asking = partial(asked_of, planner, llm, cache, record, suit=wording is None)
+    if tasks is not None:
         together = Budget(requests=max_requests, tokens=max_tokens, cost=max_cost)
-        if tasks is not None:
-            results = results_file(out_, task or input_ or goal or show or certificate)
-            batch = Batch(results, concurrency, together if together.metered else None, retry_failed)
-            plan_tasks(planner, read_tasks(tasks, loaded), batch)
-            return
-        if concurrency is not None or retry_failed:
-            raise FormalLLMError("--concurrency and --retry-failed are for many tasks: --tasks FILE")
-        if out_ is not None and not out_.parent.is_dir():
-            raise FormalLLMError(f"{out_}: there is no folder {out_.parent}")
-        planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
-        forms = show or [form_for(out_)]
-        with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
-            try:
-                made = planner.plan(loaded.task(task, inputs=input_ or (), goal=goal))
-            except BudgetExceeded as error:
-                print_plan(error.plan, forms)
-                raise
-            plans.append(made)
-            write_plan(made, forms, out_)
+        results = results_file(out_, task or input_ or goal or show or certificate)
+        batch = Batch(results, concurrency, together if together.metered else None, retry_failed)
+        wanted = read_tasks(tasks, loaded)
+        with asking():
+            plan_tasks(planner, wanted, batch)
+        return
+    planner.budget = replace(planner.budget, requests=max_requests, tokens=max_tokens, cost=max_cost)
+    forms = show or [form_for(out_)]
+    one = loaded.task(task, inputs=input_ or (), goal=goal)
+    with certified(certificate, loaded, task, inputs=input_, goal=goal, limit=limit, require=require) as plans:
+        plans.append(_made(planner, one, asking, forms))
+        write_plan(plans[0], forms, out_)
+
+
+def _made(planner: Planner, task: Task, asking: Callable[[], AbstractContextManager[None]], forms: list[Show]) -> Plan:
+    """The plan of a task; where a budget is used up, what there is of it is printed."""
+    try:
+        planner.start(task)  # that there is no plan is said before a model is loaded as well
+        with asking():
+            return planner.plan(task)
+    except BudgetExceeded as error:
+        print_plan(error.plan, forms)
+        raise
+
+
+def worded(loaded: LoadedRules, file: Path | None, *, conversation: bool, rules: bool) -> Wording:
+    """The wording of a file or of the rules, in one conversation or telling the rules where that is wanted."""
+    words = loaded.wording_of(file)
+    words = replace(words, conversation=conversation or words.conversation)
+    return words.with_rules() if rules else words
+
+
+@contextmanager
+def asked_of(planner: Planner, name: str, cache: Path | None, record: Path | None, *, suit: bool) -> Iterator[None]:
+    """Have a planner ask the LLM of a provider string.
+
+    Args:
+        planner: the planner; what it was made with for an LLM is not asked.
+        name: the provider string.
+        cache: see :func:`answerer`.
+        record: likewise.
+        suit: whether its wording is shortened for LLMs that read so best.
+
+    Raises:
+        WritesNoText: drafts are wanted of an LLM that only chooses.
+    """
+    with answerer(name, cache, record) as llm:
+        if planner.search == "draft" and not isinstance(llm, TextLLM):
+            raise WritesNoText(llm, "draft a plan", "let it choose: --search greedy")
+        planner.llm = llm
+        if suit:
+            planner.wording = suited(planner.wording, llm)
+        yield
 
 
 def check_penalty(penalty: float, search: Search) -> None:

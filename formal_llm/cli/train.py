@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin
 import typer
 
 from formal_llm import authored
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, exit_code, print_text, without_loading_bars
+from formal_llm.cli.console import (
+    EXIT_CODES_HELP,
+    check_folder,
+    command,
+    counted,
+    err,
+    exit_code,
+    print_text,
+    without_loading_bars,
+)
 from formal_llm.cli.console import settings as console_settings
 from formal_llm.errors import FormalLLMError, NoValidPlan, TrainingError
 from formal_llm.rltf.settings import Settings
@@ -110,6 +119,7 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
 
     if (folder / LOG).exists() and not resume:  # said before a large model is loaded
         raise TrainingError(f"{folder} has a run already: go on with it (--resume), or give another folder")
+    check_folder(folder)
     without_loading_bars()
     with world(settings.processes) as processes:
         parts = Ingredients.of(settings, folder)

@@ -18,6 +18,7 @@ from formal_llm.cli.plan import answerer
 from formal_llm.cli.sources import plan_text
 from formal_llm.cli.trace import Trace
 from formal_llm.errors import FormalLLMError, InputError
+from formal_llm.llms.llm import check_providers
 
 if TYPE_CHECKING:
     from formal_llm.packs.travel.benchmark.cases import TravelCase
@@ -115,6 +116,7 @@ def plan_travel(
     from formal_llm.packs.travel.trip_text import trip_text, understood_text
 
     check_writable(days_json, page, cache, record)
+    check_providers(llm, *([] if reader == "rules" else [reader]))
     world = read_world(database, reference)
     only_json = str(days_json) == "-"
     reading = read_wishes(text, world, reader, today)

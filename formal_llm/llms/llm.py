@@ -15,6 +15,7 @@ from typing import Protocol, Self, TypeAlias, runtime_checkable
 from formal_llm.authored.plugins import Plugins
 from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms.doubles import of_function
+from formal_llm.llms.driven import driven
 from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, Writing
 from formal_llm.llms.question import Answer, AnswerLike, Question
 from formal_llm.llms.texts import AsyncTexts, Texts
@@ -86,6 +87,17 @@ def provider_forms() -> dict[str, str]:
     return PROVIDERS | {
         f"{one.name}:...": f"of the package {one.package}" for one in PLUGINS.installed() if one.name in other
     }
+
+
+def check_providers(*llms: str) -> None:
+    """Raise for a provider string whose provider there is not, before any LLM is made: making one may load a model.
+
+    Raises:
+        UnknownProvider: there is no such provider.
+    """
+    for llm in llms:
+        if llm.partition(":")[0] not in {*MAKERS, *PLUGINS.names()}:
+            raise UnknownProvider(llm, tuple(provider_forms()))
 
 
 def resolve(llm: LLMLike) -> LLM:
@@ -164,18 +176,7 @@ def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
         InvalidAnswer: after the last try, with the transcript of all.
         LLMError: the LLM could not be asked; its ``usage`` is that of the tries before.
     """
-    asking_ = asking(question, tries)
-    try:
-        asked = next(asking_)
-        while True:
-            try:
-                answer = llm.choose(asked)
-            except LLMError as error:
-                asked = asking_.throw(error)
-            else:
-                asked = asking_.send(answer)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+    return driven(asking(question, tries), llm.choose)
 
 
 def asking(question: Question, tries: int = 3) -> Asking:

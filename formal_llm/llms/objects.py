@@ -10,9 +10,11 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import TypeAlias
 
 from formal_llm.errors import InvalidAnswer, LLMError, NotRecorded, UnreadableResponse, WritesNoText
+from formal_llm.llms.driven import driven
 from formal_llm.llms.generation import GeneratedObject, Messages, ObjectLLM, TextLLM, Writing, chat
 from formal_llm.llms.question import Answer, Message
 from formal_llm.llms.schemas import Schema, check_schema, portable
@@ -69,17 +71,7 @@ def generate_object(
         messages, schema, held=isinstance(llm, ObjectLLM), max_tokens=max_tokens, temperature=temperature,
         tries=tries, check=check, before_again=before_again,
     )  # fmt: skip
-    try:
-        asked = next(steps)
-        while True:
-            try:
-                answer = written(llm, asked)
-            except Exception as error:
-                asked = steps.throw(error)
-            else:
-                asked = steps.send(answer)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]  # the value of a generator's return
+    return driven(steps, partial(written, llm))
 
 
 def written(llm: object, asked: Writing) -> Answer:

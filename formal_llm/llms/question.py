@@ -132,7 +132,7 @@ class Question:
     """
 
     __slots__ = (
-        "_kept", "_made", "_messages", "_outlook", "_prompt",
+        "_held", "_kept", "_made", "_messages", "_outlook", "_prompt",
         "begins", "complaint", "objection", "options", "several", "task", "walk",
     )  # fmt: skip
 
@@ -153,6 +153,7 @@ class Question:
         #: What the functions have made, and what of it is kept.
         self._made: dict[str, Any] = {}
         self._kept: tuple[str, ...] = _FUNCTIONS
+        self._held = False
         if type(options) is tuple and options and type(options[0]) is Option:
             self.options: tuple[Option, ...] = options
         else:
@@ -200,11 +201,15 @@ class Question:
         """Keep no longer what functions have made: from now on it is made each time that it is looked at.
 
         For questions that are answered: of a long plan there are many, and each prompt tells all the steps before it.
-        The prompt is kept where ``prompt`` is False.
+        The prompt is kept where ``prompt`` is False, and the whole chat where it is held (:meth:`hold`).
         """
-        self._kept = () if prompt else _FUNCTIONS[:1]
+        self._kept = _FUNCTIONS[:2] if self._held else () if prompt else _FUNCTIONS[:1]
         if self._made:
             self._made = {name: made for name, made in self._made.items() if name in self._kept}
+
+    def hold(self) -> None:
+        """The chat is looked at again and again, as in training: it is kept from now on, answered or not."""
+        self._held = True
 
     @property
     def content(self) -> dict[str, object]:
@@ -223,7 +228,8 @@ class Question:
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """All that makes the question, as pickle has it for slots; what was given as a function is made."""
         made = {name: self._get(name) for name in _FUNCTIONS}
-        return None, {**self._slots(), **made, "_messages": tuple(made["_messages"]), "_made": {}, "_kept": _FUNCTIONS}
+        kept = {"_made": {}, "_kept": _FUNCTIONS, "_held": False}
+        return None, {**self._slots(), **made, "_messages": tuple(made["_messages"]), **kept}
 
     def _slots(self) -> dict[str, object]:
         names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formal_llm.errors import ModelError, TrainingError
+from formal_llm.errors import ModelError, ResourceNotFound, TrainingError
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import scoring_of, settings_of
@@ -234,6 +234,8 @@ def policy_of(settings: Settings) -> Policy:
     """
     model, adapter = base_and_adapter(settings.model)
     adapter = settings.adapter or adapter
+    if adapter and not (file := Path(adapter) / "adapter_model.safetensors").is_file():
+        raise ResourceNotFound("adapter file", str(file), [])  # before a large model is loaded
     scoring = settings.scoring or (scoring_of(adapter) if adapter else "")
     return Policy(
         model_of(settings.model_copy(update={"model": model, "scoring": scoring})),

@@ -27,6 +27,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -217,19 +218,7 @@ def completion_reward(
     if not math.isfinite(invalid):
         raise ValueError(f"the reward of completions that lead to no plan is a finite number, not {invalid}")
     stated = Judged(float(invalid), "no plan")
-    of_prompt: dict[str, set[int]] = {}
-
-    def place_of(prompt: Prompt) -> int:
-        if not of_prompt:
-            for place, task in enumerate(tasks):
-                for conversational in (False, True):
-                    key = json.dumps(_prompt(planner, task, conversational))
-                    of_prompt.setdefault(key, set()).add(place)
-        places = of_prompt.get(json.dumps(_messages(prompt)), set())
-        if len({tasks[place] for place in places}) != 1:
-            many = "several tasks" if places else "no task"
-            raise ValueError(f"this prompt was exported for {many}; keep the column 'task' in the data set: {prompt!r}")
-        return min(places)
+    exported = cache(partial(_exported, planner, tasks))  # only where the prompts have to tell the tasks
 
     def rewards(
         prompts: Sequence[Prompt],
@@ -238,7 +227,7 @@ def completion_reward(
         task: Sequence[int] | None = None,
         **_columns: object,
     ) -> list[float]:
-        places = [place_of(prompt) for prompt in prompts] if task is None else [int(place) for place in task]
+        places = [_place_of(prompt, exported(), tasks) for prompt in prompts] if task is None else list(map(int, task))
         results = [stated] * len(completions)
         plans: list[tuple[int, tuple[Task, Plan]]] = []
         for row, (place, completion) in enumerate(zip(places, completions, strict=True)):
@@ -256,6 +245,24 @@ def completion_reward(
 
     rewards.__name__ = re.sub(r"\W+", "_", judge.name)  # TRL logs rewards under the function's name
     return rewards
+
+
+def _exported(planner: Planner, tasks: Sequence[Task]) -> dict[str, set[int]]:
+    """For each prompt that is exported, in both its forms, the places of the tasks that have it."""
+    found: dict[str, set[int]] = {}
+    for place, task in enumerate(tasks):
+        for conversational in (False, True):
+            found.setdefault(json.dumps(_prompt(planner, task, conversational)), set()).add(place)
+    return found
+
+
+def _place_of(prompt: Prompt, exported: Mapping[str, set[int]], tasks: Sequence[Task]) -> int:
+    """The place of the one task that a prompt was exported for."""
+    places = exported.get(json.dumps(_messages(prompt)), set())
+    if len({tasks[place] for place in places}) != 1:
+        many = "several tasks" if places else "no task"
+        raise ValueError(f"this prompt was exported for {many}; keep the column 'task' in the data set: {prompt!r}")
+    return min(places)
 
 
 # -- forms ------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -136,23 +136,44 @@ class Objective:
         """
         import torch
 
-        figures = ObjectiveFigures()
         quiet = not (entropy or kl)
         moving = [one for one in self._asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
-        while moving:
-            seen = self._learned(moving, entropy, kl, questions_per_pass)
-            figures += seen
-            moving = moving[seen.gradients :]
+        restore = self._restorer()
+
+        def work() -> ObjectiveFigures:
+            figures, left = ObjectiveFigures(), moving
+            while left:
+                seen = self._learned(left, entropy, kl, questions_per_pass)
+                figures += seen
+                left = left[seen.gradients :]
+            self.policy.scorer.settle()
+            return figures
+
+        def smaller() -> str:
+            restore()
+            return self.policy.scorer.drop_graphs()
+
+        figures = fitted(work, smaller)
         still = [one for one in self._asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
         with torch.no_grad():  # they have no gradient; only their entropy is told
             for part in _parts(still, questions_per_pass):
                 figures += self._loss(part, entropy, kl)[1]
         return figures
 
+    def _restorer(self) -> Callable[[], None]:
+        """What makes the gradients as they are now: a pass that runs out of memory has changed some of them."""
+        collect = [*self.policy.parameters, *self.policy.scorer.leaves]
+        before = [None if one.grad is None else one.grad.clone() for one in collect]
+
+        def restore() -> None:
+            for one, gradient in zip(collect, before, strict=True):
+                one.grad = None if gradient is None else gradient.clone()
+
+        return restore
+
     def _learned(self, moving: Sequence[_Asked], entropy: float, kl: float, most: int) -> ObjectiveFigures:
         """One backward pass: of the first questions, as many as there is room for."""
-        policy = self.policy
-        before = [None if one.grad is None else one.grad.clone() for one in policy.parameters]
+        policy, restore = self.policy, self._restorer()
 
         def work() -> ObjectiveFigures:
             part = moving[: min(most, policy.room)]
@@ -161,9 +182,7 @@ class Objective:
             return replace(seen, loss=float(loss.detach()), gradients=len(part))
 
         def smaller() -> str:
-            # A backward pass that runs out of memory has changed some of the gradients.
-            for parameter, gradient in zip(policy.parameters, before, strict=True):
-                parameter.grad = None if gradient is None else gradient.clone()
+            restore()
             count = min(most, policy.room, len(moving))
             if count < 2:
                 return ""

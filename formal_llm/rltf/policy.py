@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,7 +146,8 @@ class Policy:
         if torch.is_grad_enabled():
             values = self._scored(questions)
         else:
-            values = fitted(lambda: self._scored(questions), lambda: fewer_tokens(self.scorer))
+            scorer = self.scorer
+            values = fitted(lambda: self._scored(questions), lambda: scorer.drop_graphs() or fewer_tokens(scorer))
         if self.temperature == 1.0:
             return values
         return torch.log_softmax(values / self.temperature, dim=-1)
@@ -172,12 +173,16 @@ class Policy:
     @contextmanager
     def without_adapters(self) -> Iterator[None]:
         """The model as it was before training."""
-        self.scorer.forget()
-        try:
-            with self.model.disable_adapter():
-                yield
-        finally:
-            self.scorer.forget()
+        with self.scorer.aside(), self.model.disable_adapter():
+            yield
+
+    def keeping_graphs(self, most: int) -> AbstractContextManager[None]:
+        """As :meth:`Scorer.keeping_graphs`; the gradient is whole after ``scorer.settle()``.
+
+        Nothing is kept where training computes something else than answering: with dropout, and activations twice.
+        """
+        dropout = any(config.lora_dropout for config in self.model.peft_config.values())
+        return self.scorer.keeping_graphs(0 if dropout or self.gradient_checkpointing else most)
 
     @contextmanager
     def training(self) -> Iterator[None]:

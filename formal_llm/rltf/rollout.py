@@ -192,8 +192,11 @@ def _answer(policy: Drawn, nodes: Sequence[WalkNode]) -> None:
     distinct = {id(node): node for node in nodes}
     if not distinct:
         return
+    asked = [node.question for node in distinct.values() if node.question is not None]
+    for question in asked:
+        question.hold()  # its gradient is wanted, too
     with torch.no_grad():
-        table = policy.log_probabilities([p.question for p in distinct.values() if p.question is not None]).tolist()
+        table = policy.log_probabilities(asked).tolist()
     for node, row in zip(distinct.values(), table, strict=True):
         assert node.question is not None
         node.logs = row[: len(node.question.options)]

@@ -21,7 +21,7 @@ _LATER = frozenset({"template", "validation", "rollout_cap", "scoring"})
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes",
     "tensorboard", "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass",
-    "batch_tokens", "cache_bytes", "device_map", "rollouts", "rollout_folder", "rollout_timeout",
+    "batch_tokens", "cache_bytes", "graph_bytes", "device_map", "rollouts", "rollout_folder", "rollout_timeout",
     "wandb",
 })  # fmt: skip
 

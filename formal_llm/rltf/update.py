@@ -73,8 +73,9 @@ class Learner:
         problem: Exception | None = None
         try:
             collector = self._collector
-            groups = collector.imitated(own) if warm else collector.collected(step, own, self.memory)
-            figures = self._backward(groups, 1 / len(places), warm)
+            with policy.keeping_graphs(self.setup.settings.graph_bytes):
+                groups = collector.imitated(own) if warm else collector.collected(step, own, self.memory)
+                figures = self._backward(groups, 1 / len(places), warm)
         except (FormalLLMError, RuntimeError, MemoryError, ValueError) as error:
             problem = explained(error, step)
         self._agree(problem)

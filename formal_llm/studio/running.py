@@ -6,9 +6,11 @@ from contextlib import suppress
 from functools import partial
 
 from formal_llm.errors import FormalLLMError
+from formal_llm.llms.driven import resumed
 from formal_llm.llms.llm import answered
+from formal_llm.llms.question import Answer
 from formal_llm.planning import Planner
-from formal_llm.planning.drivers.driving import chosen, give
+from formal_llm.planning.drivers.driving import chosen
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Forced
 from formal_llm.studio import parts
 from formal_llm.studio.parts import BadQuestion, Part, Parts, text_of
@@ -36,13 +38,14 @@ def _run(written: Written, name: str, task: str) -> Parts:
     answers: list[list[int]] = []
     straight = True
     with suppress(StopIteration):
-        question = next(steps)
+        given: Answer | Exception | None = None
         while True:
+            question = resumed(steps, given)
             for event in happened:
                 straight = straight and not isinstance(event, Backtracked)
                 yield from _told(event, answers)
             happened.clear()
-            question = give(steps, chosen(partial(answered, planner.llm), question))
+            given = chosen(partial(answered, planner.llm), question)
     for event in happened:
         yield from _told(event, answers)
     # After a dead end the answers alone do not lead to the plan again.

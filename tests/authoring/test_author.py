@@ -235,3 +235,8 @@ def test_awaited_errors_are_the_same() -> None:
         asyncio.run(aauthor(WORDS, ScriptedTextLLM([]), notation="xml"))
     with pytest.raises(WritesNoText):
         asyncio.run(aauthor(WORDS, RandomLLM(1)))
+
+
+def test_a_setting_that_is_none_is_told_at_once() -> None:
+    with pytest.raises(TypeError, match="tires"):
+        author(WORDS, tires=3)  # type: ignore[call-arg]

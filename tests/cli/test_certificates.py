@@ -60,6 +60,11 @@ def test_what_cannot_be_written_or_is_for_one_plan_is_an_error(tmp_path: Path, r
     (tmp_path / "file").write_text("")
     done = run(rules, "--certificate", str(tmp_path / "file"), "--limit", "dry=1")
     assert done.exit_code != 0
+    assert done.stdout == ""  # said before anybody is asked
+    assert "is no folder" in done.stderr
+    (tmp_path / "proof" / "rules.json").mkdir(parents=True)
+    done = run(rules, "--certificate", str(tmp_path / "proof"), "--limit", "dry=1")
+    assert done.exit_code != 0
     assert "Step 1" in done.stdout  # the plan is not lost
     assert "the certificate cannot be written" in done.stderr
     done = run(rules, "--tasks", "t.txt", "--out", "o.jsonl", "--certificate", str(tmp_path / "x"))

@@ -11,6 +11,7 @@ import typer
 
 from formal_llm import CFG, Budget, Planner, WeightedLLM
 from formal_llm.cli.console import (
+    check_folder,
     check_writable,
     command,
     counted,
@@ -113,6 +114,21 @@ def test_files_are_looked_at_before_the_work(tmp_path: Path, capsys: pytest.Capt
     write_to(tmp_path / "new.html", "a")
     write_to(Path("-"), "b")
     assert (tmp_path / "new.html").read_text() == "a" and capsys.readouterr().out == "b\n"
+
+
+def test_a_folder_that_can_be_made_and_some_that_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_folder(tmp_path)
+    check_folder(tmp_path / "a" / "b")
+    assert not (tmp_path / "a").exists()  # it is only looked at
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match=f"{tmp_path / 'file'}: it is no folder"):
+        check_folder(tmp_path / "file")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^file/a/b: .*file is no folder"):
+        check_folder(Path("file/a/b"))
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match="may not be written"):
+        check_folder(tmp_path / "a")
 
 
 def test_counted() -> None:

@@ -207,3 +207,9 @@ def test_a_plan_is_drafted_and_the_draft_is_traced(tmp_path: Path) -> None:
     assert f"drafts: {made.usage.drafts}, choices from them: {made.usage.drafted}; " in done.stderr
     refused = run(*given)
     assert refused.returncode == 3 and "writes no free text" in refused.stderr
+
+
+def test_a_model_that_only_chooses_drafts_nothing() -> None:
+    done = run("plan", "openagi", "3", "--search", "draft", "--llm", "builtin")
+    assert done.returncode == 3, done.stderr
+    assert "--search greedy" in done.stderr

@@ -20,10 +20,10 @@ from formal_llm import (
     RecordingLLM,
     ReplayLLM,
 )  # fmt: skip
-from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnreadableResponse, WritesNoText
+from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnknownProvider, UnreadableResponse, WritesNoText
 from formal_llm.llms import TokenUsage, ask, resolve
 from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
-from formal_llm.llms.llm import WrapperLLM, aanswered, all_answered, answered, checked
+from formal_llm.llms.llm import MAKERS, WrapperLLM, aanswered, all_answered, answered, check_providers, checked
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 EITHER = Question("Which?", ["a", "b"])
@@ -227,3 +227,18 @@ def test_a_text_is_awaited_without_holding_others_up() -> None:
 
     assert asyncio.run(aanswered(Writes(first), Writing("write"))).text == "text"
     assert asyncio.run(aanswered(Writes(first), Question("q", ["a", "b"]))).numbers == (1,)
+
+
+def test_providers_are_known_before_an_llm_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MAKERS, "heavy", lambda _: pytest.fail("it was made"))
+    check_providers()
+    check_providers("heavy:model", "builtin", "heavy")
+    with pytest.raises(UnknownProvider, match="'heavi:model' names no LLM"):
+        check_providers("heavy:model", "heavi:model")
+
+
+def test_a_function_that_runs_out_of_answers_is_an_error() -> None:
+    """Its ``StopIteration`` is not the end of the asking."""
+    left: list[int] = []
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        ask(resolve(lambda _: next(iter(left))), Question("Which?", ["a", "b"]))

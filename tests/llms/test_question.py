@@ -198,6 +198,12 @@ def test_a_question_that_was_let_go_keeps_nothing_and_is_the_same() -> None:
     held.let_go(prompt=False)
     made.clear()
     assert held.prompt == held.prompt == "Which?" and made == ["prompt"]
+    held = asked()
+    held.hold()
+    held.let_go()
+    made.clear()
+    assert held.messages == held.messages and made == ["messages", "prompt"]
+    assert held == asked() and hash(held) == hash(asked())
 
 
 @pytest.mark.parametrize(

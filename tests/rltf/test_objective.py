@@ -11,11 +11,12 @@ import torch
 
 from formal_llm import Planner, Task
 from formal_llm.errors import TrainingError
+from formal_llm.llms.local.kept_graphs import KeptGraphs
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.objective import Objective, ObjectiveFigures, log_probabilities_of
-from formal_llm.rltf.policy import Policy
+from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.rollout import Start, rollout
 
 Build = Callable[..., LocalLLM]
@@ -204,3 +205,73 @@ def test_gradients_without_any_memory_are_an_error_that_changes_nothing(
         whole.backward()
     assert all(parameter.grad is None for parameter in policy.parameters)
     assert policy.room == 1
+
+
+# -- graphs that are kept from the rollout -----------------------------------------------------------------------------
+
+
+def learned(policy: Policy, planner: Planner, tasks: list[Task], most: int, **settings: Any) -> ObjectiveFigures:
+    """The gradient of an update whose plans are made in it."""
+    with policy.keeping_graphs(most):
+        episodes = rollout(planner, policy, [Start(i, t, f"{i} {n}") for i, t in enumerate(tasks) for n in range(4)])
+        whole = Objective(policy, 1 / 3)
+        whole.add(episodes, [(n % 5 - 2) / 3 for n in range(len(episodes))])
+        with policy.training():
+            return whole.backward(**settings)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("settings", [{}, {"entropy": 0.3, "kl": 0.7}], ids=["plain", "entropy and distance"])
+def test_graphs_of_rollouts_give_the_same_gradient(
+    build: Build, planner: Planner, tasks: list[Task], kind: str, settings: dict[str, float]
+) -> None:
+    policy = moved(Policy(build(kind), temperature=2))
+    figures = learned(policy, planner, tasks, 0, **settings)
+    wanted = gradient(policy)
+    read = getattr(policy.scorer, "tokens_read", 0)
+    again = learned(policy, planner, tasks, 1 << 40, questions_per_pass=3, **settings)
+    assert same(gradient(policy), wanted)
+    assert again.loss == pytest.approx(figures.loss, rel=1e-3, abs=1e-5)
+    assert (again.questions, again.gradients) == (figures.questions, figures.gradients)
+    if kind == "llama" and not settings:
+        assert policy.scorer.tokens_read - read < 0.7 * read  # what the rollout read is not read again
+    assert policy.scorer.graphs is None
+
+
+def test_where_graphs_do_not_fit_the_memory_they_are_read_again(
+    build: Build, planner: Planner, tasks: list[Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = moved(Policy(build(), temperature=2))
+    learned(policy, planner, tasks, 0)
+    wanted = gradient(policy)
+    backward = KeptGraphs.backward
+
+    def full(self: KeptGraphs) -> None:
+        backward(self)  # it has changed all gradients by then
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(KeptGraphs, "backward", full)
+    learned(policy, planner, tasks, 1 << 40)
+    assert same(gradient(policy), wanted)
+    reading = KeptGraphs.reading
+    begun = []
+
+    def fuller(self: KeptGraphs) -> Any:
+        begun.append(1)
+        if len(begun) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return reading(self)
+
+    monkeypatch.setattr(KeptGraphs, "reading", fuller)
+    learned(policy, planner, tasks, 1 << 40)
+    assert same(gradient(policy), wanted) and len(begun) == 5  # from then on no graphs are kept
+
+
+@pytest.mark.parametrize("settings", [{"lora": LoRA(dropout=0.3)}, {"gradient_checkpointing": True}])
+def test_no_graphs_where_training_computes_something_else(
+    build: Build, planner: Planner, tasks: list[Task], settings: dict[str, Any]
+) -> None:
+    policy = Policy(build(), **settings)
+    with policy.keeping_graphs(1 << 40):
+        rollout(planner, policy, [Start(0, tasks[0], "1")])
+        assert policy.scorer.graphs is None

@@ -21,6 +21,7 @@ from enum import Enum
 from typing import Any, TypeAlias, TypeVar, cast
 
 from formal_llm.llms.awaited import AsyncStream, atold_by
+from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import ContinuingLLM, Generated, Stream, TextLLM, Writing
 from formal_llm.llms.llm import LLM, aanswered, answered
 from formal_llm.llms.question import Question
@@ -105,18 +106,13 @@ class Coming:
         return self.made
 
 
-def given(steps: Going[T, R], came: object) -> T:
-    """What comes out of steps after something was sent in; or thrown in, where it is an error."""
-    return steps.throw(came) if isinstance(came, Exception) else steps.send(came)
-
-
 def relayed(steps: Going[T, R], take: Callable[[T], bool]) -> Going[T, R]:
     """Steps on their way: ``take`` sees what comes out, and says whether it goes on; what it raises is thrown in."""
     came: object = None
     with closing(steps):
         while True:
             try:
-                step = given(steps, came)
+                step = resumed(steps, came)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]  # the value of a generator's return
             came = None
@@ -135,7 +131,7 @@ def driven(steps: Steps[T], model: Model) -> Generator[T]:
     with closing(steps), ExitStack() as streams:
         while True:
             try:
-                step = given(steps, came)
+                step = resumed(steps, came)
             except StopIteration:
                 return
             came = None
@@ -171,7 +167,7 @@ async def adriven(steps: Steps[T], model: Model) -> AsyncGenerator[T]:
         streams.enter_context(closing(steps))
         while True:
             try:
-                step = given(steps, came)
+                step = resumed(steps, came)
             except StopIteration:
                 return
             came = None

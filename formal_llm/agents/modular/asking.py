@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from formal_llm.agents.decoding.steps import Step, given
+from formal_llm.agents.decoding.steps import Step
 from formal_llm.agents.modular.journal import Given, Journal
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.prompts import summary_messages, summary_schema
@@ -17,9 +17,10 @@ from formal_llm.agents.modular.scratchpad import shortened
 from formal_llm.agents.modular.setup import Setup
 from formal_llm.agents.transcript import Correction
 from formal_llm.errors import AgentStopped, InvalidAnswer, LLMError, ResultsError
+from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import GeneratedObject, ObjectLLM
 from formal_llm.llms.objects import Check, object_steps
-from formal_llm.llms.question import Message
+from formal_llm.llms.question import Answer, Message
 from formal_llm.llms.schemas import Schema, problem_in
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
@@ -105,10 +106,10 @@ class Asking:
         """What a model writes, asked for once more where it cannot be used; each request tells whose it is."""
         held, most = isinstance(self.setup.llms[role], ObjectLLM), self.setup.sizes.max_tokens
         steps = object_steps(messages, schema, held=held, max_tokens=most, check=check, before_again=again)
-        came: object = None
+        came: Answer | Exception | None = None
         while True:
             try:
-                asked = given(steps, came)
+                asked = resumed(steps, came)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]  # the value of a generator's return
             try:

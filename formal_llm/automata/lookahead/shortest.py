@@ -229,20 +229,10 @@ class ShortestSearch:
         """A state with its certain costs taken out: (those costs, the state, an estimate of the rest)."""
         cost: float = 0
         estimate: float = 0
-        symbols = list(symbols)
-        while unresolved is not None:
-            state, stack = unresolved
-            ways = [
-                (symbol, target)
-                for symbol, target in self.demands.resolve(state, stack.top, stack.rest)
-                if target is ACCEPTING or self.demands.of(target, stack.rest).least_steps < INFINITE
-            ]
-            if len(ways) > 1:
-                break
-            if not ways:
-                return None
-            symbols.append(ways[0][0])
-            unresolved = None if ways[0][1] is ACCEPTING else (ways[0][1], stack.rest)
+        certain = self._followed(symbols, unresolved)
+        if certain is None:
+            return None
+        symbols, unresolved = certain
         for symbol in symbols:
             name = self.demands.resources.leaves.get(symbol.index)
             if name is not None:
@@ -279,6 +269,26 @@ class ShortestSearch:
                 if estimate == INFINITE:
                     return None
         return cost, SearchState(pending, unresolved, left, needed), estimate
+
+    def _followed(
+        self, symbols: list[FlowSymbol], unresolved: Unresolved
+    ) -> tuple[list[FlowSymbol], Unresolved] | None:
+        """The symbols, with those of the way down the stack as far as there is only one; None where there is none."""
+        symbols = list(symbols)
+        while unresolved is not None:
+            state, stack = unresolved
+            ways = [
+                (symbol, target)
+                for symbol, target in self.demands.resolve(state, stack.top, stack.rest)
+                if target is ACCEPTING or self.demands.of(target, stack.rest).least_steps < INFINITE
+            ]
+            if len(ways) > 1:
+                break
+            if not ways:
+                return None
+            symbols.append(ways[0][0])
+            unresolved = None if ways[0][1] is ACCEPTING else (ways[0][1], stack.rest)
+        return symbols, unresolved
 
     def _weighed_successors(self, measure: _Measure, state: SearchState) -> Iterator[tuple[float, SearchState, float]]:
         pending, unresolved, left, needed = state

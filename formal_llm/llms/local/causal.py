@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
+from formal_llm.llms.local.kept_graphs import KeptGraphs
 from formal_llm.llms.local.packing import (
     NO_IDS,
     PackablePrompt,
@@ -94,6 +96,16 @@ class CausalScorer(PromptScorer):
         if self.cache is not None:
             self.cache.clear()
 
+    @contextmanager
+    def keeping_graphs(self, most: int) -> Iterator[None]:
+        """As :meth:`Scorer.keeping_graphs`; nothing is kept with ``most`` 0."""
+        self.forget()
+        self.graphs = KeptGraphs(most, list(self.model.parameters())) if most else None
+        try:
+            yield
+        finally:
+            self.graphs = None
+
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
         """For each prompt the log-probabilities of its answers, as the model would write them."""
         import torch
@@ -115,7 +127,13 @@ class CausalScorer(PromptScorer):
         for members, read in passes:
             for chosen, logits in read:
                 indices = [members[place] for place in chosen]
-                values = tree_log_probabilities(logits, [prompts[index].tree for index in indices])
+                trees = [prompts[index].tree for index in indices]
+                if self.graphs is not None and logits.requires_grad and not torch.is_grad_enabled():
+                    with self.graphs.reading():
+                        values = tree_log_probabilities(logits, trees)
+                    values = self.graphs.answered(values)
+                else:
+                    values = tree_log_probabilities(logits, trees)
                 found.update(zip(indices, values, strict=True))
         return [found[index] for index in range(len(prompts))]
 
@@ -128,24 +146,41 @@ class CausalScorer(PromptScorer):
         import torch
 
         plain = [PackablePrompt(np.asarray(prompt.tokens, dtype=np.int64), prompt.tree) for prompt in prompts]
-        past: PrefixCache | Trunk | None = cache
-        if torch.is_grad_enabled() and not checkpoints(self.model):
-            past, plain = self._with_trunk(plain)
+        with_gradient = torch.is_grad_enabled()
+        graphs = None if with_gradient else self.graphs
+        trunk: Trunk | None = None
+        if with_gradient and not checkpoints(self.model):
+            trunk, plain = self._with_trunk(plain)
         for batch in self._passes(plain):
-            if cache is not None:  # looked up for each pass: making room moves things
-                cache.make_room(sum(len(plain[index].tokens) for row in batch for index in row))
-                for index in (index for row in batch for index in row):
+            members = [index for row in batch for index in row]
+            tokens = sum(len(plain[index].tokens) for index in members)
+            begun = graphs is not None and graphs.begin(tokens)
+            kept = graphs if begun else cache
+            if kept is not None:  # looked up for each pass: making room moves things
+                kept.make_room(tokens)
+                for index in members:
                     one = plain[index]
-                    slots = cache.find(one.tokens)[: len(one.tokens) - 1]  # the last token has to be looked at
+                    slots = kept.find(one.tokens)[: len(one.tokens) - 1]  # the last token has to be looked at
                     plain[index] = PackablePrompt(one.tokens, one.tree, len(slots), slots)
-            written = [write_row([plain[index] for index in row]) for row in batch]
-            hidden, layers = self._read(written, past, keep=cache is not None)
-            if cache is not None:
-                _keep(cache, written, [[plain[index] for index in row] for row in batch], layers)
-            width = hidden.shape[1]
-            looks = np.concatenate([look + number * width for number, row in enumerate(written) for look in row.looks])
-            states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
-            yield [index for row in batch for index in row], self._logits(states)
+            rows = [[plain[index] for index in row] for row in batch]
+            with graphs.reading() if graphs is not None and begun else nullcontext():
+                logits = self._looked(rows, trunk if kept is None else kept, keeps=kept)
+            yield members, logits
+
+    def _looked(
+        self, rows: Sequence[Sequence[PackablePrompt]], past: PrefixCache | Trunk | None, *, keeps: PrefixCache | None
+    ) -> torch.Tensor:
+        """One pass, of which ``keeps`` keeps what it reads: the logits where the trees of prompts are looked at."""
+        import torch
+
+        written = [write_row(row) for row in rows]
+        hidden, layers = self._read(written, past, keep=keeps is not None)
+        if keeps is not None:
+            keeps.keep(written, rows, layers)
+        width = hidden.shape[1]
+        looks = np.concatenate([look + number * width for number, row in enumerate(written) for look in row.looks])
+        states = hidden.flatten(0, 1)[torch.from_numpy(looks).to(hidden.device)]
+        return self._logits(states)
 
     def _with_trunk(self, prompts: Sequence[PackablePrompt]) -> tuple[Trunk | None, list[PackablePrompt]]:
         """Read what prompts share, where that saves enough; the prompts then know where it lies."""
@@ -276,27 +311,3 @@ class CausalScorer(PromptScorer):
         if cap := self._scaling["final_logit_softcapping"]:  # Gemma's
             logits = (logits / cap).tanh() * cap
         return logits
-
-
-def _keep(
-    cache: PrefixCache, rows: Sequence[PackedRow], prompts: Sequence[Sequence[PackablePrompt]], layers: Layers
-) -> None:
-    """Put what was read of the prompts into the cache."""
-    import torch
-
-    many = [sum(len(own) for own in row.own) for row in rows]
-    slots = cache.take(sum(many), layers)
-    if slots is None:
-        return
-    places = [np.concatenate(row.own) for row in rows]
-    lines = torch.from_numpy(np.repeat(np.arange(len(rows)), many))
-    columns = torch.from_numpy(np.concatenate(places))
-    for layer, (keys, values) in enumerate(layers):
-        line, column = lines.to(keys.device), columns.to(keys.device)
-        cache.fill(layer, torch.from_numpy(slots), keys[line, :, column], values[line, :, column])
-    begin = 0
-    for row, members, count in zip(rows, prompts, many, strict=True):
-        fresh = np.split(slots[begin : begin + count], np.cumsum([len(own) for own in row.own])[:-1])
-        for member, path in zip(members, slots_along(members, fresh), strict=True):
-            cache.add(member.tokens, path)
-        begin += count

@@ -5,9 +5,9 @@ for every prompt with that beginning (Kwon et al. 2023, arXiv 2309.06180, share 
 2312.07104, by a radix tree). Here the prompts lie sorted, so the longest known beginning of a new one is shared with
 one of its two neighbours.
 
-With a gradient nothing can be kept from pass to pass: the keys and values belong to one graph. Then what at least two
-prompts share, the trunk, is read first, and each prompt only from where it leaves the trunk. The gradient flows back
-through the keys and values that its tokens attended to.
+With a gradient, where graphs are not kept (:mod:`~formal_llm.llms.local.kept_graphs`), nothing stays from pass to pass:
+the keys and values belong to one graph. Then what at least two prompts share, the trunk, is read first, and each prompt
+only from where it leaves the trunk. The gradient flows back through the keys and values that its tokens attended to.
 """
 
 from __future__ import annotations
@@ -20,17 +20,41 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from formal_llm.llms.local.packing import NO_IDS, common, sortable
+from formal_llm.llms.local.packing import NO_IDS, common, slots_along, sortable
 
 if TYPE_CHECKING:
     import torch
 
-    from formal_llm.llms.local.packing import Ids
+    from formal_llm.llms.local.packing import Ids, PackablePrompt, PackedRow
 
     #: For each layer keys and values ``[rows, heads, tokens, size]``.
     Layers: TypeAlias = Sequence[tuple[torch.Tensor, torch.Tensor]]
 
 _FIRST = 1_024
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Where lies what a pass has read: token ``columns[i]`` of row ``lines[i]`` has the slot ``slots[i]``."""
+
+    slots: Ids
+    lines: Ids
+    columns: Ids
+
+    def of(self, read: torch.Tensor) -> torch.Tensor:
+        """Of what was read, ``[rows, heads, tokens, size]``, what is kept: ``[slots, heads, size]``."""
+        import torch
+
+        return read[torch.from_numpy(self.lines).to(read.device), :, torch.from_numpy(self.columns).to(read.device)]
+
+    def spread(self, table: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """What a table has at the slots, in the places of ``like``; 0 in places that were not kept."""
+        import torch
+
+        found = torch.zeros_like(like)
+        lines, columns = (torch.from_numpy(part).to(like.device) for part in (self.lines, self.columns))
+        found[lines, :, columns] = table[torch.from_numpy(self.slots).to(table.device)].to(like.dtype)
+        return found
 
 
 class PrefixCache:
@@ -100,6 +124,36 @@ class PrefixCache:
         most = self._most
         if self._taken + many > most:
             self._forget(min(most // 2, most - many))
+
+    def keep(
+        self, rows: Sequence[PackedRow], prompts: Sequence[Sequence[PackablePrompt]], layers: Layers
+    ) -> Kept | None:
+        """Keep what a pass has read of the prompts in its rows; None where that does not fit.
+
+        Args:
+            rows: what was read.
+            prompts: of each row.
+            layers: for each layer its keys and values; the first tables are made like them.
+        """
+        import torch
+
+        many = [sum(len(own) for own in row.own) for row in rows]
+        slots = self.take(sum(many), layers)
+        if slots is None:
+            return None
+        columns = np.concatenate([own for row in rows for own in row.own])
+        kept = Kept(slots, np.repeat(np.arange(len(rows)), many), columns)
+        with torch.no_grad():
+            for layer, (keys, values) in enumerate(layers):
+                self.fill(layer, torch.from_numpy(slots), kept.of(keys), kept.of(values))
+        begin = 0
+        for row, members, count in zip(rows, prompts, many, strict=True):
+            own = np.cumsum([len(own) for own in row.own])[:-1]
+            fresh = np.split(slots[begin : begin + count], own)
+            for member, path in zip(members, slots_along(members, fresh), strict=True):
+                self.add(member.tokens, path)
+            begin += count
+        return kept
 
     def take(self, many: int, layers: Layers) -> Ids | None:
         """Slots for ``many`` new tokens; None where they do not fit. The first tables are made like ``layers``."""

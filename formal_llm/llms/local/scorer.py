@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import LLMError
@@ -20,6 +21,8 @@ from formal_llm.llms.scoring import Reading, readings
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from formal_llm.llms.local.kept_graphs import KeptGraphs
 
 #: How many answers are remembered.
 _REMEMBERED = 50_000
@@ -35,10 +38,12 @@ class Scorer(ABC):
         model: the network, a ``torch.nn.Module``.
         tokenizer: its tokenizer.
         stats: how many questions were asked, and how many of them were computed.
+        graphs: what was read lately, with its graphs, while they are kept (:meth:`keeping_graphs`).
     """
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
+    graphs: KeptGraphs | None = None
 
     def __init__(self) -> None:
         self._remembered: OrderedDict[Hashable, torch.Tensor] = OrderedDict()
@@ -80,6 +85,41 @@ class Scorer(ABC):
     def forget(self) -> None:
         """Forget what was computed: the weights have changed."""
         self._remembered.clear()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """The weights are other ones within: what was computed is forgotten before and after; graphs are kept."""
+        graphs, self.graphs = self.graphs, None
+        self.forget()
+        try:
+            yield
+        finally:
+            self.forget()
+            self.graphs = graphs
+
+    def keeping_graphs(self, most: int) -> AbstractContextManager[None]:  # noqa: ARG002
+        """What is read within without gradients is kept with its graph, in ``most`` bytes, for gradients to come.
+
+        Log-probabilities that gradients are asked for are leaves then: what is wanted of them flows on to the weights
+        with :meth:`settle`. Decoders that read packed rows do so; others keep nothing.
+        """
+        return nullcontext()
+
+    @property
+    def leaves(self) -> list[torch.Tensor]:
+        """What collects gradients in the place of weights, until :meth:`settle` is called."""
+        return [] if self.graphs is None else self.graphs.leaves
+
+    def settle(self) -> None:
+        """Have the gradients of answers whose graphs are kept flow on to the weights; the graphs are gone then."""
+        if self.graphs is not None:
+            self.graphs.backward()
+            self.graphs = None
+
+    def drop_graphs(self) -> str:
+        """Keep no graphs from now on; tells so, and is empty where there were none."""
+        kept, self.graphs = self.graphs, None
+        return "" if kept is None else "no graphs of rollouts"
 
     @abstractmethod
     def key(self, question: Question) -> Hashable:
@@ -132,10 +172,17 @@ class PromptScorer(Scorer):
             prompt = self.renderer.answered(reading.messages, reading.answers)
             keys[reading] = prompt.tokens, reading.answers
             asked.setdefault(keys[reading], prompt)
-        known = {} if torch.is_grad_enabled() else self._known
+        with_gradient = torch.is_grad_enabled()
+        known: dict[Hashable, torch.Tensor] = self._known
+        if with_gradient:  # of what was read before, that whose graph is kept
+            kept = {} if self.graphs is None else self.graphs.known
+            known = {key: kept[key] for key in asked if key in kept}
         new = [key for key in asked if key not in known]
         if new:
-            known.update(zip(new, self.score([asked[key] for key in new]), strict=True))
+            values = dict(zip(new, self.score([asked[key] for key in new]), strict=True))
+            known.update(values)
+            if self.graphs is not None and not with_gradient:
+                self.graphs.known.update((key, value) for key, value in values.items() if value.requires_grad)
 
         def score(way: Sequence[Reading]) -> torch.Tensor:
             found = []

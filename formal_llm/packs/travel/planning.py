@@ -13,6 +13,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Unpack, cast
 
+from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.llm import LLMLike, answered, attempts
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.itinerary import days_of
@@ -22,7 +23,7 @@ from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.telling import summary
 from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.packs.travel.wishes import no_trip
-from formal_llm.planning.drivers.driving import Steps, adrive, drive
+from formal_llm.planning.drivers.driving import Steps, pondered
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.pages import Offer, Pages
@@ -122,7 +123,7 @@ def plan_trip(
     """
     making = _Making(trips_of(query, world), llm, settings)
     if making.cities is not None:
-        drive(making.steps(making.cities), partial(answered, making.planner.llm))
+        driven(making.steps(making.cities), partial(answered, making.planner.llm))
     return making.made(making.then().plan(making.task))
 
 
@@ -132,7 +133,7 @@ async def aplan_trip(
     """As :func:`plan_trip`, letting others go on while the model is waited for."""
     making = _Making(trips_of(query, world), llm, settings)
     if making.cities is not None:
-        await adrive(making.steps(making.cities), making.planner.llm, making.cities)
+        await adriven(making.steps(making.cities), partial(pondered, making.planner.llm, making.cities))
     return making.made(await making.then().aplan(making.task))
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer
+from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
-from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver, give
+from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
@@ -148,7 +149,7 @@ class TaskRun:
                 self.walk = driver.resume(snapshot, self._task, name=str(index))
                 drawn = f":{self.walk.answered}"  # draws that are not those which led here
             self._steps = driver.steps(self.walk, random.Random(f"{driver.seed}:{index}{drawn}"))
-            self._advance(next)
+            self._advance(None)
         except Exception as error:  # before the first question: there is no valid plan, for example
             self._end(error)
 
@@ -157,13 +158,13 @@ class TaskRun:
         if self._shared is not None:
             usage = given.usage if isinstance(given, (Answer, InvalidAnswer)) else None
             self._shared.pay(usage or TokenUsage())
-        self._advance(lambda steps: give(steps, given))
+        self._advance(given)
 
-    def _advance(self, move: Callable[[Steps], Question]) -> None:
+    def _advance(self, given: Answer | Exception | None) -> None:
         assert self._steps is not None
         assert self.walk is not None
         try:
-            self.question = move(self._steps)
+            self.question = resumed(self._steps, given)
             if self._shared is not None:
                 try:
                     self._shared.take(self.walk, self.question)

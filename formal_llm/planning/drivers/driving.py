@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator, Mapping
-from contextlib import suppress
 from typing import Protocol
 
 from formal_llm.automata import Source
@@ -61,11 +60,6 @@ class WalkDriver(Protocol):
         """As :meth:`drive`, letting others go on meanwhile."""
 
 
-def give(steps: Steps, given: Answer | Exception) -> Question:
-    """The question after an answer was sent in, or what came in its place was thrown in."""
-    return steps.throw(given) if isinstance(given, Exception) else steps.send(given)
-
-
 def chosen(choose: Callable[[Question], Answer], question: Question) -> Answer | Exception:
     """The answer to a question, or what was raised in its place."""
     try:
@@ -75,38 +69,27 @@ def chosen(choose: Callable[[Question], Answer], question: Question) -> Answer |
 
 
 async def achosen(llm: LLM, question: Question, walk: Walk | None = None) -> Answer | Exception:
-    """As :func:`chosen`, letting others go on in the meantime.
-
-    An LLM that is awaited leaves time to look at what its walk had to offer undecided, a little at a time.
-    """
-    import asyncio  # half of what importing this library would take, and most never need it
-
+    """As :func:`chosen` of an LLM, letting others go on in the meantime; see :func:`pondered`."""
     try:
-        if walk is None or not walk.undecided or not isinstance(llm, AsyncLLM):
-            return await aanswered(llm, question)
-        asked = asyncio.ensure_future(aanswered(llm, question))
-        try:
-            await asyncio.sleep(0)  # so that the request is under way
-            while not asked.done() and walk.ponder():
-                await asyncio.sleep(0)
-            return await asked
-        finally:
-            asked.cancel()
+        return await pondered(llm, walk, question)
     except Exception as error:
         return error
 
 
-def drive(steps: Steps, choose: Callable[[Question], Answer]) -> None:
-    """Have the questions of ``steps`` answered by ``choose``, one after the other; what it raises is thrown in."""
-    with suppress(StopIteration):
-        question = next(steps)
-        while True:
-            question = give(steps, chosen(choose, question))
+async def pondered(llm: LLM, walk: Walk | None, question: Question) -> Answer:
+    """The answer of an LLM, letting others go on in the meantime.
 
+    One that is awaited leaves time to look at what its walk had to offer undecided, a little at a time.
+    """
+    if walk is None or not walk.undecided or not isinstance(llm, AsyncLLM):
+        return await aanswered(llm, question)
+    import asyncio  # half of what importing this library would take, and most never need it
 
-async def adrive(steps: Steps, llm: LLM, walk: Walk | None = None) -> None:
-    """Have the questions of ``steps`` answered by an LLM, letting others go on in the meantime."""
-    with suppress(StopIteration):
-        question = next(steps)
-        while True:
-            question = give(steps, await achosen(llm, question, walk))
+    asked = asyncio.ensure_future(aanswered(llm, question))
+    try:
+        await asyncio.sleep(0)  # so that the request is under way
+        while not asked.done() and walk.ponder():
+            await asyncio.sleep(0)
+        return await asked
+    finally:
+        asked.cancel()

@@ -10,12 +10,13 @@ from typing import Literal, TypeVar, get_args
 from formal_llm.automata import CFG, PDA, Limits, Source
 from formal_llm.automata.lookahead.work import SEARCH_TIME, building
 from formal_llm.errors import InvalidAnswer, WritesNoText
+from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.llm import Asking, LLMLike, answered, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.draft import Drafting, draft_and_mend
-from formal_llm.planning.drivers.driving import Snapshot, Steps, adrive, drive
+from formal_llm.planning.drivers.driving import Snapshot, Steps, pondered
 from formal_llm.planning.drivers.many import PlansMany
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
@@ -232,12 +233,12 @@ class Planner(PlansMany):
 
     def drive(self, walk: Walk) -> Plan:
         """Answer a walk's questions with this planner's LLM, as its search has it, until the plan is finished."""
-        drive(self.steps(walk), partial(answered, self.llm))
+        driven(self.steps(walk), partial(answered, self.llm))
         return walk.plan
 
     async def adrive(self, walk: Walk) -> Plan:
         """As :meth:`drive`, letting others go on while the LLM is waited for."""
-        await adrive(self.steps(walk), self.llm, walk)
+        await adriven(self.steps(walk), partial(pondered, self.llm, walk))
         return walk.plan
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:

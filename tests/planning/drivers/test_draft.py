@@ -27,9 +27,9 @@ from formal_llm import (
     Walk,
 )  # fmt: skip
 from formal_llm.errors import BudgetExceeded, NoValidPlan, WritesNoText
+from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Writing
 from formal_llm.planning.drivers.draft import Drafting
-from formal_llm.planning.drivers.driving import give
 from formal_llm.planning.reading.reader import read_plan
 from formal_llm.planning.walks.events import Answered, Asked, Drafted
 from tests import strategies
@@ -259,7 +259,7 @@ def test_a_walk_goes_on_from_its_snapshot_as_if_nothing_had_been(
                     given = question.written_by(texts)
                 else:
                     given = question.check(RandomLLM(rng.randrange(1 << 30)).choose(question))
-                question = give(steps, given)
+                question = resumed(steps, given)
         except (StopIteration, BudgetExceeded, NoValidPlan):
             pass
         steps.close()

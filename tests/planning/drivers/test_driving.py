@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from formal_llm import Answer, Planner, Question, RandomLLM, Walk
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms import LLM
-from formal_llm.planning.drivers.driving import Steps, WalkDriver, adrive, drive
+from formal_llm.llms.driven import adriven, driven
+from formal_llm.planning.drivers.driving import Steps, WalkDriver, pondered
 from formal_llm.planning.drivers.search import greedy
 from tests.planning.wandering import CHAIN, subset_sum
 
@@ -48,7 +50,7 @@ def test_answers_are_sent_and_errors_thrown_in() -> None:
             raise given
         return given
 
-    drive(stubborn(seen), choose)
+    driven(stubborn(seen), choose)
     assert seen == ["what?", Answer((2,))]
 
 
@@ -57,16 +59,16 @@ def test_what_the_steps_do_not_catch_is_raised() -> None:
         raise KeyError("gone")
 
     with pytest.raises(KeyError, match="gone"):
-        drive(stubborn([]), choose)
+        driven(stubborn([]), choose)
 
 
 def test_awaited_or_in_a_thread_it_is_the_same() -> None:
     walk = Walk(CHAIN)
-    asyncio.run(adrive(greedy(walk), Awaited()))
+    asyncio.run(adriven(greedy(walk), partial(pondered, Awaited(), None)))
     assert walk.plan.word == ("c",)
     one, other = Walk(CHAIN), Walk(CHAIN)
-    asyncio.run(adrive(greedy(one), RandomLLM(5)))
-    drive(greedy(other), RandomLLM(5).choose)
+    asyncio.run(adriven(greedy(one), partial(pondered, RandomLLM(5), None)))
+    driven(greedy(other), RandomLLM(5).choose)
     assert one.plan == other.plan
 
 
@@ -76,7 +78,7 @@ def test_errors_are_thrown_into_awaited_steps_as_well() -> None:
             raise InvalidAnswer("nothing said")
 
     seen: list[object] = []
-    asyncio.run(adrive(stubborn(seen), Silent()))
+    asyncio.run(adriven(stubborn(seen), partial(pondered, Silent(), None)))
     assert seen == ["nothing said", "nothing said"]
 
 
@@ -86,7 +88,7 @@ def test_nothing_to_ask_is_done_at_once() -> None:
 
     walk = Walk(CHAIN)
     walk.answer(3)
-    drive(greedy(walk), nobody)
+    driven(greedy(walk), nobody)
     assert walk.done
 
 

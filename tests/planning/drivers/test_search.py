@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Answer, Budget, Limits, Plan, Planner, Question, RandomLLM, TaskPack, Walk, WeightedLLM
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms import TokenUsage
-from formal_llm.planning.drivers.driving import drive
+from formal_llm.llms.driven import driven
 from formal_llm.planning.drivers.search import best_first
 from formal_llm.planning.walks.events import Answered, Asked, Finished, Started
 from tests import strategies
@@ -230,7 +230,7 @@ def test_another_set_is_asked_for_where_the_first_is_a_dead_end() -> None:
         asked.append(question)
         return Answer((2,))
 
-    drive(best_first(gone), one)
+    driven(best_first(gone), one)
     assert (gone.word, len(asked)) == (("b",), 1)
 
 
@@ -241,14 +241,14 @@ def test_when_every_branch_is_tried_the_reason_is_told() -> None:
     walk.rule_out()
     before = walk.fork()
     with pytest.raises(NoValidPlan, match="tried"):
-        drive(best_first(walk), WeightedLLM().choose)
+        driven(best_first(walk), WeightedLLM().choose)
     assert walk.snapshot()["journal"] == before.snapshot()["journal"]
     short = Planner(CFG.from_string("S -> b | a a a a a a | c c c c c c"), lookahead="off", budget=Budget(steps=4))
     walk = short.start("t")
     walk.answer(1)
     walk.rule_out()
     with pytest.raises(BudgetExceeded) as caught:
-        drive(best_first(walk), WeightedLLM().choose)
+        driven(best_first(walk), WeightedLLM().choose)
     assert caught.value.kind == "steps"
 
 
@@ -293,11 +293,11 @@ def test_a_backtrack_budget_counts_the_dead_ends_of_all_branches() -> None:
 
         walk = planner.start("t")
         if fine:
-            drive(best_first(walk), llm)
+            driven(best_first(walk), llm)
             assert (walk.word, walk.usage.backtracks) == (("c",), 2)
         else:
             with pytest.raises(BudgetExceeded, match="backtracks"):
-                drive(best_first(walk), llm)
+                driven(best_first(walk), llm)
 
 
 def test_events_of_a_best_first_search() -> None:
@@ -336,7 +336,7 @@ def test_bad_settings_of_a_search() -> None:
     with pytest.raises(ValueError, match="steps"):
         Planner(CHAIN, WeightedLLM(), search="best-first", length_penalty=1.0, budget=Budget(steps=None)).plan("t")
     with pytest.raises(ValueError, match="0 or more"):
-        drive(best_first(Walk(CHAIN), length_penalty=math.nan), WeightedLLM().choose)
+        driven(best_first(Walk(CHAIN), length_penalty=math.nan), WeightedLLM().choose)
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.doubles import RandomLLM
+from formal_llm.llms.driven import driven, resumed
 from formal_llm.llms.generation import Generated, Messages, TextLLM
 from formal_llm.llms.llm import LLM, BatchLLM, attempts
 from formal_llm.llms.question import Answer, Question
@@ -116,7 +117,7 @@ def _written(method: Literal["zero", "few"], assigned: Assignment) -> None:
 
 
 class _Chain:
-    """A chain of tools on its way: a question at a time."""
+    """A chain of tools on its way: a question at a time, from the first :meth:`give` on, or all of them driven."""
 
     def __init__(self, method: Literal["names", "typed"], key: PlanKey, conditions: Conditions) -> None:
         self.key = key
@@ -124,19 +125,18 @@ class _Chain:
         self.outcome: Attempt | Exception | None = None
         self.question: Question | None = None
         self._conditions = conditions
-        self._steps = self._walk()
-        self.give(None)
+        self.steps = self._walk()
 
     def give(self, given: Answer | Exception | None) -> None:
         """Take the answer to the question, or what was raised instead of one; None to begin."""
         try:
-            self.question = self._steps.throw(given) if isinstance(given, Exception) else self._steps.send(given)
+            self.question = resumed(self.steps, given)
         except StopIteration as end:
             self.question, self.outcome = None, end.value
         except Exception as error:
             self.question, self.outcome = None, error
 
-    def _walk(self) -> Generator[Question, Any, Attempt]:
+    def _walk(self) -> Generator[Question, Answer, Attempt]:
         conditions = self._conditions
         chain: list[ToolText] = []
         usage, questions = TokenUsage(), 0
@@ -183,17 +183,7 @@ def _force(method: Literal["names", "typed"], assigned: Assignment) -> None:
         return
 
     def finish(key: PlanKey) -> Attempt:
-        chain = _Chain(method, key, assigned.conditions)
-        while chain.question is not None:
-            try:
-                given: Answer | Exception = llm.choose(chain.question)
-            except Exception as error:  # the chain asks again, or ends with it
-                given = error
-            chain.give(given)
-        if isinstance(chain.outcome, Exception):
-            raise chain.outcome
-        assert chain.outcome is not None
-        return chain.outcome
+        return driven(_Chain(method, key, assigned.conditions).steps, llm.choose)
 
     for key, outcome in assigned.each(finish):
         assigned.note(key, outcome)
@@ -205,7 +195,10 @@ def _together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assign
     under_way: list[_Chain] = []
 
     def more() -> list[_Chain]:
-        return [_Chain(method, key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
+        begun = [_Chain(method, key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
+        for chain in begun:
+            chain.give(None)
+        return begun
 
     while under_way := under_way + more():
         open_ = [(chain, chain.question) for chain in under_way if chain.question is not None]
