@@ -60,6 +60,21 @@ def check(scorer: CausalScorer, asked: list[Prompted]) -> None:
                 assert torch.allclose(found, value, atol=2e-4)
     packed = gradient(model, scorer.score(asked))
     assert float((packed - slope).norm() / slope.norm()) < 1e-4
+    with scorer.keeping_graphs(1 << 40):
+        with torch.no_grad():
+            read = [scorer.score([prompt])[0] for prompt in asked]
+        kept = [place for place, value in enumerate(read) if value.requires_grad]  # those in packed rows
+        if kept:
+            sum(read[place][0] - 0.3 * read[place][1] for place in kept).backward()  # type: ignore[union-attr]
+            scorer.settle()
+            if len(kept) < len(asked):
+                slope = gradient(model, [scores(model, asked[place]) for place in kept])
+            told = [p.grad for p in model.parameters() if p.requires_grad]
+            found = torch.cat([torch.zeros(1) if one is None else one.flatten() for one in told])
+            model.zero_grad()
+            assert float((found - slope).norm() / slope.norm()) < 1e-4
+    lengths = [len(prompt.tokens) + max(prompt.tree.depths) for prompt in asked]
+    assert kept == [place for place, length in enumerate(lengths) if scorer.packs and scorer.reach.covers(length, 512)]
 
 
 @pytest.mark.parametrize("kind", families.WINDOWED)
