@@ -65,7 +65,7 @@ def check(scorer: CausalScorer, asked: list[Prompted]) -> None:
             read = [scorer.score([prompt])[0] for prompt in asked]
         kept = [place for place, value in enumerate(read) if value.requires_grad]  # those in packed rows
         if kept:
-            sum(read[place][0] - 0.3 * read[place][1] for place in kept).backward()  # type: ignore[union-attr]
+            torch.stack([read[place][0] - 0.3 * read[place][1] for place in kept]).sum().backward()
             scorer.settle()
             if len(kept) < len(asked):
                 slope = gradient(model, [scores(model, asked[place]) for place in kept])
