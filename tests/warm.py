@@ -46,6 +46,7 @@ sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stder
 os.chdir(asked["cwd"])
 os.environ.clear()
 os.environ.update(asked["env"])
+sys.path[:0] = [path for path in asked["env"].get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
 sys.argv = ["-c", *asked["arguments"]]
 getattr(importlib.import_module(asked["module"]), asked["function"])()
 """

@@ -70,9 +70,7 @@ class Settings(BaseModel):
     )
     cache_bytes: int = Field(default=1 << 30, ge=0, description="Memory for what is kept of read tokens in rollouts.")
     graph_bytes: int = Field(
-        default=2 << 30,
-        ge=0,
-        description="Memory for the graphs of rollouts, which gradients then need not read again.",
+        default=2 << 30, ge=0, description="Memory for graphs of rollouts: the gradient need not read them again."
     )
 
     # -- the update
