@@ -35,6 +35,10 @@ T = TypeVar("T")
 _NOTHING = 1e-12
 
 
+#: A gradient of fewer questions than this share reads them again: a kept pass is gone through with all that is in it.
+_MANY = 0.5
+
+
 class Scored(Protocol):
     """What gives plans their probabilities: a policy, or one as a server answers for it."""
 
@@ -138,6 +142,8 @@ class Objective:
 
         quiet = not (entropy or kl)
         moving = [one for one in self._asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
+        if len(moving) < _MANY * len(self._asked):
+            self.policy.scorer.drop_graphs()
         restore = self._restorer()
 
         def work() -> ObjectiveFigures:

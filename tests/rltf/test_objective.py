@@ -238,6 +238,25 @@ def test_graphs_of_rollouts_give_the_same_gradient(
     assert policy.scorer.graphs is None
 
 
+def test_few_questions_are_read_again_rather_than_all_that_was_read_with_them(
+    build: Build, planner: Planner, tasks: list[Task]
+) -> None:
+    policy = moved(Policy(build(), temperature=2))
+    found, again = [], []
+    for most in (0, 1 << 40):
+        with policy.keeping_graphs(most):
+            episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(12)])
+            whole = Objective(policy)
+            whole.add(episodes, [1.0, *[0.0] * (len(episodes) - 1)])
+            read = policy.scorer.tokens_read  # type: ignore[attr-defined]
+            with policy.training():
+                figures = whole.backward()
+        again.append(policy.scorer.tokens_read - read)  # type: ignore[attr-defined]
+        found.append(gradient(policy))
+        assert figures.gradients < figures.questions / 2
+    assert same(found[1], found[0]) and again[1] == again[0] > 0
+
+
 def test_where_graphs_do_not_fit_the_memory_they_are_read_again(
     build: Build, planner: Planner, tasks: list[Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
