@@ -22,10 +22,13 @@ class Element:
 
     Attributes:
         name: its name without the prefix.
-        attributes: by their names without prefixes.
+        attributes: those of the element's own standard, by name; attributes with a prefix are extensions.
         place: where it begins.
         children: the elements in it.
         text: the text directly in it.
+        namespace: the address of the vocabulary that it is of; empty where the text declares none.
+        extensions: the attributes of other vocabularies, by their names without prefixes.
+        is_standard: whether it is of the vocabulary that the root is of, or of none.
     """
 
     name: str
@@ -33,10 +36,13 @@ class Element:
     place: Place
     children: list[Element] = field(default_factory=list)
     text: str = ""
+    namespace: str = ""
+    extensions: Mapping[str, str] = field(default_factory=dict)
+    is_standard: bool = True
 
     def all(self, *names: str) -> Iterator[Element]:
         """The elements directly in it that have one of these names."""
-        return (child for child in self.children if child.name in names)
+        return (child for child in self.children if child.name in names and child.is_standard)
 
     def get(self, name: str) -> str:
         """An attribute, without blanks around it; empty where there is none."""
@@ -52,6 +58,7 @@ def read_xml(source: SourceText) -> Element:
     parser = expat.ParserCreate()
     document = Element("", {}, Place(1, 1))
     path = [document]
+    scopes: list[dict[str, str]] = [{}]  # the address of each prefix, outermost element first
     count = 0
 
     def place() -> Place:
@@ -67,10 +74,24 @@ def read_xml(source: SourceText) -> Element:
         if len(path) > DEEPEST or count > MOST:
             limit = f"{DEEPEST} deep" if len(path) > DEEPEST else f"{MOST:,} elements"
             source.fail(f"this is larger than what is read: more than {limit}", place())
-        plain = {key.rpartition(":")[2]: value for key, value in attributes.items() if not key.startswith("xmlns")}
-        made = Element(name.rpartition(":")[2], plain, place())
+        prefix, _, plain = name.rpartition(":")
+        declared = {key[6:]: value for key, value in attributes.items() if key == "xmlns" or key.startswith("xmlns:")}
+        scope = {**scopes[-1], **declared}
+        namespace = scope.get(prefix, prefix)
+        scopes.append(scope)
+        standard = path[1].namespace if len(path) > 1 else namespace
+        own, others = dict[str, str](), dict[str, str]()
+        for key, value in attributes.items():
+            before, _, short = key.rpartition(":")
+            if before != "xmlns" and key != "xmlns":
+                (own if not before or scope.get(before, before) == standard else others)[short] = value
+        made = Element(plain, own, place(), namespace=namespace, extensions=others, is_standard=namespace in ("", standard))
         path[-1].children.append(made)
         path.append(made)
+
+    def end(_: str) -> None:
+        path.pop()
+        scopes.pop()
 
     def text(data: str) -> None:
         path[-1].text += data
@@ -78,7 +99,7 @@ def read_xml(source: SourceText) -> Element:
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = doctype
     parser.StartElementHandler = begin
-    parser.EndElementHandler = lambda _: path.pop() and None
+    parser.EndElementHandler = end
     parser.CharacterDataHandler = text
     try:
         parser.Parse(source.text.encode(), True)

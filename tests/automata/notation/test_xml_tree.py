@@ -42,3 +42,21 @@ def test_a_large_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml_tree, "MOST", 50)
     with pytest.raises(NotationError, match="more than 50 elements"):
         read_xml(source("<a>" + "<b/>" * 60 + "</a>"))
+
+
+def test_other_vocabularies_are_extensions() -> None:
+    root = read_xml(
+        source('<a xmlns="u" xmlns:v="w" id="1" v:id="2"><v:b/><b v:c="3" d="4"/><v:a xmlns:v="u" v:e="5"/></a>')
+    )
+    assert root.attributes == {"id": "1"}
+    assert root.extensions == {"id": "2"}
+    assert [one.is_standard for one in root.children] == [False, True, True]
+    assert [one.name for one in root.all("a", "b")] == ["b", "a"]
+    (plain,) = root.all("b")
+    assert (plain.attributes, plain.extensions) == ({"d": "4"}, {"c": "3"})
+    assert root.children[2].attributes == {"e": "5"}
+
+
+def test_a_prefix_that_is_not_declared_is_a_vocabulary_of_its_own() -> None:
+    root = read_xml(source("<b:a><b:c/><d:c/></b:a>"))
+    assert [one.is_standard for one in root.children] == [True, False]

@@ -1,0 +1,96 @@
+"""What a reader makes of each part of another standard.
+
+BPMN, SCXML, Mermaid and XState hold more than plans. Each element and attribute of such a standard is in one of three
+tables of a :class:`Coverage`: it has a meaning here; it is harmless, for a reason; or it is left out with a warning, or
+refused, since a plan would mean something else without it. What is in none of them gives a warning, too, so nothing of
+a file is passed over in silence.
+
+Names of elements stand alone (``"userTask"``), attributes behind an ``@``: ``"boundaryEvent@cancelActivity"``, or
+``"@id"`` for one that means the same wherever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from typing import Literal
+
+from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.xml_tree import Element
+
+Treatment = Literal["meant", "harmless", "warned", "refused", "unknown"]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The tables of one standard.
+
+    Attributes:
+        standard: its name, for messages.
+        meant: what the reader gives a meaning, or decides itself to warn of.
+        harmless: what changes no plan, each with the reason.
+        warned: what is left out with a warning, each with what is lost.
+        refused: what no file may hold, each with the reason.
+    """
+
+    standard: str
+    meant: Set[str]
+    harmless: Mapping[str, str]
+    warned: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def treatment(self, name: str) -> Treatment:
+        """How an element (``"task"``) or attribute (``"task@name"``) is treated."""
+        for known in (name, f"@{name.partition('@')[2]}") if "@" in name else (name,):
+            for table, treatment in self._tables():
+                if known in table:
+                    return treatment
+        return "unknown"
+
+    def _tables(self) -> tuple[tuple[Set[str], Treatment], ...]:
+        refused, warned, harmless = self.refused.keys(), self.warned.keys(), self.harmless.keys()
+        return (refused, "refused"), (warned, "warned"), (self.meant, "meant"), (harmless, "harmless")
+
+    def _reason(self, name: str) -> str:
+        both = {**self.warned, **self.refused}
+        return both.get(name) or both[f"@{name.partition('@')[2]}"]
+
+    def report(self, name: str, shown: str, source: SourceText, place: Place | None) -> Treatment:
+        """Warn of a part that is left out or not known, or refuse it.
+
+        Args:
+            name: the element or attribute, as the tables have it.
+            shown: the part as messages call it, such as ``"<inclusiveGateway> g1"``.
+            source: the text, which warns and raises.
+            place: where the part begins; None where the standard's reader knows no places.
+
+        Raises:
+            NotationError: the part is refused.
+        """
+        treatment = self.treatment(name)
+        if treatment == "refused":
+            source.fail(f"{shown} is not covered: {self._reason(name)}", place)
+        if treatment == "warned":
+            source.warn(f"{shown} is left out: {self._reason(name)}", place, stacklevel=2)
+        if treatment == "unknown":
+            source.warn(f"{shown} is left out: {self.standard} has no such part", place, stacklevel=2)
+        return treatment
+
+    def check_tree(self, element: Element, source: SourceText) -> None:
+        """Report every element and attribute of a tree of XML, outermost first.
+
+        What is inside an element that is harmless or left out belongs to it and is not reported again. Elements and
+        attributes of other namespaces are extensions of the tools that wrote the file; they change no plan.
+
+        Raises:
+            NotationError: a part is refused.
+        """
+        if not element.is_standard:
+            return
+        shown = " ".join(filter(None, (f"<{element.name}>", element.get("name") or element.get("id"))))
+        if self.report(element.name, shown, source, element.place) != "meant":
+            return
+        for attribute in element.attributes:
+            self.report(f"{element.name}@{attribute}", f"the attribute {attribute} of {shown}", source, element.place)
+        for child in element.children:
+            self.check_tree(child, source)
