@@ -85,7 +85,8 @@ def read_xml(source: SourceText) -> Element:
             before, _, short = key.rpartition(":")
             if before != "xmlns" and key != "xmlns":
                 (own if not before or scope.get(before, before) == standard else others)[short] = value
-        made = Element(plain, own, place(), namespace=namespace, extensions=others, is_standard=namespace in ("", standard))
+        ours = namespace in ("", standard)
+        made = Element(plain, own, place(), namespace=namespace, extensions=others, is_standard=ours)
         path[-1].children.append(made)
         path.append(made)
 
