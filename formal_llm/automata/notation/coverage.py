@@ -11,7 +11,8 @@ Names of elements stand alone (``"userTask"``), attributes behind an ``@``: ``"b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,7 +35,7 @@ class Coverage:
     """
 
     standard: str
-    meant: Set[str]
+    meant: AbstractSet[str]
     harmless: Mapping[str, str]
     warned: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class Coverage:
                     return treatment
         return "unknown"
 
-    def _tables(self) -> tuple[tuple[Set[str], Treatment], ...]:
+    def _tables(self) -> tuple[tuple[AbstractSet[str], Treatment], ...]:
         refused, warned, harmless = self.refused.keys(), self.warned.keys(), self.harmless.keys()
         return (refused, "refused"), (warned, "warned"), (self.meant, "meant"), (harmless, "harmless")
 
