@@ -11,10 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from formal_llm.automata.languages.why_empty import clash
+from formal_llm.automata.languages.why_empty import why_no_plan
 from formal_llm.automata.lookahead.cheapest import least_costs
-from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.work import SEARCH_TIME, START
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.symbols import Diagnostic, members
 
@@ -34,13 +32,12 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
             f"the language is empty: no word can be derived from {_listed(stuck)}",
             "every rule of such a symbol leads back to one; give it a rule that ends",
         )
-    if not cfg.limits or _a_simple_word_keeps_limits(cfg):
+    if not cfg.limits or (not cfg.limits.times and _a_simple_word_keeps_limits(cfg)):
         return None
-    lookahead = Lookahead(cfg)
-    with lookahead.work.within(START * SEARCH_TIME):
-        if lookahead.completable().value != "no":
-            return None
-    lines = clash(cfg, search_time=START * SEARCH_TIME)
+    why = why_no_plan(cfg)
+    if why is None:
+        return None
+    lines = [*why.constraints, *why.limits]
     names = [line.split()[2] for line in lines if len(line.split()) == 3]
     one = len(lines) == 1
     listed = "; ".join(lines)

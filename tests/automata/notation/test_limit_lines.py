@@ -17,8 +17,8 @@ amounts = st.sampled_from(["0", "3", "12.50", "1h30", "45min", "€5", "9.99EUR"
 @given(amounts, amounts)
 def test_sums_are_read_back(one: str, other: str) -> None:
     for limit in (SumLimit("q", one), SumLimit("q", at_least=one), SumLimit("q", one, one)):
-        (line,) = limit.lines()
-        assert read_line(line).sums == Limits(sums=(limit,)).sums
+        for line in limit.lines() or ["%limit q >= 0"]:
+            assert read_line(line).sums == Limits(sums=(limit,)).sums
     if SumLimit("q", one).edges[0] <= SumLimit("q", other).edges[0]:  # type: ignore[operator]
         (line,) = SumLimit("q", other, one).lines()
         assert read_sum(line.split()[1:])[0] == SumLimit("q", other, one)
