@@ -295,7 +295,6 @@ def _uncommented(line: str) -> str:
     return found[0]
 
 
-
 def _limit_lines(behaviour: Behaviour) -> list[str]:
     """The limits as lines, in which a name with a blank stands in quotes."""
     return behaviour.limits.lines(lambda name: quote(name) if _NOT_A_WORD.search(name) else name)
