@@ -38,7 +38,7 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     if why is None:
         return None
     lines = [*why.constraints, *why.limits]
-    names = [line.split()[2] for line in lines if len(line.split()) == 3]
+    names = [word for line in lines for word in line.split()[1:] if word in cfg.terminals]
     one = len(lines) == 1
     listed = "; ".join(lines)
     told = f"no word keeps {listed}" if one else f"the language is empty under these limits, which clash: {listed}"
