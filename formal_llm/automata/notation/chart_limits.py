@@ -110,8 +110,8 @@ def read_limits(
     for name in reader.names:
         if name.text not in known:
             answers = chart.answers(name.text) if chart.is_decision(name.text) else {}
-            hint = f"it is a decision; count its answers: {', '.join(answers)}" if answers else None
-            source.fail(unknown("step or answer in a limit", name.text, known), name.place, suggestion=hint)
+            way_out = f"it is a decision; count its answers: {', '.join(answers)}" if answers else None
+            source.fail(unknown("step or answer in a limit", name.text, known), name.place, suggestion=way_out)
     symbols = {name: Symbol(numbers=amounts) for name, amounts in numbers.items()}
     return reader.limits(known, symbols, called="step or answer"), numbers
 

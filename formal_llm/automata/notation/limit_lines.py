@@ -297,8 +297,7 @@ class LimitsReader:
         carried = {quantity for symbol in symbols.values() for quantity in symbol.numbers}
         for quantity in self._quantities:
             if quantity.text not in carried:
-                problem = unknown("quantity", quantity.text, carried)
-                fail(problem, quantity.place, suggestion="no terminal carries it")
+                fail(unknown("quantity", quantity.text, carried), quantity.place, suggestion="no terminal carries it")
         try:
             limits = limits if imported is None else imported & limits
         except ValueError as error:
