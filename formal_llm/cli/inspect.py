@@ -17,7 +17,7 @@ from formal_llm.authored.places import PACKS
 from formal_llm.automata import PDA
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, out, print_text
+from formal_llm.cli.console import command, counted, err, out, print_text
 from formal_llm.cli.options import JsonOption, OrderOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError
@@ -42,7 +42,7 @@ class Format(StrEnum):
     png = "png"
 
 
-DRAW_HELP = f"""Draw rules, or their automaton, or a plan over them.
+DRAW_HELP = """Draw rules, or their automaton, or a plan over them.
 
 With --plan, what the plan uses is marked and carries the numbers of its steps, and all else is grey. A large automaton
 is folded: ways without a choice become one arrow.
@@ -57,7 +57,7 @@ Examples:
 
   formal-llm plan daily | formal-llm draw daily --plan - --out day.svg
 
-SVG and PNG need Graphviz; Mermaid and DOT need nothing. {EXIT_CODES_HELP}
+SVG and PNG need Graphviz; Mermaid and DOT need nothing.
 """
 
 
@@ -108,15 +108,13 @@ def draw(
         print_text(picture)
 
 
-TASKS_HELP = f"""List the task packs, or the tasks of one.
+TASKS_HELP = """List the task packs, or the tasks of one.
 
 Examples:
 
   formal-llm tasks
 
   formal-llm tasks openagi --split test
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -134,7 +132,7 @@ def tasks(
             try:
                 packs.append(TaskPack.load(name))
             except FormalLLMError as error:  # the others are listed all the same
-                err().print(f"left out: {error}", style="yellow", markup=False)
+                err().print(f"left out: {error}", style="yellow")
         rows = [{"name": one.name, "title": one.title, "tasks": len(one.tasks)} for one in packs]
         shown = [{**row, "counted": counted(len(one.tasks), "task")} for row, one in zip(rows, packs, strict=True)]
         line = "{name:<12} {counted:>11}  {title}"
@@ -164,5 +162,5 @@ def llms() -> None:
     for form, meaning in provider_forms().items():
         variable = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}.get(form.split(":")[0])
         state = "" if variable is None else (" [set]" if os.environ.get(variable) else " [key not set]")
-        table.add_row(form, (meaning + state).replace("[", r"\["))
+        table.add_row(form, meaning + state)
     out().print(table)
