@@ -12,18 +12,21 @@ import typer
 from formal_llm.authored.files import read_text
 from formal_llm.authoring import Authored, Draft, Enough, Example, Shown, author, load_plan_examples, write_examples
 from formal_llm.authoring.drafts import KINDS
+from formal_llm.authoring.english import FAMILIES
 from formal_llm.authoring.examples import ENDING
 from formal_llm.automata import CFG, PDA
 from formal_llm.cli.console import check_writable, command, counted, err, print_text
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError, NotAuthored
 
-HELP = """Write rules from plain words, and accept them by examples.
+HELP = f"""Write rules from plain words, and accept them by examples.
 
 A model drafts (--llm), and what the checker finds goes back to it until the draft is clean. Without a model the
 sentences are read as controlled English: "Wash before dry. Iron at most twice." Then plans are shown, and you say
 whether they should be allowed: y, n, Enter to say nothing, q to end. Your answers are kept beside the rules, in
 NAME.examples; `formal-llm check` runs them from then on.
+
+Without a model these families of sentences are read: {"; ".join(FAMILIES)}.
 
 RULES is the text, @FILE for the text in a file, or - for standard input.
 

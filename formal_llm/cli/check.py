@@ -26,10 +26,11 @@ from formal_llm.planning.reading.one_line import PlanLine
 
 HELP = """Check rules: errors with their place, warnings, and what they describe.
 
-Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent), rules
-for tool calls (.guard). Of these conflicts and dead ends are told, each with the shortest trace that shows it. Of a
-behaviour the dead ends are told that a run without lookahead can enter. The examples in the file beside the rules
-(NAME.examples) are checked: plans and traces that must be allowed, and such that must not, and the runs of an agent.
+Rules are a task pack, or a file: a grammar (.cfg), a flowchart or state diagram in Mermaid (.mmd), an automaton (.pda),
+a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml), XState (.xstate), or rules for tool calls (.guard). Of the last,
+conflicts and dead ends are reported, each with the shortest trace that shows it; of a behaviour, the dead ends
+that a run without lookahead can enter. The examples in the file beside the rules (NAME.examples) are checked: plans and
+traces that must be allowed, those that must not, and the runs of an agent.
 
 Examples:
 

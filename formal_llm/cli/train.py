@@ -81,6 +81,11 @@ def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False,
         raise typer.Exit(_INTERRUPTED)
 
 
+def recipes(begun: str) -> list[str]:
+    """The shipped recipes whose name begins so; files are completed by the shell."""
+    return [name for name in authored.names("training") if name.startswith(begun)]
+
+
 def read_settings(recipe: str, changes: Mapping[str, object]) -> Settings:
     """The settings of a recipe, with those that the command line changes.
 
@@ -213,7 +218,7 @@ def _command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
 
 def _parameters() -> Iterator[inspect.Parameter]:
     """The parameters of the command: its own, and one for each setting."""
-    recipe = typer.Argument(help="A recipe: a TOML file, or the name of one that comes along.")
+    recipe = typer.Argument(help="A recipe: a TOML file, or the name of a shipped one.", autocompletion=recipes)
     to = typer.Option("--out", metavar="DIR", help="The folder of the run.")
     resume = typer.Option("--resume", help="Go on with the run in that folder.")
     dry_run = typer.Option("--dry-run", help="Only tell what would be done.")

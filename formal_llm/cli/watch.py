@@ -86,7 +86,7 @@ def watched(source: Path) -> list[Path]:
 
 @command
 def watch(
-    file: Annotated[Path, typer.Argument(help="Rules: .cfg, .mmd, .pda or .agent.", exists=True, dir_okay=False)],
+    file: Annotated[Path, typer.Argument(help="A file of rules, as check reads it.", exists=True, dir_okay=False)],
     strict: Annotated[bool, typer.Option("--strict", help="Count warnings as errors.")] = False,
     constraint: options.ConstraintOption = None,
     max_states: options.MaxStatesOption = 20_000,

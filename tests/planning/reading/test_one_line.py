@@ -6,16 +6,15 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Flowchart, Symbol, Verifier
-from formal_llm.errors import NotationError, Undecided
+from formal_llm.errors import Undecided
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.reading.one_line import PlanLine
-from formal_llm.planning.reading.reader import read_plan, read_plan_text
+from formal_llm.planning.reading.reader import read_plan_text
 from tests.planning.printing import plans
 from tests.strategies import LETTERS, examples, names, told_automata, told_grammars
 
