@@ -152,7 +152,7 @@ def tasks(
             for name, kind, title in shipped_rules() if name not in known
         ]  # fmt: skip
         shown = [{**row, "is": counted(row["tasks"], "task") if row["tasks"] else row["kind"]} for row in rows]
-        line = "{name:<16} {is:>16}  {title}"
+        line = "{name:<16} {is:>12}  {title}"
     else:
         loaded = TaskPack.load(pack)
         number = {id(task): place for place, task in enumerate(loaded.tasks)}

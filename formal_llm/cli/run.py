@@ -204,7 +204,7 @@ def read_toolkit(pack: TaskPack, name: str) -> Toolkit:
     has = pack.name.isidentifier() and find_spec(f"formal_llm.packs.{pack.name}") is not None
     own = None
     if has and find_spec(module) is not None:
-        with needs_extra(pack.name, f"the tools of {pack.name}"):
+        with needs_extra(pack.name, f"the toolkit {name}"):
             own = import_module(module).AT_HAND
     try:
         made = toolkit_named(name, own)

@@ -106,13 +106,10 @@ def test_help_shows_brackets_as_they_are_written(helps: dict[tuple[str, ...], st
     written = set()
     for file in (ROOT / "formal_llm" / "cli").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            texts = (
-                [node.value]
-                if isinstance(node, ast.Assign) and ast.unparse(node).partition(" ")[0].endswith("HELP")
-                else []
-            )
-            texts += [node.value] if isinstance(node, ast.keyword) and node.arg == "help" else []
-            for part in (one for text in texts for one in ast.walk(text)):
+            is_help = isinstance(node, ast.keyword) and node.arg == "help"
+            if isinstance(node, ast.Assign):
+                is_help = ast.unparse(node.targets[0]).endswith("HELP")
+            for part in ast.walk(node.value) if is_help else ():
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     written |= set(re.findall(r"\S*\[[a-z/#@][^\[\]]*\]\S*", part.value))
     assert {'"formal-llm[studio]".', '"formal-llm[lsp]"'} <= written

@@ -190,9 +190,11 @@ def test_a_slow_server(
 
 def test_nobody_listens(adapter: Adapter, choose: Choose, made: Made, make_question: MakeQuestion) -> None:
     # Port 9 is that of the discard service, which nobody runs.
-    llm = made(adapter, base_url="http://127.0.0.1:9" + adapter.prefix)
-    with pytest.raises(ProviderError, match=f"cannot be reached.*{adapter.url}"):
+    llm = made(adapter, base_url="http://user:secret@127.0.0.1:9" + adapter.prefix)
+    place = f"at http://127.0.0.1:9{adapter.prefix.rstrip('/')} "
+    with pytest.raises(ProviderError, match=f"{place}cannot be reached.*{adapter.url}") as caught:
         choose(llm, make_question())
+    assert "secret" not in str(caught.value)
 
 
 def test_an_error_of_ours_stays_one(adapter: Adapter, choose: Choose, made: Made) -> None:
