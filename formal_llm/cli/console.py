@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
 
 import typer
 from rich.console import Console
@@ -105,8 +105,8 @@ def said_of(error: Exception) -> str:
 class Group(TyperGroup):
     """Commands whose help is plain text: brackets are no markup, and the terminal wraps paragraphs."""
 
-    def __init__(self, **attributes: Any) -> None:  # what typer gives them
-        super().__init__(**attributes)
+    def __init__(self, **attributes: object) -> None:
+        super().__init__(**attributes)  # type: ignore[arg-type]  # what typer gives them
         for one in self.commands.values():
             show_plainly(one)
 

@@ -14,8 +14,7 @@ from formal_llm.planning.reading.explicit import looks_like_json, read_names
 from formal_llm.planning.reading.phrases import Moves, Naming
 from formal_llm.planning.reading.prose import Phrases, is_rule, step_of
 
-#: What may stand between two steps, and what is written there.
-_SEPARATORS = SLASH, _ = (" / ", ",")
+_SLASH = " / "
 #: How many separators the name of one step may hold, and how many steps are looked for on a line.
 _WIDEST, _MOST = 12, 500
 
@@ -27,7 +26,7 @@ def split_steps(row: str, phrases: Phrases) -> list[str] | None:
     """
     if step_of(row, phrases) is not None:
         return None
-    for separator in _SEPARATORS:
+    for separator in (_SLASH, ","):
         pieces = row.split(separator)
         if 1 < len(pieces) <= _MOST:
             parts = _join(pieces, separator, phrases)
@@ -104,7 +103,7 @@ class PlanLine:
                 colon = "" if question[-1:] in ("", "?", ":") else ":"
                 parts.append((name, f"{question}{colon} {label}".strip()))
         parts = parts[::-1] if self._backward else parts
-        line = SLASH.join(text for _, text in parts)
+        line = _SLASH.join(text for _, text in parts)
         return line if self._is_read_back(line, parts) else write_word(word)
 
     def _is_read_back(self, line: str, parts: Sequence[tuple[str, str]]) -> bool:

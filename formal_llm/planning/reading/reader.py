@@ -205,11 +205,7 @@ class _Reader:
         return Reading(words=((alone,),)) if is_word else lines
 
     def _on_one_line(self, listed: Sequence[Line]) -> Reading:
-        """Steps on one line; the names of terminals may be in the order of the word, which can be another one.
-
-        Raises:
-            NotationError: one of them is no step.
-        """
+        """Steps on one line; the names of terminals may be in the order of the word, which can be another one."""
         for line in listed:
             if not self._phrases.whole(line.text):
                 raise unknown_step(line.text, self._phrases.names, line.place, line.source)
@@ -219,8 +215,7 @@ class _Reader:
         return Reading(words=(word,)) if lines.wrong is not None and self._accepts(word) else lines
 
     def _accepts(self, word: Word) -> bool:
-        rules = self.cfg or self.base
-        return rules is not None and rules.accepts(word)
+        return (rules := self.cfg or self.base) is not None and rules.accepts(word)
 
     def _introduces(self, row: str) -> bool:
         return row.rstrip(" *_").endswith(":") and step_of(row, self._phrases) is None

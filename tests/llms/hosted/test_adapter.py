@@ -190,11 +190,10 @@ def test_a_slow_server(
 
 def test_nobody_listens(adapter: Adapter, choose: Choose, made: Made, make_question: MakeQuestion) -> None:
     # Port 9 is that of the discard service, which nobody runs.
-    llm = made(adapter, base_url="http://user:secret@127.0.0.1:9" + adapter.prefix)
-    place = f"at http://127.0.0.1:9{adapter.prefix.rstrip('/')} "
-    with pytest.raises(ProviderError, match=f"{place}cannot be reached.*{adapter.url}") as caught:
+    llm = made(adapter, base_url="http://127.0.0.1:9" + adapter.prefix + "?secret=1")
+    place = rf"the server at http://127\.0\.0\.1:9[^\s?]* cannot be reached.*{adapter.url}"
+    with pytest.raises(ProviderError, match=place):
         choose(llm, make_question())
-    assert "secret" not in str(caught.value)
 
 
 def test_an_error_of_ours_stays_one(adapter: Adapter, choose: Choose, made: Made) -> None:
