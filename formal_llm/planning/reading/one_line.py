@@ -38,21 +38,17 @@ def split_steps(row: str, phrases: Phrases) -> list[str] | None:
 def _join(pieces: Sequence[str], separator: str, phrases: Phrases) -> list[str]:
     """The parts of a line, each of one piece or several."""
     end = len(pieces)
-    #: For each piece the best way from there: unknown parts, parts, the first part, the piece behind it.
-    best: list[tuple[int, int, str, int]] = [(0, 0, "", end)] * (end + 1)
+    #: For each piece the best way from there: how many parts are unknown, how many there are, the parts.
+    best: list[tuple[int, int, list[str]]] = [(0, 0, [])] * (end + 1)
     for begin in reversed(range(end)):
         ways = []
         for behind in range(begin + 1, min(end, begin + _WIDEST) + 1):
-            part = separator.join(pieces[begin:behind]).strip()
+            part, (unknown, count, parts) = separator.join(pieces[begin:behind]).strip(), best[behind]
             known = phrases.whole(part)
             if known or behind == begin + 1:
-                ways.append((best[behind][0] + (not known), best[behind][1] + 1, part, behind))
+                ways.append((unknown + (not known), count + 1, [part, *parts]))
         best[begin] = min(ways)
-    parts, place = [], 0
-    while place < end:
-        parts.append(best[place][2])
-        place = best[place][3]
-    return parts
+    return best[0][2]
 
 
 class PlanLine:
