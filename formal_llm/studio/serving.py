@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import secrets
 import socket
 import threading
@@ -59,8 +60,10 @@ class _Server(uvicorn.Server):
         self._workers = workers
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As of any server, when no answer is being worked on any more."""
+        """Shut down as any server does, once no worker computes an answer."""
         self._workers.close()
+        # An answer that Ctrl-C cuts off is no error, and needs no traceback.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         await super().shutdown(sockets)
 
 
