@@ -175,6 +175,8 @@ class _ProcessReader:
 
     def _fork(self, name: str, targets: Sequence[str], place: Place, scope: _Scope) -> str:
         made = self._new(name, "", "fork", place, scope)
+        if len({*targets}) < len(targets):
+            self._refuse(made, "several of its flows lead to one place, so what follows would be done by each of them")
         for target in targets:
             self._draw(made, target, place)
         return made
@@ -290,12 +292,15 @@ class _ProcessReader:
         if not events:
             return step
         rest = first = self._new(f"{step}_done", "", "f-circ", element.place, scope)
-        for event in reversed(events):
-            if _interrupts(event):
-                self._draw(step, self._entry(event.get("id")), event.place, self._phrase(event))
-            else:
-                first = self._beside(event, first, scope)
+        stops = [(self._phrase(event), self._entry(event.get("id"))) for event in events if _interrupts(event)]
+        if 0 < len(stops) < len(events):  # what runs beside the step goes on when it is interrupted
+            question = f"What follows {_name(element)}?"
+            first = self._ask(f"{step}_next", question, [("it is done", rest), *stops], element.place, scope)
+        for event in events:
+            first = first if _interrupts(event) else self._beside(event, first, scope)
         self._draw(step, first, element.place)
+        for text, target in stops if len(stops) == len(events) else ():
+            self._draw(step, target, element.place, text)
         return rest
 
     def _beside(self, event: Element, rest: str, scope: _Scope) -> str:
@@ -316,7 +321,7 @@ class _ProcessReader:
             end = self._new(f"{name}_done", "", "f-circ", element.place, inner)
             self._draw(entry, end, element.place, "done")
             self._draw(inner.end, entry, element.place)
-        for event in reversed(events):
+        for event in sorted(events, key=_interrupts, reverse=True):
             key = event.get("id")
             if key in self.thrown:
                 continue

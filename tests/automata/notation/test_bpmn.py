@@ -356,10 +356,15 @@ class Modeller:
         return name, *self.bordered(name, f'<task id="{name}">{loop}</task>', depth)
 
     def bordered(self, name: str, body: str, depth: int) -> tuple[str, str]:
-        """An element, perhaps with an event at its border: from where the block is left, and all that is in it."""
+        """An element, perhaps with events at its border: from where the block is left, and all that is in it."""
+        left, body = self.with_event(name, name, body, depth)
+        return self.with_event(name, left, body, depth) if self.draw(st.booleans()) else (left, body)
+
+    def with_event(self, name: str, last: str, body: str, depth: int) -> tuple[str, str]:
+        """The same with one event, of a block that is left at ``last``."""
         kind = self.pick("", "", "message", "error", "beside") if depth else ""
-        if not kind:
-            return name, body
+        if not kind or (kind == "error" and "errorEventDefinition" in body):
+            return last, body
         event = self.new("x")
         definition = "errorEventDefinition" if kind == "error" else "messageEventDefinition"
         interrupting = "false" if kind == "beside" else "true"
@@ -368,9 +373,9 @@ class Modeller:
         entry, left, more = self.block(depth - 1)
         body += more + self.flow(event, entry)
         if self.draw(st.booleans()) or (kind == "beside" and not self.wild):
-            return name, body + self.end(left)
+            return last, body + self.end(left)
         merge = self.new("g")
-        return merge, body + f'<exclusiveGateway id="{merge}"/>' + self.flow(name, merge) + self.flow(left, merge)
+        return merge, body + f'<exclusiveGateway id="{merge}"/>' + self.flow(last, merge) + self.flow(left, merge)
 
     def spoil(self, text: str) -> str:
         """Change the kind of a gateway, or the target of a flow."""
