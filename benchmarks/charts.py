@@ -23,6 +23,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from html import unescape
 from pathlib import Path
 from warnings import catch_warnings
@@ -147,7 +148,7 @@ def count_files(folder: Path, endings: Sequence[str]) -> Iterator[tuple[str, str
     for path in sorted(folder.rglob("*")):
         if path.suffix in endings and path.is_file():
             text = path.read_text(encoding="utf-8", errors="replace")
-            yield str(path.relative_to(folder)), *outcome(lambda text=text, path=path: read_rules_text(text, path))
+            yield str(path.relative_to(folder)), *outcome(partial(read_rules_text, text, path))
 
 
 def main() -> None:
@@ -169,7 +170,7 @@ def main() -> None:
         if read is not None and drawn is None:
             counts["not taken by Mermaid", ""] += 1
             continue
-        kind, why = outcome(lambda text=text: Flowchart.from_mermaid(text))
+        kind, why = outcome(partial(Flowchart.from_mermaid, text))
         if drawn is not None and "accepted" in kind and ours(text) != theirs(drawn):
             kind, why = "misread", ""
         counts[kind, why] += 1

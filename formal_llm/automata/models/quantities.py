@@ -1,8 +1,8 @@
 """Quantities: exact numbers, money and times, as people write them.
 
-``15`` and ``12.50`` are plain numbers, ``1h30``, ``90min`` (or ``90m``) and ``45s`` are durations, ``€12.50`` and ``12.50EUR`` are
-money. All are exact: whole numbers or decimals, never binary fractions. An amount keeps its unit, so it is printed as
-it was meant: ``90min`` is shown as ``1h30``. One quantity has one unit; see :func:`unit_problem`.
+``15`` and ``12.50`` are plain numbers, ``1h30``, ``90min`` or ``90m``, and ``45s`` are durations, ``€12.50`` and
+``12.50EUR`` are money. All are exact: whole numbers or decimals, never binary fractions. An amount keeps its unit, so
+it is printed as it was meant: ``90min`` is shown as ``1h30``. One quantity has one unit; see :func:`unit_problem`.
 
 A time of day, ``9:15``, is no amount: it is a point on a clock, here the seconds since midnight. ``25:00`` is one
 o'clock of the next day.

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from formal_llm.automata.models.flow_forks import END, Split, splits
 from formal_llm.automata.models.flowchart import Flowchart
+from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import RESERVED, FlowEdge, FlowGraph, FlowNode
 from formal_llm.automata.models.symbols import reach
 from formal_llm.automata.notation.bpmn_parts import CHOICES, COVERAGE, NODES, SUBPROCESSES, TASKS
@@ -27,12 +28,6 @@ from formal_llm.automata.notation.mermaid_groups import Meaning
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.xml_tree import Element, read_xml
 from formal_llm.errors import NotationError, unknown
-
-#: What is asked of an event without a name.
-_PHRASES = {
-    "error": "it fails", "timer": "it takes too long", "message": "a message comes", "signal": "a signal comes",
-    "escalation": "it is escalated", "conditional": "its condition holds", "cancel": "it is cancelled",
-}  # fmt: skip
 
 
 def read_bpmn(text: str, file: str | None = None, *, process: str | None = None) -> Flowchart:
@@ -51,20 +46,14 @@ def read_bpmn(text: str, file: str | None = None, *, process: str | None = None)
     """
     source = SourceText.of(text, file, NotationError)
     root = read_xml(source)
-    chosen = root if root.name == "process" and process is None else _choose_process(source, root, process)
-    reader = _ProcessReader(source, chosen, {one.get("id"): one for one in root.children})
+    chosen = _choose_process(source, root, process)
     if chosen is not root:
-        for attribute in root.attributes:
-            COVERAGE.report(f"{root.name}@{attribute}", f"the attribute {attribute}", source, root.place)
-        for part in root.children:
-            if part.name != "process":
-                COVERAGE.check_tree(part, source, reader.unknown)
-    return reader.read_chart()
+        COVERAGE.check_tree(replace(root, children=[one for one in root.children if one.name != "process"]), source)
+    return _ProcessReader(source, chosen, {one.get("id"): one for one in root.children}).read_chart()
 
 
 def _choose_process(source: SourceText, root: Element, process: str | None) -> Element:
-    parts = [root, *root.children] if root.name == "process" else root.children
-    found = [one for one in parts if one.name == "process"]
+    found = [one for one in (root, *root.children) if one.name == "process"]
     if not found:
         others = sorted({one.name for one in root.children if "horeography" in one.name or "onversation" in one.name})
         source.fail("there is no process in this" + (f", only <{others[0]}>" if others else ""), root.place,
@@ -74,43 +63,31 @@ def _choose_process(source: SourceText, root: Element, process: str | None) -> E
         for one in root.all("collaboration")
         for pool in one.all("participant")
     }
-    names = {one.get("id"): (one.get("id"), one.get("name"), pools.get(one.get("id"), "")) for one in found}
-    filled = [one for one in found if any(one.all(*NODES))]
-    if process is not None:
-        wanted = [one for one in found if process in names[one.get("id")]]
-        if not wanted:
-            known = dict.fromkeys(name for one in filled for name in names[one.get("id")] if name)
-            source.fail(unknown("process", process, known), root.place)
-        found, filled = wanted, [one for one in wanted if one in filled]
-    if len(filled) > 1:
-        shown = [next(filter(None, reversed(names[one.get("id")]))) for one in filled]
-        shown = [one.get("id") for one in filled] if len({*shown}) < len(shown) else shown
-        source.fail(f"there are several processes in this: {', '.join(shown)}", filled[1].place,
-                    suggestion=f"choose one with --process, such as --process {filled[0].get('id')} "
-                    f"(in code: Flowchart.from_bpmn(text, process={filled[0].get('id')!r}))")  # fmt: skip
+    names = [(pools.get(one.get("id"), ""), one.get("name"), one.get("id")) for one in found]
+    wanted = [one for one, known in zip(found, names, strict=True) if process is None or process in known]
+    filled = [one for one in wanted if any(one.all(*NODES))]
+    if not wanted:
+        source.fail(unknown("process", str(process), dict.fromkeys(filter(None, sum(names, ())))), root.place)
     if not filled:
-        shown = found[0].get("name") or found[0].get("id")
-        source.fail(f"the process {shown} is empty: it has no tasks", found[0].place)
+        source.fail(f"the process {_name(wanted[0])} is empty: it has no tasks", wanted[0].place)
+    if len(filled) > 1:
+        shown = [next(filter(None, known)) for one, known in zip(found, names, strict=True) if one in filled]
+        shown = shown if len({*shown}) == len(shown) else [one.get("id") for one in filled]
+        key = filled[0].get("id")
+        source.fail(f"there are several processes in this: {', '.join(shown)}", filled[1].place,
+                    suggestion=f"choose one: --process {key} (in code: from_bpmn(text, process={key!r}))")  # fmt: skip
     return filled[0]
 
 
 @dataclass(eq=False)
 class _Scope:
-    """A process, or a subprocess.
-
-    Attributes:
-        element: the element that it is.
-        around: itself, and the scopes around it; the process is last.
-        catches: the events at its border.
-        nodes: what is directly in it, by id.
-        end: the node of the chart where its ways end; empty for a process.
-    """
+    """A process, or a subprocess."""
 
     element: Element
-    around: tuple[_Scope, ...] = ()
-    catches: Sequence[Element] = ()
-    nodes: dict[str, Element] = field(default_factory=dict)
-    end: str = ""
+    around: tuple[_Scope, ...] = ()  # itself, and the scopes around it; the process is last
+    catches: Sequence[Element] = ()  # the events at its border
+    nodes: dict[str, Element] = field(default_factory=dict)  # what is directly in it, by id
+    end: str = ""  # the node of the chart where its ways end; empty for a process
 
     def __post_init__(self) -> None:
         self.around = (self, *self.around)
@@ -130,7 +107,6 @@ class _ProcessReader:
         self.edges: list[tuple[FlowEdge, Place]] = []
         self.elements: dict[str, tuple[str, Element]] = {}  # by id: the first node of each, and its element
         self.exits: dict[str, str] = {}  # by id: the node from which flows lead on
-        self.unknown: set[str] = set()  # parts that the standard does not know and that were reported
         self.left_out: set[str] = set()
         self.caught_apart: dict[str, set[str]] = {}  # by id: what event subprocesses in it catch
         self.thrown: set[str] = set()  # the events at borders that are thrown inside
@@ -140,10 +116,9 @@ class _ProcessReader:
 
     def read_chart(self) -> Flowchart:
         self._leave_out(self.process)
-        COVERAGE.check_tree(self.process, self.source, self.unknown)
-        start = self._read_scope(self.top)
-        self._drop_unreached(start)
-        if self._is_finite():
+        COVERAGE.check_tree(self.process, self.source)
+        self._drop_unreached(self._read_scope(self.top))
+        if find_problem(self._graph()) is None:
             self._draw_interruptions()
             self._check_forks()
         edges, places = zip(*self.edges, strict=True) if self.edges else ((), ())
@@ -165,9 +140,7 @@ class _ProcessReader:
     def _draw(self, source: str, target: str, place: Place, text: str = "") -> None:
         self.edges.append((FlowEdge(source, target, text), place))
 
-    def _ask(
-        self, name: str, text: str, answers: Sequence[tuple[str, str]], place: Place, scope: _Scope
-    ) -> str:
+    def _ask(self, name: str, text: str, answers: Sequence[tuple[str, str]], place: Place, scope: _Scope) -> str:
         made = self._new(name, text, "diam", place, scope)
         for answer, target in answers:
             self._draw(made, target, place, answer)
@@ -175,8 +148,6 @@ class _ProcessReader:
 
     def _fork(self, name: str, targets: Sequence[str], place: Place, scope: _Scope) -> str:
         made = self._new(name, "", "fork", place, scope)
-        if len({*targets}) < len(targets):
-            self._refuse(made, "several of its flows lead to one place, so what follows would be done by each of them")
         for target in targets:
             self._draw(made, target, place)
         return made
@@ -192,8 +163,8 @@ class _ProcessReader:
         return {one.name.removesuffix(ending): one for one in found if one.name.endswith(ending)}
 
     def _phrase(self, event: Element) -> str:
-        phrases = [_PHRASES[kind] for kind in self._events(event) if kind in _PHRASES]
-        return event.get("name") or (phrases or ["it happens"])[0]
+        kinds = [*self._events(event), "other"]
+        return event.get("name") or ("it fails" if kinds[0] == "error" else f"{kinds[0]} event")
 
     def _warn(self, message: str, element: Element) -> None:
         self.source.warn(message, element.place, stacklevel=3)
@@ -253,8 +224,8 @@ class _ProcessReader:
         name, text = element.get("id"), element.get("name")
         for quantity in ("startQuantity", "completionQuantity"):
             if element.get(quantity) not in ("", "1"):
-                self.source.fail(f"{_name(element)} begins or goes on with several tokens at once ({quantity}), which is"
-                                 " not covered", element.place)  # fmt: skip
+                self.source.fail(f"the {quantity} of {_name(element)} is not covered: several tokens at once",
+                                 element.place)  # fmt: skip
         if element.name in SUBPROCESSES and any(element.all(*NODES)):
             self._declare(element, *self._repeated(element, *self._read_subprocess(element, scope), scope))
         elif element.name in (*TASKS, *SUBPROCESSES):
@@ -384,20 +355,22 @@ class _ProcessReader:
             leave = caught
             if not leave:
                 return
+        targets = [self._entry(flow.get("targetRef")) for flow in flows]
         if not flows and scope is not self.top:
             self._draw(leave, scope.end, element.place)
-        elif element.name in CHOICES and len(flows) > 1:
-            for flow in flows:
-                self._draw(leave, self._entry(flow.get("targetRef")), flow.place, _answer(element, flow))
-        elif len(flows) < 2 or element.name == "parallelGateway":
-            for flow in flows:
-                self._draw(leave, self._entry(flow.get("targetRef")), flow.place)
+        elif len({*targets}) < len(targets) and element.name not in CHOICES:
+            self._refuse(leave, "two of its flows lead to one place, so what follows would be done by each of them")
+        elif len(flows) < 2 or element.name in (*CHOICES, "parallelGateway"):
+            for flow, target in zip(flows, targets, strict=True):
+                text = _answer(element, flow) if element.name in CHOICES and len(flows) > 1 else ""
+                self._draw(leave, target, flow.place, text)
         else:
-            self._draw_several(element, leave, flows, scope)
+            self._draw_several(element, leave, flows, targets, scope)
 
-    def _draw_several(self, element: Element, leave: str, flows: Sequence[Element], scope: _Scope) -> None:
+    def _draw_several(
+        self, element: Element, leave: str, flows: Sequence[Element], targets: Sequence[str], scope: _Scope
+    ) -> None:
         """Several flows out of what is no gateway: all are followed, or one where the other is its default."""
-        targets = [self._entry(flow.get("targetRef")) for flow in flows]
         default = [flow for flow in flows if flow.get("id") == element.get("default")]
         conditional = [flow for flow in flows if any(flow.all("conditionExpression")) and flow not in default]
         if not conditional and not default:
@@ -408,18 +381,17 @@ class _ProcessReader:
             asked = self._ask(f"{leave}_next", f"What follows {_name(element)}?", answers, element.place, scope)
             self._draw(leave, asked, element.place)
         else:
-            self.source.fail(
-                f"of the flows out of {_name(element)} any may be followed together, since some have conditions; that is"
-                " not covered", flows[0].place, suggestion="put an exclusive or a parallel gateway behind it",
-            )  # fmt: skip
+            self.source.fail(f"of the flows out of {_name(element)} any may be followed together, since some have"
+                             " conditions; that is not covered", flows[0].place,
+                             suggestion="put an exclusive or a parallel gateway behind it")  # fmt: skip
 
     def _link_target(self, element: Element, link: Element, scope: _Scope) -> str:
-        for key, other in scope.nodes.items():
-            caught = self._events(other).get("link") if other.name == "intermediateCatchEvent" else None
-            if caught is not None and caught.get("name") == link.get("name"):
-                return self._entry(key)
-        self.source.fail(f"the link {link.get('name') or _name(element)} leads nowhere: no event catches it",
-                         element.place)  # fmt: skip
+        catches = [one for one in scope.nodes.values() if one.name == "intermediateCatchEvent"]
+        for other in catches:
+            if (caught := self._events(other).get("link")) is not None and caught.get("name") == link.get("name"):
+                return self._entry(other.get("id"))
+        name = link.get("name") or _name(element)
+        return self.source.fail(f"the link {name} leads nowhere: no event catches it", element.place)
 
     def _throw(self, element: Element, kinds: Mapping[str, Element], scope: _Scope) -> str | None:
         """Draw what an end or throw event throws to a border.
@@ -492,35 +464,25 @@ class _ProcessReader:
     # -- the whole ------------------------------------------------------------------------------------------------
 
     def _drop_unreached(self, start: str) -> None:
-        after: dict[str, list[str]] = {name: [] for name in self.nodes}
-        for edge, _ in self.edges:
-            after[edge.source].append(edge.target)
-        reached = reach([start], after.__getitem__)
+        graph = self._graph()
+        reached = reach([start], lambda name: [edge.target for edge in graph.leaving[name]])
         lost = [one for entry, one in self.elements.values() if entry not in reached and one.name != "boundaryEvent"]
         if lost:
             self._warn(f"no flow leads from the start to {', '.join(map(_name, lost))}: left out", lost[0])
         self.nodes = {name: node for name, node in self.nodes.items() if name in reached}
         self.edges = [(edge, place) for edge, place in self.edges if edge.source in reached]
 
-    def _is_finite(self) -> bool:
-        """Whether an end can be reached from everywhere."""
-        before: dict[str, list[str]] = {name: [] for name in self.nodes}
-        for edge, _ in self.edges:
-            before[edge.target].append(edge.source)
-        ends = self.nodes.keys() - {edge.source for edge, _ in self.edges}
-        return len(reach(ends, before.__getitem__)) == len(self.nodes)
-
     def _draw_interruptions(self) -> None:
         """What interrupts a subprocess may come after each step in it."""
         graph = self._graph()
-        regions = _regions(graph) if self.interrupted else {}
+        forks = [(fork, _region(graph, split)) for fork, split in splits(graph).items() if split]
         for scope, event in self.interrupted:
             target = self._entry(event.get("id"))
             steps = [name for name in self.nodes if scope in self.scopes[name].around and graph.kind(name) == "step"]
-            forked = {name for fork, region in regions.items() if scope in self.scopes[fork].around for name in region}
+            forked = {name for fork, region in forks if scope in self.scopes[fork].around for name in region}
             if forked.intersection(steps):
-                self._warn(f"{_name(event)} interrupts {_name(scope.element)} only where nothing runs side by side here;"
-                           " the standard lets it come at any point", event)  # fmt: skip
+                self._warn(f"{_name(event)} interrupts {_name(scope.element)} only where nothing runs side by side"
+                           " here; the standard lets it come at any point", event)  # fmt: skip
             for step in steps:
                 if step not in forked and target in self.nodes:
                     self._draw(step, target, event.place, self._phrase(event))
@@ -528,45 +490,40 @@ class _ProcessReader:
     def _check_forks(self) -> None:
         """Refuse forks whose tokens would not do what the chart shows."""
         graph = self._graph()
-        before: dict[str, set[str]] = {name: set() for name in self.nodes}
-        for edge, _ in self.edges:
-            before[edge.target].add(edge.source)
         joined: set[str] = set()
         for fork, split in splits(graph).items():
             if split is None:
-                self._refuse(fork, "its branches lead into each other, or out of what they began in, while others wait")
-            region = _region(graph, split.join, [edge.target for edge in graph.leaving[fork]])
+                return  # refused with the chart
+            region = _region(graph, split)
             if fork in region:
                 self._refuse(fork, "a branch of it leads back to it while others run")
             for stop, scope in self.stops:
                 if stop in region and scope in self.scopes[fork].around:
                     self._refuse(stop, f"it stops what runs side by side since {self._shown(fork)}")
             for part in _parts(split):
-                self._check_join(fork, part, graph, before, joined)
+                self._check_join(fork, part, graph, joined)
         for gateway in self.joins:
             if gateway in self.nodes and gateway not in joined:
                 self._refuse(gateway, "it waits for all of its flows, and they do not all come from one fork")
 
-    def _check_join(
-        self, fork: str, split: Split, graph: FlowGraph, before: Mapping[str, set[str]], joined: set[str]
-    ) -> None:
+    def _check_join(self, fork: str, split: Split, graph: FlowGraph, joined: set[str]) -> None:
         join = split.join
         if join in self.joins:
-            region = _region(graph, join, list(_begins(split)))
-            alone = all(before[name] <= {*region, fork} for name in region)
-            if not alone or join in joined or self.joins[join] != len(split.branches):
+            region = _region(graph, split)
+            entered = any(edge.target in region and edge.source not in (*region, fork) for edge in graph.edges)
+            if entered or join in joined or self.joins[join] != len(split.branches):
                 self._refuse(join, f"it waits for {self.joins[join]} flows, and not each of them comes from one of the"
                              f" {len(split.branches)} branches since {self._shown(fork)}")  # fmt: skip
             joined.add(join)
             return
-        ends = {scope.end for scope in self.scopes[fork].around}
+        ends = [scope.end for scope in self.scopes[fork].around]
         while join not in (END, *ends, *self.joins) and graph.kind(join) in ("junction", "end"):
             join = graph.leaving[join][0].target if graph.leaving[join] else END
         if join != END and join not in ends:
-            element = next((one for entry, one in self.elements.values() if entry == join), None)
-            if element is None or element.name != "endEvent" or self._events(element):
-                self._refuse(split.join, f"the branches since {self._shown(fork)} meet at it without a parallel gateway, so what"
-                             " follows would be done by each of them")  # fmt: skip
+            element = next((one for entry, one in self.elements.values() if entry == join), self.process)
+            if element.name != "endEvent" or self._events(element):
+                self._refuse(split.join, f"the branches since {self._shown(fork)} meet at it without a parallel"
+                             " gateway, so what follows would be done by each of them")  # fmt: skip
             self._warn(f"{_name(element)} is passed once, when all branches since {self._shown(fork)} have come to it",
                        element)  # fmt: skip
 
@@ -611,20 +568,10 @@ def _parts(split: Split) -> Iterator[Split]:
             yield from _parts(branch)
 
 
-def _begins(split: Split) -> Iterator[str]:
-    for branch in split.branches:
-        yield from (branch,) if isinstance(branch, str) else _begins(branch)
-
-
-def _region(graph: FlowGraph, join: str, begins: Sequence[str]) -> Mapping[str, None]:
-    """The nodes in the branches that begin with these, before they meet."""
-    return reach([name for name in begins if name != join],
-                 lambda name: [edge.target for edge in graph.leaving[name] if edge.target != join])  # fmt: skip
-
-
-def _regions(graph: FlowGraph) -> dict[str, Mapping[str, None]]:
-    """The nodes in the branches of each fork."""
-    return {
-        fork: _region(graph, split.join if split else END, [edge.target for edge in graph.leaving[fork]])
-        for fork, split in splits(graph).items()
+def _region(graph: FlowGraph, split: Split) -> Mapping[str, None]:
+    """The nodes in the branches of a fork, before they meet."""
+    begins = [branch for part in _parts(split) for branch in part.branches if isinstance(branch, str)]
+    after = {
+        name: [edge.target for edge in edges if edge.target != split.join] for name, edges in graph.leaving.items()
     }
+    return reach([name for name in begins if name != split.join], after.__getitem__)

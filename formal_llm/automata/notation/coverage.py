@@ -97,10 +97,11 @@ class Coverage:
         shown = f"<{element.name}> {' '.join((element.get('name') or element.get('id')).split())}".rstrip()
         treatment = self.report(element.name, shown, source, element.place)
         unknown |= {element.name} if treatment == "unknown" else set()
-        for attribute in element.attributes if treatment == "meant" else ():
-            if f"@{attribute}" not in unknown:
-                part, of = f"{element.name}@{attribute}", f"the attribute {attribute} of {shown}"
-                if self.report(part, of, source, element.place) == "unknown":
-                    unknown.add(f"@{attribute}")
-        for child in element.children if treatment == "meant" else ():
+        if treatment != "meant":
+            return
+        for attribute in (f"@{name}" for name in element.attributes if f"@{name}" not in unknown):
+            of = f"the attribute {attribute[1:]} of {shown}"
+            if self.report(element.name + attribute, of, source, element.place) == "unknown":
+                unknown.add(attribute)
+        for child in element.children:
             self.check_tree(child, source, unknown)

@@ -12,11 +12,11 @@ from formal_llm.automata.notation.bpmn_parts import COVERAGE
 
 #: Each element that may be in a process or beside it, with its attributes where it means something: the names that
 #: the schema has.
-NAMES = dict(
-    (line.split()[0], line.split()[1:])
+NAMES = {
+    line.split()[0]: line.split()[1:]
     for line in Path(__file__).with_name("bpmn_names.txt").read_text().splitlines()
     if not line.startswith("#")
-)
+}
 #: A folder with the schema of the standard (BPMN20.xsd and Semantic.xsd), for the check that the names are all.
 SCHEMA = os.environ.get("BPMN_SCHEMA", "")
 _XSD = "{http://www.w3.org/2001/XMLSchema}"
