@@ -27,7 +27,7 @@ class TokenGame:
     def __init__(self, text: str) -> None:
         self.process = next(one for one in ElementTree.fromstring(text).iter() if _kind(one) == "process")
         self.node = {one.get("id", ""): one for one in self.process.iter() if one.get("id")}
-        self.flows = [one for one in self.node.values() if _kind(one) == "sequenceFlow"]
+        self.flows = [one for one in self.process.iter() if _kind(one) == "sequenceFlow"]
 
     def words(self, longest: int) -> set[Word]:
         """The steps of all plays that end, up to a length."""

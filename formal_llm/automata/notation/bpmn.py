@@ -427,6 +427,7 @@ class _ProcessReader:
             return None
         self.stops.append((leave, self.top))
         if scope is not self.top:
+            self._warn(f"{_name(element)} is caught at no border: it ends the process here", element)
             last = self._new(f"{leave}_end", "", "f-circ", element.place, self.top)
             self._draw(leave, last, element.place)
         return ""

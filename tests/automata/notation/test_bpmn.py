@@ -124,7 +124,10 @@ LINKS = (
          "s p;p c;c e;x h;h e", {"a o h"}, ["no flow leads from the start to c: left out"]),
         (sub("p", "a", inside='<endEvent id="o"><errorEventDefinition/></endEvent>'
              '<sequenceFlow id="o1" sourceRef="a" targetRef="o"/>') + tasks("c"), "s p;p c;c e",
-         {"a"}, ["no flow leads from the start to e, c: left out"]),
+         {"a"}, ["o is caught at no border: it ends the process here", "no flow leads from the start to e, c"]),
+        (sub("p", "a", kind="transaction", inside='<endEvent id="o"><cancelEventDefinition/></endEvent>'
+             '<sequenceFlow id="o1" sourceRef="a" targetRef="o"/>') + tasks("h") + border("p", "x", "cancel"),
+         "s p;p e;x h", {"a h"}, ["no flow leads from the start to e"]),
         (sub("p", "a", inside='<endEvent id="o"><escalationEventDefinition/></endEvent>'
              '<sequenceFlow id="o1" sourceRef="a" targetRef="o"/>') + tasks("c", "h")
          + border("p", "x", "escalation", BESIDE), "s p;p c;c e;x h", {"a c h", "a h c"}, []),
