@@ -59,6 +59,11 @@ REASONS = {
     "it stops what runs": "an end that stops what runs side by side",
     "since some have conditions": "flows with conditions out of a task",
     "nothing begins in": "no task to begin with",
+    "two of its flows": "two flows to one place",
+    "several start events": "a subprocess with several start events",
+    "leads nowhere": "a link that nothing catches",
+    "event subprocess catches": "an event thrown to an event subprocess",
+    "several tokens at once": "several tokens at once",
     "is no XML": "no XML",
 }
 #: A drawing as a set of nodes and one of arrows.

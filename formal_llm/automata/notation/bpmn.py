@@ -118,6 +118,8 @@ class _ProcessReader:
         self._leave_out(self.process)
         COVERAGE.check_tree(self.process, self.source)
         self._drop_unreached(self._read_scope(self.top))
+        if find_problem(self._graph()) is not None:
+            self._copy_ends()
         if find_problem(self._graph()) is None:
             self._draw_interruptions()
             self._check_forks()
@@ -337,6 +339,10 @@ class _ProcessReader:
                         self.source.fail(f"this flow leads over the border of a subprocess: {end}", flow.place)
                     if end not in scope.nodes:
                         self.source.fail(unknown("end of a flow", end, scope.nodes), flow.place)
+                one, other = (scope.nodes[end].name for end in ends)
+                if one == "endEvent" or other in ("startEvent", "boundaryEvent"):
+                    self.source.fail("a flow leads out of no end event, and into no start event or event at a border",
+                                     flow.place)  # fmt: skip
                 leaving.setdefault(ends[0], []).append(flow)
             entered[ends[1]] = entered.get(ends[1], 0) + 1
         for key, element in scope.nodes.items():
@@ -386,10 +392,10 @@ class _ProcessReader:
                              suggestion="put an exclusive or a parallel gateway behind it")  # fmt: skip
 
     def _link_target(self, element: Element, link: Element, scope: _Scope) -> str:
-        catches = [one for one in scope.nodes.values() if one.name == "intermediateCatchEvent"]
-        for other in catches:
-            if (caught := self._events(other).get("link")) is not None and caught.get("name") == link.get("name"):
-                return self._entry(other.get("id"))
+        for key, other in scope.nodes.items():
+            caught = self._events(other).get("link", link)
+            if caught is not link and caught.get("name") == link.get("name") and other.name == "intermediateCatchEvent":
+                return self._entry(key)
         name = link.get("name") or _name(element)
         return self.source.fail(f"the link {name} leads nowhere: no event catches it", element.place)
 
@@ -472,6 +478,19 @@ class _ProcessReader:
             self._warn(f"no flow leads from the start to {', '.join(map(_name, lost))}: left out", lost[0])
         self.nodes = {name: node for name, node in self.nodes.items() if name in reached}
         self.edges = [(edge, place) for edge, place in self.edges if edge.source in reached]
+
+    def _copy_ends(self) -> None:
+        """Draw an end of its own for each flow to an end event, since tokens do not meet there."""
+        for entry, element in list(self.elements.values()):
+            if element.name == "endEvent" and entry in self.nodes:
+                leaving = [edge for edge, _ in self.edges if edge.source == entry]
+                for number in [n for n, (edge, _) in enumerate(self.edges) if edge.target == entry][1:]:
+                    edge, place = self.edges[number]
+                    shape, text = self.nodes[entry].shape, self.nodes[entry].text
+                    copy = self._new(f"{entry}_", text, shape, place, self.scopes[entry])
+                    self.edges[number] = replace(edge, target=copy), place
+                    self.edges += [(replace(out, source=copy), place) for out in leaving]
+                    self.stops += [(copy, scope) for stop, scope in self.stops if stop == entry]
 
     def _draw_interruptions(self) -> None:
         """What interrupts a subprocess may come after each step in it."""

@@ -115,6 +115,8 @@ LINKS = (
         # Events at the border of a task or subprocess.
         (tasks("a", "b", "h") + border("a", "x", attributes=BESIDE), "s a;a b;b e;x h",
          {"a b", "a b h", "a h b"}, [f"x {ONCE}"]),
+        (tasks("a", "b", "h", "i") + border("a", "x", attributes=BESIDE) + border("a", "y"),
+         "s a;a b;b e;x h;h e;y i;i e", {"a b", "a b h", "a h b", "a i", "a i h", "a h i"}, [f"x {ONCE}"]),
         (sub("p", "a", "b") + tasks("h") + border("p", "x", attributes=BESIDE), "s p;p e;x h",
          {"a b", "h a b", "a h b", "a b h"}, [f"x {ONCE}"]),
         (sub("p", "a", "b") + tasks("c", "h") + border("p", "x"), "s p;p c;c e;x h;h e",
@@ -218,6 +220,8 @@ def both(*, join: str = "parallelGateway") -> str:
         (bpmn("", ""), "the process Work is empty: it has no tasks", 2),
         (bpmn('<inclusiveGateway id="g"/>' + tasks("a"), "g a"), "inclusiveGateway> g is not covered: it follows", 3),
         (bpmn(tasks("a", "b"), "a c"), "unknown end of a flow: c", 4),
+        (bpmn(ENDS + tasks("a"), "s a;a e;e a"), "a flow leads out of no end event", 6),
+        (bpmn(ENDS + tasks("a"), "s a;a s"), "and into no start event", 5),
         (bpmn(tasks("a") + sub("p", "b"), "a b"), "leads over the border of a subprocess: b", 4),
         (bpmn(tasks("a", "a"), "a a"), "a second element with the id a", 3),
         (bpmn(tasks("a", "b"), "a b;b a"), "nothing begins in Work", 2),
