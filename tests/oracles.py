@@ -113,6 +113,28 @@ def runs(pda: Any, word: Sequence[str], *, max_depth: int = 8, max_seen: int = 4
     return None if cut else False
 
 
+def accepted(pda: Any, up_to: int, *, max_depth: int = 8, max_seen: int = 20_000) -> set[Word] | None:
+    """The words of at most ``up_to`` terminals that ``pda`` accepts; None where the search was cut."""
+    begin = (pda.start_state, tuple(pda.start_stack), ())
+    todo, seen, found = deque([begin]), {begin}, set[Word]()
+    while todo:
+        state, stack, word = todo.popleft()
+        if state in pda.accepting_states:
+            found.add(word)
+        for t in pda.transitions:
+            if t.state != state or (t.pop is not None and stack[:1] != (t.pop,)):
+                continue
+            below = stack[1:] if t.pop is not None else stack
+            following = (t.target, (*t.push, *below), word if t.read is None else (*word, t.read))
+            if len(following[2]) > up_to or following in seen:
+                continue
+            if len(following[1]) > max_depth + up_to or len(seen) >= max_seen:
+                return None
+            seen.add(following)
+            todo.append(following)
+    return found
+
+
 # -- limits -------------------------------------------------------------------------------------------------------
 
 

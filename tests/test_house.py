@@ -27,7 +27,7 @@ DEFERRED = {
     ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.scores.judging"): "pillow and numpy",
     ("formal_llm.packs.training_rewards", "formal_llm.packs.openagi.toolkits"): "pillow and numpy",
 }
-MOST_LINES = 350
+MOST_LINES = 700
 MOST_ANY = 25
 
 

@@ -8,6 +8,7 @@ where they have a terminal that is neutral to neither, or where a limit counts t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from formal_llm.automata import PDA, Limits, Source, Symbol
@@ -114,7 +115,9 @@ def _multiplied(
     carried = {quantity: {name for name, number in pairs if number} for quantity, pairs in carriers(numbers).items()}
     # A sum of nothing but zeros belongs to no terminal; the first group keeps it.
     idle = part.letters if first else frozenset()
-    kept = Limits(
+    kept = replace(
+        limits,
+        default=None,
         at_most={name: limits.most(name) for name in part.letters},
         at_least={name: count for name, count in limits.at_least.items() if name in part.letters},
         sums=tuple(one for one in limits.sums if part.letters & (carried[one.quantity] or idle)),

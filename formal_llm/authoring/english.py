@@ -313,10 +313,7 @@ def _text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str
                 limits = limits & asked
     lines += [f"(define {written(name)}", f"  (:states {' '.join(map(written, steps))})"]
     if limits:
-        quoted = {step: quote(step) if re.search(r"[\s,]", step) else step for step in steps}
-        at_most = {quoted[step]: most for step, most in limits.at_most.items()}
-        at_least = {quoted[step]: least for step, least in limits.at_least.items()}
-        shown = Limits(at_most, at_least, limits.default).lines()
+        shown = limits.lines(lambda step: quote(step) if re.search(r"[\s,]", step) else step)
         lines.append(f"  (:limits {' '.join(map(quote, shown))})")
     formulas = [(one.sentence, asked) for one in clauses for asked in one.asked if isinstance(asked, Formula)]
     lines.append("  (:behavior")

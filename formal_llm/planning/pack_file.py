@@ -12,7 +12,7 @@ from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.formula import constraint
-from formal_llm.automata.notation.limit_lines import EXAMPLES, WrongWord, read_times, with_times
+from formal_llm.automata.notation.limit_lines import EXAMPLES, CollectedLimits, WrongWord, split_line
 from formal_llm.errors import unknown
 from formal_llm.planning.walks.templates import fill
 
@@ -97,17 +97,17 @@ def _sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
 
 def _times(lines: Sequence[str]) -> Timetable:
     """The lines of a timetable, each as it is written in a grammar."""
-    times = Timetable()
+    found = CollectedLimits()
     for place, line in enumerate(lines):
-        directive, *words = line.split() or [""]
+        directive, words = split_line(line)
         try:
             if directive not in EXAMPLES:
                 raise WrongWord(0, f"{line!r} is no line of a timetable", "write, for instance: %clock time 8:00-20:00")
-            times = with_times(times, read_times(directive, words))
+            found.read(directive, words)
         except WrongWord as error:
             told = f"{error}; {error.suggestion}" if error.suggestion else str(error)
             raise WrongEntry(("limits", "times", place), told) from None
-    return times
+    return found.limits.times
 
 
 def constraints_of(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA]:

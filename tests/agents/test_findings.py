@@ -50,7 +50,7 @@ def test_what_can_never_come() -> None:
 def test_a_required_tool_out_of_reach() -> None:
     letters = ("ask", "pay")
     monitor = Monitor(constraint("(always (not pay))", letters, name="never pay"), limits=Limits(at_most={"ask": 3}))
-    assert told(monitor) == []
+    assert told(monitor) == [("never", "pay", ())]
     rules = PDA([("q", "ask", None, "q"), ("q", "pay", None, "r")], start="q", accepting=["q"])
     out = Monitor(rules, limits=Limits(at_least={"pay": 1}))
     (found,) = out.check()

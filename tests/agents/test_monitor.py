@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, SumLimit, Symbol, constraint
 from formal_llm.agents import Allowed, Event, Monitor
+from formal_llm.automata.notation.formula import read_formula
 from formal_llm.errors import AutomatonError, NotAllowed, SnapshotError
 from tests.agents.brute import Words, accepted
 from tests.automata.lookahead.judging import Plain
@@ -328,3 +329,16 @@ class TestLongTraces:
         monitor = Monitor(Behaviour.load("react")).after("Ques")
         later = monitor.after_all(["Tht", "Act", "Act-Inp", "Obs"] * 50)
         assert later._fronts == monitor._fronts
+
+
+def test_a_declared_name_is_known() -> None:
+    only_b = constraint("(always b)", ["a", "b"])
+    monitor = Monitor(only_b, limits=Limits({"a": 1}, default=2))
+    assert set(monitor.names) == {"a", "b"}
+    assert set(monitor.allowed()) == {"b"}
+    assert not monitor.after("b").allows("a")
+    assert not Monitor(only_b, limits=Limits(at_least={"a": 1})).allowed()
+    behaviour = Behaviour("x", ["a", "b"], read_formula("(always b)", ["a", "b"]), Limits(at_least={"a": 1}))
+    assert Monitor(behaviour).why() is not None
+    with pytest.raises(AutomatonError, match="unknown terminal in a limit: c"):
+        Monitor(only_b, limits=Limits({"c": 1}))

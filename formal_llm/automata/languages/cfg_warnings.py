@@ -11,10 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from formal_llm.automata.languages.why_empty import clash
+from formal_llm.automata.languages.why_empty import why_no_plan
 from formal_llm.automata.lookahead.cheapest import least_costs
-from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.work import SEARCH_TIME, START
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.symbols import Diagnostic, members
 
@@ -34,14 +32,13 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
             f"the language is empty: no word can be derived from {_listed(stuck)}",
             "every rule of such a symbol leads back to one; give it a rule that ends",
         )
-    if not cfg.limits or _a_simple_word_keeps_limits(cfg):
+    if not cfg.limits or (not cfg.limits.times and _a_simple_word_keeps_limits(cfg)):
         return None
-    lookahead = Lookahead(cfg)
-    with lookahead.work.within(START * SEARCH_TIME):
-        if lookahead.completable().value != "no":
-            return None
-    lines = clash(cfg, search_time=START * SEARCH_TIME)
-    names = [line.split()[2] for line in lines if len(line.split()) == 3]
+    why = why_no_plan(cfg)
+    if why is None:
+        return None
+    lines = [*why.constraints, *why.limits]
+    names = [word for line in lines for word in line.split()[1:] if word in cfg.terminals]
     one = len(lines) == 1
     listed = "; ".join(lines)
     told = f"no word keeps {listed}" if one else f"the language is empty under these limits, which clash: {listed}"

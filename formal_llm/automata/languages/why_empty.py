@@ -14,11 +14,12 @@ from typing import Generic, NamedTuple, TypeVar, cast
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import TIME
-from formal_llm.automata.lookahead.work import TRIES
+from formal_llm.automata.lookahead.work import SEARCH_TIME, START, TRIES
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
+from formal_llm.errors import Undecided
 
 #: How many sets of rules are kept in mind while a smallest remedy is looked for.
 _SETS = 20_000
@@ -111,6 +112,21 @@ def why_empty(automaton: Source, *, max_states: int = 20_000, search_time: float
         stuck = tuple(name for name in cfg.nonterminals if name in cfg.reachable and name not in cfg.productive)
         return WhyEmpty(f"no word can be derived from {', '.join(stuck)}", stuck)
     return WhyEmpty("no run of the automaton accepts")
+
+
+def why_no_plan(rules: Source) -> WhyEmpty | None:
+    """Why rules that were just read allow no plan; None where they allow one, or where that is not found out soon.
+
+    Every notation refuses a text whose rules, limits included, allow no plan, and asks it here. As values such rules
+    are legal, and planning reports what is wrong.
+    """
+    try:
+        lookahead = Lookahead(rules)
+        with lookahead.work.within(START * SEARCH_TIME):
+            possible = lookahead.completable().possible
+    except Undecided:  # the clock shows too many times
+        return None
+    return None if possible else why_empty(lookahead.source, search_time=START * SEARCH_TIME)
 
 
 #: A pushdown automaton, or one of one's own.

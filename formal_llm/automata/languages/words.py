@@ -34,8 +34,7 @@ def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = N
     recognizer = recognizer_of(source)
     ranks = {name: rank for rank, name in enumerate(source.terminals if order is None else order)}
     listed = _Listing(recognizer, max_length, ranks).words()
-    bounds = source.bounds if isinstance(source, PDA) else ()
-    return (word for word in listed if all(bound.holds(word) for bound in bounds)) if bounds else listed
+    return filter(source.keeps_limits, listed) if isinstance(source, PDA) and source.limits else listed
 
 
 def recognizer_of(source: CFG | PDA) -> Recognizer:

@@ -145,7 +145,8 @@ class Behaviour(ByFields, Written, Drawable):
     @cached_property
     def pda(self) -> PDA:
         """The smallest automaton for the allowed sequences; its stack stays empty, its terminals are the states."""
-        return finite_pda(self.dfa, name=self.name, symbols=self.symbols).with_limits(self.limits)
+        made = finite_pda(self.dfa, name=self.name, symbols=self.symbols, alphabet=self.states)
+        return made.with_limits(self.limits)
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether a sequence of states is allowed and complete, and keeps the limits."""

@@ -147,12 +147,14 @@ def _equivalent(table: Sequence[Sequence[int]], accepting: set[int]) -> list[int
 # -- as an automaton of the library -----------------------------------------------------------------------------
 
 
-def finite_pda(dfa: DFA, *, name: str = "", symbols: Mapping[str, Symbol] | None = None) -> PDA:
-    """The automaton as a :class:`PDA` whose transitions leave the stack alone.
+def finite_pda(
+    dfa: DFA, *, name: str = "", symbols: Mapping[str, Symbol] | None = None, alphabet: Iterable[str] = ()
+) -> PDA:
+    """The automaton as a :class:`PDA` whose transitions leave the stack alone; ``alphabet`` are the declared terminals.
 
     Its states are named by what is read just before them: ``start``, ``after Act``, ``after Act or Obs``.
     """
-    names = _names(dfa)
+    names, read = _names(dfa), {letter for row in dfa.table for letter in row}
     transitions = [
         Transition(names[state], letter, None, names[target])
         for state, row in enumerate(dfa.table)
@@ -164,6 +166,7 @@ def finite_pda(dfa: DFA, *, name: str = "", symbols: Mapping[str, Symbol] | None
         accepting=[names[state] for state in sorted(dfa.accepting)],
         symbols=symbols,
         name=name,
+        alphabet=[letter for letter in alphabet if letter not in read],
         check=False,
     )
 

@@ -9,7 +9,7 @@ Limits only ever narrow a language: ``limits & more`` keeps the tighter of both.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
@@ -28,7 +28,7 @@ class SumLimit:
     Args:
         quantity: the name of the quantity.
         at_most, at_least: a number, a ``timedelta``, or a text such as ``"1h30"`` or ``"12.50"``; the same for both is
-            an exact sum.
+            an exact sum. A lower bound of 0 bounds nothing, and is kept as None.
 
     Raises:
         ValueError: a text that is no amount.
@@ -43,6 +43,7 @@ class SumLimit:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, amount(value))
+        object.__setattr__(self, "at_least", self.at_least or None)
 
     @property
     def edges(self) -> tuple[Number | None, Number | None]:
@@ -145,7 +146,8 @@ class Limits:
     def __and__(self, other: Limits) -> Limits:
         """Both at once: of each pair of bounds the tighter one."""
         names = dict.fromkeys((*self.at_most, *other.at_most))
-        return Limits(
+        return replace(
+            self,
             at_most={name: _least_of(self.most(name), other.most(name)) for name in names},
             at_least={
                 name: max(self.at_least.get(name, 0), other.at_least.get(name, 0))
@@ -156,16 +158,16 @@ class Limits:
             times=self.times & other.times,
         )
 
-    def lines(self) -> list[str]:
-        """The limits as lines of the grammar notation."""
+    def lines(self, write_name: Callable[[str], str] = str) -> list[str]:
+        """The limits as lines of the notations; ``write_name`` writes the name of a terminal in one of them."""
         lines = [] if self.default is None else [f"%limit {self.default}"]
         by_count: dict[tuple[str, str], list[str]] = {}
         for name, count in self.at_most.items():
-            by_count.setdefault(("limit", "*" if count is None else str(count)), []).append(name)
+            by_count.setdefault(("limit", "*" if count is None else str(count)), []).append(write_name(name))
         for name, count in self.at_least.items():
-            by_count.setdefault(("require", str(count)), []).append(name)
+            by_count.setdefault(("require", str(count)), []).append(write_name(name))
         lines += [f"%{word} {count} {' '.join(names)}" for (word, count), names in by_count.items()]
-        return [*lines, *(line for bound in self.sums for line in bound.lines()), *self.times.lines()]
+        return [*lines, *(line for bound in self.sums for line in bound.lines()), *self.times.lines(write_name)]
 
     def without(self, line: str) -> Limits:
         """These limits less the one of that :attr:`Bound.line` (one terminal's limit, one sum's, or the default's)."""
@@ -187,7 +189,7 @@ class Limits:
         """The same limits on terminals of other names."""
         most = {names[name]: count for name, count in self.at_most.items()}
         least = {names[name]: count for name, count in self.at_least.items()}
-        return Limits(most, least, self.default, self.sums, self.times.renamed(names))
+        return replace(self, at_most=most, at_least=least, times=self.times.renamed(names))
 
     def problem(self, terminals: Collection[str], symbols: Mapping[str, Symbol]) -> str | None:
         """What is wrong with these limits for rules with these terminals; None where nothing is.

@@ -318,14 +318,16 @@ class PDA(ByFields, Written, Drawable):
         limits aside; :attr:`without_limits` is the automaton whose questions are so.
         """
         word = tuple(word)
-        if not all(bound.holds(word) for bound in self.bounds) or not self._in_time(word):
+        if not self.keeps_limits(word):
             return False
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
         return accepts(self, word) if self.uses_stack else self._subsets.accepts(word)
 
-    def _in_time(self, word: tuple[str, ...]) -> bool:
-        """Whether a word keeps the timetable among the limits."""
+    def keeps_limits(self, word: tuple[str, ...]) -> bool:
+        """Whether a word keeps all the limits, the timetable included; its language is not looked at."""
+        if not all(bound.holds(word) for bound in self.bounds):
+            return False
         if not self.limits.times:
             return True
         backward = self.order == "backward" or (self.order is None and self.cfg is not None)

@@ -24,15 +24,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from formal_llm.automata.languages.why_empty import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
 from formal_llm.automata.models.formula import written
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, read_amount, shown
-from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.models.symbols import Symbol, quote
 from formal_llm.automata.notation.comments import collect, commented, framed, keep
 from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.imports import MOST_FILES, beside, read_beside
-from formal_llm.automata.notation.limit_lines import WrongWord, read_line
+from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord, split_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import AutomatonError, NotationError, did_you_mean
@@ -54,7 +55,11 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
     source = SourceText.of(text, file, NotationError)
     expressions = read_expressions(source)
-    behaviour = _Reader(source).behaviour(expressions)
+    reader = _Reader(source)
+    behaviour = reader.behaviour(expressions)
+    why = why_no_plan(behaviour) if behaviour.limits else None
+    if why is not None:
+        source.fail(f"no sequence of states keeps the limits: {why.reason}", reader.limits_place)
     for warning in behaviour.warnings:
         source.warn(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
     if "#" in text or ";" in text:
@@ -69,6 +74,7 @@ class _Reader:
     def __init__(self, source: SourceText, way: tuple[Path, ...] = ()) -> None:
         self.source = source
         self.fail = source.fail
+        self.limits_place: Place | None = None
         self.way = way or ((Path(source.file).resolve(),) if source.file else ())
 
     def _imports(self, section: SList | None) -> Iterator[tuple[Behaviour, Place]]:
@@ -145,18 +151,14 @@ class _Reader:
         except ValueError as error:
             self.fail(str(error), much.place)
 
-    def _limits(self, section: SList | None) -> Limits:
-        limits = Limits()
+    def _limits(self, section: SList | None) -> LimitsReader:
+        reader = LimitsReader(self.source)
         for item in section.items[1:] if section is not None else ():
             if not isinstance(item, SAtom) or not item.quoted:
                 self.fail("a limit is a text", item.place, suggestion='write (:limits "%limit 5 NAME")')
-            try:
-                limits &= read_line(item.text)
-            except WrongWord as error:
-                self.fail(str(error), item.place, suggestion=error.suggestion)
-            except ValueError as error:
-                self.fail(str(error), item.place)
-        return limits
+            directive, words = split_line(item.text)
+            reader.read(PlacedWord(directive, item.place), [PlacedWord(word, item.place) for word in words])
+        return reader
 
     def _text(self, head: SAtom, values: Sequence[Expression]) -> SAtom:
         if len(values) == 1 and isinstance(values[0], SAtom) and values[0].quoted:
@@ -195,14 +197,19 @@ class _Reader:
                 self.fail(f"a second state {state.name}; the first is in line {first.line}", place)
             states[state.name] = state
             self.source.places[state.name] = place
-        own, formulas_of, limits = dict(states), {}, self._limits(sections.get(":limits"))
+        own, formulas_of, imported = dict(states), {}, Limits()
+        limits_read = self._limits(sections.get(":limits"))
+        self.limits_place = (sections.get(":limits") or sections[":behavior"]).place
         for other, place in self._imports(sections.get(":import")):
             for state in other.states.values():
                 if states.setdefault(state.name, state) != state:
                     self.fail(f"the state {state.name} of {other.name} is another one than that of this name", place,
                               suggestion="give one of them another name")  # fmt: skip
             formulas_of[other.name] = other.formula
-            limits &= other.limits
+            try:
+                imported &= other.limits
+            except ValueError as error:
+                self.fail(str(error), place)
         for name in formulas_of.keys() & states.keys():
             self.fail(f"{name} is a state, and a behaviour that is imported", sections[":import"].place,
                       suggestion="give one of them another name")  # fmt: skip
@@ -217,6 +224,8 @@ class _Reader:
             )
         formula = FormulaReader(self.source, states, "state", formulas_of).read(formulas[0])
         self.source.places[""] = formulas[0].place
+        symbols = {name: Symbol(numbers=state.numbers) for name, state in states.items()}
+        limits = limits_read.limits(states, symbols, called="state", imported=imported)
         try:
             named = {*own, *formula.names, *limits.at_most, *limits.at_least}
             used = [state for name, state in states.items() if name in named]
@@ -288,12 +297,4 @@ def _uncommented(line: str) -> str:
 
 def _limit_lines(behaviour: Behaviour) -> list[str]:
     """The limits as lines, in which a name with a blank stands in quotes."""
-    limits = behaviour.limits
-    names = {name: quote(name) if _NOT_A_WORD.search(name) else name for name in behaviour.states}
-    return Limits(
-        {names[name]: count for name, count in limits.at_most.items()},
-        {names[name]: count for name, count in limits.at_least.items()},
-        limits.default,
-        limits.sums,
-        limits.times.renamed(names),
-    ).lines()
+    return behaviour.limits.lines(lambda name: quote(name) if _NOT_A_WORD.search(name) else name)

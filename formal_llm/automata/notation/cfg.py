@@ -7,14 +7,13 @@ place, so that an error can name file, line and column and draw a caret. What
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.repetition import repeated, spelled_sugar
 from formal_llm.automata.models.symbols import (
@@ -26,28 +25,16 @@ from formal_llm.automata.models.symbols import (
     members,
     unquote,
 )
-from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.cfg_bodies import Bodies, first_token
 from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
 from formal_llm.automata.notation.cfg_writing import comments_of
 from formal_llm.automata.notation.imports import with_imports
-from formal_llm.automata.notation.limit_lines import (
-    EXAMPLES,
-    WrongWord,
-    is_sum,
-    no_count,
-    read_sum,
-    read_times,
-    with_times,
-)
+from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:
     from lark import Token, Tree
-
-#: Longer numbers are refused: no limit means that many.
-_DIGITS = 100
 
 
 def read_grammar(text: str, file: str | None = None) -> CFG:
@@ -88,15 +75,9 @@ class _Reader:
         self.start: Token | None = None
         self.order: Order | None = None
         self.symbols: dict[str, Symbol] = {}
-        self.at_most: dict[str, int | None] = {}
-        self.at_least: dict[str, int] = {}
-        self.default: int | None = None
-        self.sums: list[SumLimit] = []
-        self.times = Timetable()
-        self.scheduled: list[Token] = []
-        self.named: list[tuple[str, Token]] = []
+        self.limits = LimitsReader(source)
+        self.described: list[Token] = []
         self.bodies = Bodies(source)
-        self.quantities: list[Token] = []
 
     def read(self, statement: Tree[Token] | PlainRule) -> None:
         if isinstance(statement, PlainRule):
@@ -105,7 +86,7 @@ class _Reader:
             getattr(self, f"_{statement.data}")(*statement.children)
 
     def fail(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
-        self.source.fail(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
+        self.source.fail(problem, _place(token), suggestion=suggestion)
 
     # -- statements ---------------------------------------------------------------------------------------------
 
@@ -136,7 +117,7 @@ class _Reader:
         if repeated(name) is not None:
             self.fail(f"{name} reads as a repetition, and can have no rule of its own", head,
                       suggestion="give the symbol another name, and this one as its label")  # fmt: skip
-        self._begin(name, Place(head.line or 1, head.column or 1))
+        self._begin(name, _place(head))
         *texts, _, alternatives = parts
         if texts:
             self._describe(head, cast("Tree[Token]", texts[0]))
@@ -175,7 +156,7 @@ class _Reader:
 
     def _numbers(self, name: Token, *numbers: Tree[Token]) -> None:
         self._anchor(name, f"\0{name}")
-        self.named.append(("symbol", name))
+        self.described.append(name)
         old = self.symbols.get(str(name), Symbol())
         amounts = dict(old.numbers)
         for pair in numbers:
@@ -186,7 +167,7 @@ class _Reader:
         self.symbols[str(name)] = Symbol(old.label, old.description, amounts)
 
     def _describe(self, name: Token, text: Tree[Token]) -> None:
-        self.named.append(("symbol", name))
+        self.described.append(name)
         label, *more = (unquote(cast("Token", part)) for part in text.children)
         old = self.symbols.get(str(name), Symbol())
         new = Symbol(label, more[0] if more else "", old.numbers)
@@ -194,77 +175,27 @@ class _Reader:
             self.fail(f"{name} has two labels: {old.label!r} and {label!r}", name)
         self.symbols[str(name)] = new
 
-    def _limit(self, *names: Token) -> None:
-        self._anchor(names[0], f"\0%limit {' '.join(names)}")
-        if is_sum([str(name) for name in names]):
-            self._sum_limit(*names)
-            return
-        count, terminals = self._counted(names, allow_star=True)
-        if not terminals:
-            if self.default is not None and self.default != count:
-                self.fail(f"a second limit for every symbol; the first was {self.default}", names[0])
-            self.default = count
-        for name in terminals:
-            if str(name) in self.at_most and self.at_most[str(name)] != count:
-                self.fail(f"a second limit for {name}", name)
-            self.at_most[str(name)] = count
+    def _limit(self, *words: Token) -> None:
+        self._limit_line("%limit", words, words[0])
 
-    def _require(self, *names: Token) -> None:
-        self._anchor(names[0], f"\0%require {' '.join(names)}")
-        count, terminals = self._counted(names, allow_star=False)
-        if not terminals:
-            self.fail("%require needs the names of terminals", names[0], suggestion="write: %require 1 NAME ...")
-        for name in terminals:
-            if str(name) in self.at_least and self.at_least[str(name)] != count:
-                self.fail(f"a second %require for {name}", name)
-            self.at_least[str(name)] = cast("int", count)
+    _sum_limit = _limit
 
-    def _counted(self, names: Sequence[Token], *, allow_star: bool) -> tuple[int | None, list[Token]]:
-        """``N name ...`` or ``name ... N``: the count and the names."""
-        for at in (0, -1):
-            word = str(names[at])
-            rest = list(names[1:] if at == 0 else names[:-1])
-            if (word == "*" and allow_star) or (word.isascii() and word.isdigit()):
-                self.named += [("limit", name) for name in rest]
-                return (None if word == "*" else self._whole(names[at])), rest
-        numbers = [name for name in names if name[-1:].isdigit() and name.lstrip("+-")[:1].isdigit()]
-        first = numbers[0] if numbers else names[0]
-        problem, suggestion = no_count("%limit" if allow_star else "%require", str(first), names)
-        return self.fail(problem, first, suggestion=suggestion)
+    def _require(self, *words: Token) -> None:
+        self._limit_line("%require", words, words[0])
 
-    def _whole(self, token: Token) -> int:
-        if len(token) > _DIGITS:
-            self.fail(f"a number of {len(token)} digits", token, suggestion="write * for no limit")
-        return int(token)
+    def _times(self, directive: Token, *words: Token) -> None:
+        self._limit_line(str(directive), words, directive)
 
-    def _sum_limit(self, *words: Token) -> None:
-        try:
-            limit, named = read_sum([word.strip() for word in words])
-        except WrongWord as error:
-            self._wrong(error, words)
-        self.sums.append(limit)
-        self.quantities.append(words[named])
-
-    def _wrong(self, error: WrongWord, words: Sequence[Token]) -> NoReturn:
-        self.fail(str(error), words[min(error.at, len(words) - 1)], suggestion=error.suggestion)
+    def _limit_line(self, directive: str, words: Sequence[Token], first: Token) -> None:
+        placed = [PlacedWord(word.strip(), _place(word)) for word in words]
+        self._anchor(first, f"\0{directive} {' '.join(word.text for word in placed)}")
+        self.limits.read(PlacedWord(directive, _place(first)), placed)
 
     def _amount(self, token: Token) -> int | Decimal:
         try:
             return read_amount(str(token))
         except ValueError as error:
             self.fail(str(error), token)
-
-    def _times(self, directive: Token, *words: Token) -> None:
-        self._anchor(directive, f"\0{directive} {' '.join(word.strip() for word in words)}")
-        try:
-            line = read_times(str(directive), [word.strip() for word in words])
-            self.times = with_times(self.times, line)
-        except WrongWord as error:
-            self._wrong(error, words)
-        self.scheduled.append(directive)
-        self.named += [("limit", word) for word in words if word.strip() in line.names]
-        if line.clock is not None:
-            self.quantities.append(words[0])
 
     # -- the whole ----------------------------------------------------------------------------------------------
 
@@ -280,38 +211,31 @@ class _Reader:
         for symbol, name in self.bodies.chosen:
             if str(name) in heads:
                 self.fail(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
-        for what, name in self.named:
-            again = repeated(str(name))
-            if again is not None and again.of in heads | terminals:
-                self.fail(f"{name} reads as a repetition of {again.of}; labels and limits are of symbols", name)
-            if what == "limit" and str(name) in heads:
-                self.fail(f"{name} is a nonterminal; limits count terminals", name)
-            known = terminals if what == "limit" else heads | terminals
-            if str(name) not in known:
-                self.fail(unknown(f"symbol{' in a limit' if what == 'limit' else ''}", name, known), name)
+        for name in self.described:
+            self._check_symbol(str(name), _place(name), heads, terminals)
+            if str(name) not in heads | terminals:
+                self.fail(unknown("symbol", name, heads | terminals), name)
             if str(name) in heads and self.symbols.get(str(name), Symbol()).numbers:
                 self.fail(f"{name} is a nonterminal; only terminals carry numbers", name)
-        carried = {quantity for symbol in self.symbols.values() for quantity in symbol.numbers}
-        for quantity in self.quantities:
-            if str(quantity) not in carried:
-                self.fail(unknown("quantity", quantity, carried), quantity, suggestion="no terminal carries it")
-        if self.scheduled and self.times.clock is None:
-            self.fail(
-                f"{self.scheduled[0]} needs a clock", self.scheduled[0], suggestion=f"write: {EXAMPLES['%clock']}"
-            )
-        if self.scheduled and self.order is None:
-            self.fail("a clock needs to know which way plans run", self.scheduled[0],
-                      suggestion="write %order forward, or %order backward")  # fmt: skip
-        limits = Limits(self.at_most, self.at_least, self.default, tuple(self.sums), self.times)
-        problem = limits.problem(terminals, self.symbols)
-        if problem is not None:
-            at = [name for name in self.quantities if problem.startswith(f"{name} ")] or self.quantities
-            self.fail(problem, at[0])
+        for limited in self.limits.names:
+            self._check_symbol(limited.text, limited.place, heads, terminals)
+            if limited.text in heads:
+                self.source.fail(f"{limited.text} is a nonterminal; limits count terminals", limited.place)
+        limits = self.limits.limits(terminals, self.symbols, called="symbol")
+        if limits.times and self.order is None:
+            self.source.fail("a clock needs to know which way plans run", self.limits.first_time,
+                             suggestion="write %order forward, or %order backward")  # fmt: skip
         try:
             cfg = CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
             self.source.fail(error.problem, None, suggestion=error.suggestion)
         return replace(cfg, comments=comments_of(cfg, self.source.own_text, self.anchors)) if self.commented else cfg
+
+    def _check_symbol(self, name: str, place: Place, heads: Container[str], terminals: Container[str]) -> None:
+        again = repeated(name)
+        if again is not None and (again.of in heads or again.of in terminals):
+            problem = f"{name} reads as a repetition of {again.of}; labels and limits are of symbols"
+            self.source.fail(problem, place)
 
     def _check_repeated(self, spelled: Sequence[Production]) -> None:
         nullable = closure([(production.head, production.body) for production in spelled], ())
@@ -323,3 +247,7 @@ class _Reader:
                     self.source.places.get(production.head),
                     suggestion=f"write {again.of}" if again.most == 1 else f"leave ε out of the rules of {again.of}",
                 )
+
+
+def _place(token: Token) -> Place:
+    return Place(token.line or 1, token.column or 1)

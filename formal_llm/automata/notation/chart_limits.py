@@ -11,22 +11,14 @@ and a word is such a line; without the ``%`` it is one where it names steps and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, NoReturn
 
 from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.models.limits import Limits, SumLimit
+from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, read_amount, shown
-from formal_llm.automata.models.timetable import Timetable
-from formal_llm.automata.notation.limit_lines import (
-    EXAMPLES,
-    WrongWord,
-    is_sum,
-    no_count,
-    read_sum,
-    read_times,
-    with_times,
-)
+from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, PlacedWord
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean, unknown
 
@@ -37,55 +29,52 @@ _NUMBER_FIRST = re.compile(r"[ \t]*(limit|require)[ \t]+([0-9]+|\*)(?P<names>(?:
 _NUMBER_LAST = re.compile(r"[ \t]*(limit|require)(?P<names>(?:[ \t,]+[^\s,]+)+?)[ \t]+([0-9]+)[ \t]*$")
 _BUDGET = re.compile(r"[ \t]*(budget)[ \t]+([^\s,]+)[ \t]+([0-9]\S*)[ \t]*$")
 _WORD = re.compile(r"[^\s,]+")
-_COUNTED = ("limit", "require")
-_KNOWN = (*_COUNTED, *(line.removeprefix("%") for line in EXAMPLES), "numbers", "parallel")
-#: Longer numbers are refused: no limit means that many.
-_DIGITS = 100
-
-
-class Word(NamedTuple):
-    """A word of such a line, and the offset at which it stands."""
-
-    text: str
-    at: int
+_KNOWN = (*DIRECTIVES, "%numbers", "%parallel")
 
 
 class LimitLine(NamedTuple):
-    """A line in a comment: ``limit`` or ``require``, and what stands behind it.
+    """A line in a comment: ``%limit`` or another directive, and its words.
 
     Attributes:
-        directive: the word behind the ``%``.
-        words: what stands behind it.
+        directive: the directive; its place is that of the word after the ``%``.
+        words: what follows it.
         meant: False for a comment without ``%``: it is one of these lines if it names steps of the chart.
     """
 
-    directive: Word
-    words: tuple[Word, ...]
+    directive: PlacedWord
+    words: tuple[PlacedWord, ...]
     meant: bool = True
 
 
-def lines_in(text: str, begin: int, end: int) -> Iterator[LimitLine]:
+def lines_in(source: SourceText, begin: int, end: int) -> Iterator[LimitLine]:
     """The lines in the comments of a part of a text."""
+    text = source.text
+
+    def words(start: int, stop: int) -> Iterator[PlacedWord]:
+        return (PlacedWord(found[0], source.at(found.start())) for found in _WORD.finditer(text, start, stop))
+
     for comment in COMMENT.finditer(text, begin, end):
         start, stop = comment.span(1)
         if found := _DIRECTIVE.match(text, start, stop):
-            words = _WORD.finditer(text, found.end(), stop)
-            yield LimitLine(Word(found[1], found.start(1)), tuple(Word(w[0], w.start()) for w in words))
+            yield LimitLine(_directive(source, found), tuple(words(found.end(), stop)))
         elif found := _BUDGET.match(text, start, stop):
-            most = Word("<=", found.start(3)), Word(found[3], found.start(3))
-            yield LimitLine(Word("limit", found.start(1)), (Word(found[2], found.start(2)), *most))
+            (quantity,), (most,) = words(*found.span(2)), words(*found.span(3))
+            yield LimitLine(_directive(source, found, "%limit"), (quantity, PlacedWord("<=", most.place), most))
         elif found := _NUMBER_LAST.match(text, start, stop) or _NUMBER_FIRST.match(text, start, stop):
             last = found.re is _NUMBER_LAST
-            number = Word(found[3 if last else 2], found.start(3 if last else 2))
-            names = [Word(w[0], w.start()) for w in _WORD.finditer(text, *found.span("names"))]
-            yield LimitLine(Word(found[1], found.start(1)), (number, *names), meant=last and len(names) == 1)
+            (number,), names = words(*found.span(3 if last else 2)), tuple(words(*found.span("names")))
+            yield LimitLine(_directive(source, found), (number, *names), meant=last and len(names) == 1)
+
+
+def _directive(source: SourceText, found: re.Match[str], directive: str = "") -> PlacedWord:
+    return PlacedWord(directive or f"%{found[1]}", source.at(found.start(1)))
 
 
 def read_order(lines: Sequence[LimitLine], source: SourceText) -> Literal["any", "drawn"]:
     """How the branches of forks are ordered: what a line ``%parallel`` says."""
     order: Literal["any", "drawn"] = "any"
     for line in lines:
-        if line.meant and line.directive.text == "parallel":
+        if line.meant and line.directive.text == "%parallel":
             said = [word.text for word in line.words]
             if said not in (["any"], ["drawn"]):
                 _fail(source, line.directive, f"%parallel is any or drawn, not {' '.join(said) or 'nothing'}",
@@ -97,45 +86,39 @@ def read_order(lines: Sequence[LimitLine], source: SourceText) -> Literal["any",
 def read_limits(
     lines: Sequence[LimitLine], chart: Flowchart, source: SourceText
 ) -> tuple[Limits, dict[str, dict[str, Number]]]:
-    """The limits that the comments of a chart hold, and the numbers of its steps.
+    """The limits in the comments of a chart, and the numbers of its steps.
 
     Names are those of its steps, and of answers as ``name=answer``.
 
     Raises:
-        NotationError: one cannot be read, or names what the chart does not have; with its place.
+        NotationError: a line cannot be read, or names what the chart does not have; with its place.
     """
-    found: dict[str, dict[str, int | None]] = {word: {} for word in _COUNTED}
-    sums: list[SumLimit] = []
-    times = Timetable()
-    numbers: dict[str, dict[str, Number]] = {}
+    reader, numbers = LimitsReader(source, "%% "), dict[str, dict[str, Number]]()
     known = chart.terminals
     for line in lines:
-        if line.directive.text == "parallel" or (
-            not line.meant and any(one.text not in known for one in line.words[1:])
-        ):
+        directive = line.directive.text
+        if directive == "%parallel" or not is_limit_line(line, known):
             continue
-        word, texts = line.directive.text, [one.text for one in line.words]
-        if word not in _KNOWN:
-            near = did_you_mean(word, _KNOWN)
-            told = f"did you mean %{near}?" if near else "in a comment of a flowchart stand %limit and %require"
-            _fail(source, line.directive, f"unknown directive %{word}", told)
-        try:
-            if word == "numbers":
-                _read_numbers(line, known, numbers, source)
-            elif f"%{word}" in EXAMPLES:
-                times = with_times(times, read_times(f"%{word}", texts))
-            elif word == "limit" and texts and is_sum(texts):
-                sums.append(read_sum(texts)[0])
-            else:
-                _read_counts(line, found[word], chart, source)
-        except WrongWord as error:
-            _fail(source, [*line.words, line.directive][min(error.at, len(texts))], str(error), error.suggestion)
-    if times and times.clock is None:
-        first = next(line for line in lines if line.meant and f"%{line.directive.text}" in EXAMPLES)
-        _fail(source, first.directive, f"%{first.directive.text} needs a clock", f"write: %% {EXAMPLES['%clock']}")
-    default = found["limit"].pop("", None)
-    least = {name: number or 0 for name, number in found["require"].items()}
-    return Limits(found["limit"], least, default, tuple(sums), times), numbers
+        if directive == "%numbers":
+            _read_numbers(line, known, numbers, source)
+        elif directive in DIRECTIVES:
+            reader.read(line.directive, line.words)
+        else:
+            near = did_you_mean(directive, _KNOWN)
+            hint = f"did you mean {near}?" if near else "a comment of a flowchart may hold %limit and %require"
+            _fail(source, line.directive, f"unknown directive {directive}", hint)
+    for name in reader.names:
+        if name.text not in known:
+            answers = chart.answers(name.text) if chart.is_decision(name.text) else {}
+            way_out = f"it is a decision; count its answers: {', '.join(answers)}" if answers else None
+            source.fail(unknown("step or answer in a limit", name.text, known), name.place, suggestion=way_out)
+    symbols = {name: Symbol(numbers=amounts) for name, amounts in numbers.items()}
+    return reader.limits(known, symbols, called="step or answer"), numbers
+
+
+def is_limit_line(line: LimitLine, known: Collection[str]) -> bool:
+    """Whether a line is meant as one: a comment in plain words is one where it names steps."""
+    return line.meant or all(word.text in known for word in line.words[1:])
 
 
 def number_lines(numbers: Mapping[str, Mapping[str, Number]]) -> list[str]:
@@ -161,41 +144,14 @@ def _read_numbers(
                   f"write {pairs[at - 2].text}.{pair.text}")  # fmt: skip
         if not sign:
             _fail(source, pair, f"{pair.text!r} is no number", "write, for instance, time=15min")
+        amounts = numbers.setdefault(name.text, {})
+        if quantity in amounts:
+            _fail(source, pair, f"{name.text} has two numbers for {quantity}")
         try:
-            amounts = numbers.setdefault(name.text, {})
-            if quantity in amounts:
-                raise WrongWord(at, f"{name.text} has two numbers for {quantity}")
             amounts[quantity] = read_amount(value)
         except ValueError as error:
-            raise error if isinstance(error, WrongWord) else WrongWord(at, str(error)) from None
+            _fail(source, pair, str(error))
 
 
-def _read_counts(line: LimitLine, found: dict[str, int | None], chart: Flowchart, source: SourceText) -> None:
-    for name, number in _counted(line, chart, chart.terminals, source):
-        if name.text in found:
-            _fail(source, name, f"a second %{line.directive.text} for {name.text or 'every step and answer'}")
-        found[name.text] = number
-
-
-def _counted(
-    line: LimitLine, chart: Flowchart, known: Sequence[str], source: SourceText
-) -> Iterator[tuple[Word, int | None]]:
-    """The names of a line, each with its number; an empty name for every step and answer."""
-    directive, (count, *names) = line.directive, line.words or (line.directive,)
-    star = count.text == "*" and directive.text == "limit"
-    if not star and not re.fullmatch(rf"[0-9]{{1,{_DIGITS}}}", count.text):
-        _fail(source, count, *no_count(f"%% %{directive.text}", count.text))
-    if not names and directive.text == "require":
-        _fail(source, directive, "%require needs names", "write: %% %require 1 NAME ...")
-    for name in names:
-        if name.text not in known:
-            answers = chart.answers(name.text) if chart.is_decision(name.text) else {}
-            hint = f"it is a decision; count its answers: {', '.join(answers)}" if answers else None
-            _fail(source, name, unknown("step or answer in a limit", name.text, known), hint)
-    number = None if star else int(count.text)
-    for name in names or [Word("", count.at)]:
-        yield name, number
-
-
-def _fail(source: SourceText, word: Word, problem: str, suggestion: str | None = None) -> NoReturn:
-    source.fail(problem, source.at(word.at), suggestion=suggestion)
+def _fail(source: SourceText, word: PlacedWord, problem: str, suggestion: str | None = None) -> NoReturn:
+    source.fail(problem, word.place, suggestion=suggestion)

@@ -8,20 +8,19 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
-from formal_llm.automata.languages.why_empty import why_empty
-from formal_llm.automata.lookahead.lookahead import Lookahead
+from formal_llm.automata.languages.why_empty import why_no_plan
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
 from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.written import Comment
-from formal_llm.automata.notation.chart_limits import number_lines, read_limits, read_order
+from formal_llm.automata.notation.chart_limits import is_limit_line, number_lines, read_limits, read_order
 from formal_llm.automata.notation.comments import END, TOP, collect, keep, nearest
 from formal_llm.automata.notation.mermaid import ParsedChart, parse
 from formal_llm.automata.notation.mermaid_groups import Meaning, meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import AutomatonError, NotationError, did_you_mean
+from formal_llm.errors import NotationError, did_you_mean
 
 #: What looks like numbers at the end of a text.
 _NUMBERS = re.compile(r"(?:\s[^\W\d]\w*=[^\s=]+)+$")
@@ -45,16 +44,11 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     _warn_of_numbers(chart, numbers, meant, source)
     if not limits and not numbers:
         return _with_comments(chart, meant, drawing, source)
-    try:
-        chart = replace(chart, limits=limits, numbers=numbers)
-    except AutomatonError as error:
+    chart = replace(chart, limits=limits, numbers=numbers)
+    why = why_no_plan(chart.pda())
+    if why is not None:
         first = next((line for line in drawing.limits if line.meant), drawing.limits[0])
-        source.fail(str(error), source.at(first.directive.at))
-    pda = chart.pda()
-    if Lookahead(pda).completable().value == "no":
-        first = next((line for line in drawing.limits if line.meant), drawing.limits[0])
-        source.fail(f"no way through the chart keeps its limits: {why_empty(pda).reason}",
-                    source.at(first.directive.at))  # fmt: skip
+        source.fail(f"no way through the chart keeps its limits: {why.reason}", first.directive.place)
     return _with_comments(chart, meant, drawing, source)
 
 
@@ -155,10 +149,10 @@ def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, sourc
     lines = ["x" * bool(line.strip()) for line in source.text.split("\n")]
     said = {source.at(offset).line: comment.rstrip() for offset, comment in drawing.comments}
     for line in drawing.limits:
-        if line.meant or all(one.text in chart.terminals for one in line.words[1:]):
-            place = source.at(line.directive.at)
+        if is_limit_line(line, chart.terminals):
+            place = line.directive.place
             said.pop(place.line, None)
-            found.append((place, nearest([f"%{line.directive.text}", *(w.text for w in line.words)], limits, {})))
+            found.append((place, nearest([line.directive.text, *(w.text for w in line.words)], limits, {})))
     for number, comment in said.items():
         lines[number - 1] = comment
     anchors = [(place.line, key) for place, key in sorted(found) if key]

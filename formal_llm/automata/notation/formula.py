@@ -81,7 +81,8 @@ def constraint(
         source.fail("no sequence satisfies this formula", place)
     known: Mapping[str, Symbol] = getattr(alphabet, "symbols", {})
     symbols = {terminal: known[terminal] for terminal in terminals if terminal in known}
-    return finite_pda(dfa, name=" ".join(str(text).split()) if name is None else name, symbols=symbols)
+    called = " ".join(str(text).split()) if name is None else name
+    return finite_pda(dfa, name=called, symbols=symbols, alphabet=terminals)
 
 
 def _terminals(alphabet: Alphabet) -> tuple[str, ...]:

@@ -1,21 +1,26 @@
-"""What every notation writes alike: limits on sums, and the lines of a timetable.
+"""The lines of limits, which all notations read here.
 
-``%limit cost <= 12.50``, ``%limit 8h <= work <= 10h`` and ``%limit cost = 100`` bound a sum; ``%clock``, ``%window``,
-``%deadline`` and ``%gap`` say when steps may be (:mod:`formal_llm.automata.models.timetable`). A notation hands over
-the words of a line; what is wrong with one comes back with its number, so that the notation can tell the place.
+``%limit 2 fetch`` and ``%require 1 fetch`` bound how often a terminal is used; the number may also come last.
+``%limit cost <= 12.50``, ``%limit 8h <= work <= 10h`` and ``%limit cost = 100`` bound a sum. ``%clock``, ``%window``,
+``%deadline`` and ``%gap`` are the lines of a timetable (:mod:`formal_llm.automata.models.timetable`).
+
+A notation hands the words of each line, with their places, to a :class:`LimitsReader`. :func:`read_line` reads a line
+that is a whole text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
+from typing import NamedTuple, Protocol
 
 from formal_llm.automata.models.limits import Limits, SumLimit
 from formal_llm.automata.models.quantities import DIGITS, TIME, Amount, clock_text, read_amount, read_clock, shown
-from formal_llm.automata.models.symbols import unquote
+from formal_llm.automata.models.symbols import Symbol, unquote
 from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
-from formal_llm.errors import did_you_mean
+from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.errors import did_you_mean, unknown
 
 #: A word of a whole line; a name with blanks stands in quotes.
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,]+')
@@ -29,6 +34,8 @@ EXAMPLES: Mapping[str, str] = {
     "%deadline": "%deadline NAME 17:00",
     "%gap": "%gap 30min NAME NAME",
 }
+#: The directives of all lines.
+DIRECTIVES = ("%limit", "%require", *EXAMPLES)
 
 
 class WrongWord(ValueError):
@@ -51,9 +58,10 @@ _SIGNS = ("<=", ">=", "=")
 _MEANT = {"<": "<=", ">": ">=", "≤": "<=", "≥": ">=", "==": "=", "=<": "<=", "=>": ">="}
 
 
-def is_sum(words: list[str]) -> bool:
+def is_sum(words: Sequence[str]) -> bool:
     """Whether the words behind ``%limit`` bound a sum, and not how often something is used (``<`` may be a name)."""
-    counted = words[:1] == ["*"] or (len(words) not in (0, 5) and words[0].isascii() and words[0].isdigit())
+    first = words[0] if words else ""
+    counted = first == "*" or (len(words) != 5 and first.isascii() and first.isdigit())
     return any(word in _SIGNS or (word in _MEANT and not counted) for word in words[1:4:2])
 
 
@@ -101,44 +109,207 @@ def _amount(word: str, at: int) -> int | Decimal:
         raise WrongWord(at, str(error)) from None
 
 
-# -- counts -----------------------------------------------------------------------------------------------------------
-
-
-def no_count(directive: str, word: str, names: Sequence[str] = ()) -> tuple[str, str]:
-    """What is wrong with a word that should count uses, and what to write."""
-    if re.fullmatch(r"[-+]\d+|[-+]?\d+[.,]\d+", word):
-        return f"{word} is no number of uses", f"uses are counted in whole numbers, from 0: {directive} 1 NAME ..."
-    return "the limit has no number", f"write: {directive} 1 {' '.join(names) or 'NAME ...'}"
-
-
 # -- any line ---------------------------------------------------------------------------------------------------------
 
 
+class _NamedWords(NamedTuple):
+    """Which words of a line, by number, name terminals, and which a quantity."""
+
+    terminals: Collection[int] = ()
+    quantities: Collection[int] = ()
+
+
+class CollectedLimits:
+    """The limits of the lines that were read so far."""
+
+    def __init__(self) -> None:
+        #: By directive the count of each terminal; that of all terminals under the empty name.
+        self._counts: dict[str, dict[str, int | None]] = {"%limit": {}, "%require": {}}
+        self._sums: list[SumLimit] = []
+        self._times = Timetable()
+
+    @property
+    def limits(self) -> Limits:
+        """All of them."""
+        at_most, at_least = self._counts["%limit"], self._counts["%require"]
+        most = {name: count for name, count in at_most.items() if name}
+        least = {name: count for name, count in at_least.items() if count is not None}
+        return Limits(most, least, at_most.get(""), tuple(self._sums), self._times)
+
+    def read(self, directive: str, words: Sequence[str]) -> _NamedWords:
+        """Read one more line.
+
+        Raises:
+            WrongWord: a word that cannot be where it is, or is missing; a second line for one terminal that differs.
+        """
+        if directive in EXAMPLES:
+            line = read_times(directive, words)
+            self._times = _with_times(self._times, line)
+            clocks = [] if line.clock is None else [words.index(line.clock.quantity)]
+            return _NamedWords([at for at, word in enumerate(words) if word in line.names], clocks)
+        if directive not in DIRECTIVES:
+            near = did_you_mean(directive, DIRECTIVES)
+            hint = f"did you mean {near}?" if near else f"limits are {', '.join(DIRECTIVES)}"
+            raise WrongWord(0, f"{' '.join((directive, *words))!r} is no limit", hint)
+        if directive == "%limit" and is_sum(words):
+            limit, named = read_sum(words)
+            self._sums.append(limit)
+            return _NamedWords((), (named,))
+        return _NamedWords(self._read_counts(directive, words))
+
+    def _read_counts(self, directive: str, words: Sequence[str]) -> list[int]:
+        """The count of a line is noted for each of its names, whose numbers are returned."""
+        last = len(words) - 1
+        at = next((at for at in (0, last) if words and _is_count(directive, words[at])), None)
+        if at is None:
+            raise _no_count(directive, words)
+        if len(words[at]) > DIGITS:
+            raise WrongWord(at, f"a number of {len(words[at])} digits", "write * for no limit")
+        if directive == "%require" and not last:
+            raise WrongWord(at, "%require needs the names of terminals", "write: %require 1 NAME ...")
+        count = None if words[at] == "*" else int(words[at])
+        names = [place for place in range(len(words)) if place != at]
+        known = self._counts[directive]
+        for place in names or [at]:
+            name = words[place] if names else ""
+            if known.setdefault(name, count) != count:
+                first = "*" if known[name] is None else known[name]
+                raise WrongWord(place, f"a second {directive} {f'for {name}' if name else 'without names'}; "
+                                f"the first was {first}")  # fmt: skip
+        return names
+
+
+def _is_count(directive: str, word: str) -> bool:
+    return (word.isascii() and word.isdigit()) or (word == "*" and directive == "%limit")
+
+
+def _no_count(directive: str, words: Sequence[str]) -> WrongWord:
+    """What is wrong with a line that should count uses and has no number."""
+    at = next((at for at, word in enumerate(words) if word[-1:].isdigit() and word.lstrip("+-")[:1].isdigit()), 0)
+    word = words[at] if words else ""
+    if re.fullmatch(r"[-+]\d+|[-+]?\d+[.,]\d+", word):
+        hint = f"uses are counted in whole numbers, from 0: {directive} 1 NAME ..."
+        return WrongWord(at, f"{word} is no number of uses", hint)
+    return WrongWord(at, "the limit has no number", f"write: {directive} 1 {' '.join(words) or 'NAME ...'}")
+
+
 def read_line(text: str) -> Limits:
-    """The limits that one whole line says, such as ``%limit 2 retry`` or ``%window "the shop" 9:00-12:00``.
+    """The limits of one whole line, such as ``%limit 2 retry`` or ``%window "the shop" 9:00-12:00``.
 
     Raises:
         WrongWord: it cannot be read; words are counted from that after the directive.
     """
+    found = CollectedLimits()
+    found.read(*split_line(text))
+    return found.limits
+
+
+def split_line(text: str) -> tuple[str, list[str]]:
+    """The directive of a whole line, and its words; a name with blanks is in quotes."""
     directive, *words = [unquote(word) if word[:1] == '"' else word for word in _WORD.findall(text)] or [""]
-    if directive in EXAMPLES:
-        return Limits(times=read_times(directive, words))
-    if directive not in ("%limit", "%require"):
-        known = ("%limit", "%require", *EXAMPLES)
-        near = did_you_mean(directive, known)
-        raise WrongWord(
-            0, f"{text!r} is no limit", f"did you mean {near}?" if near else f"limits are {', '.join(known)}"
-        )
-    if directive == "%limit" and words and is_sum(words):
-        return Limits(sums=(read_sum(words)[0],))
-    count, names = (words[0] if words else ""), words[1:]
-    if count == "*" and directive == "%limit":
-        return Limits(dict.fromkeys(names))
-    if not (count.isascii() and count.isdigit()) or len(count) > DIGITS:
-        raise WrongWord(0, *no_count(directive, count))
-    if directive == "%require":
-        return Limits(at_least=dict.fromkeys(names, int(count)))
-    return Limits(dict.fromkeys(names, int(count))) if names else Limits(default=int(count))
+    return directive, words
+
+
+class PlacedWord(NamedTuple):
+    """A word of a text, and its place."""
+
+    text: str
+    place: Place
+
+
+class HasPlace(Protocol):
+    """A word of a text with its place, as the tokens of a notation are."""
+
+    @property
+    def text(self) -> str:
+        """The word."""
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+
+
+class LimitsReader:
+    """Reads the limits of one text, and reports what is wrong with them at its place.
+
+    Args:
+        source: the text.
+        prefix: what is written before each line in this notation.
+
+    Attributes:
+        names: the words that name terminals.
+    """
+
+    def __init__(self, source: SourceText, prefix: str = "") -> None:
+        self._source = source
+        self._prefix = prefix
+        self._collected = CollectedLimits()
+        self.names: list[HasPlace] = []
+        self._quantities: list[HasPlace] = []
+        self._first_time: HasPlace | None = None
+
+    def read(self, directive: HasPlace, words: Sequence[HasPlace]) -> None:
+        """Read one line.
+
+        Raises:
+            NotationError: a word that cannot be where it is, or is missing; a second line that differs.
+        """
+        try:
+            named = self._collected.read(directive.text, [word.text for word in words])
+        except WrongWord as error:
+            at = words[min(error.at, len(words) - 1)] if words else directive
+            hint = error.suggestion and error.suggestion.replace(directive.text, f"{self._prefix}{directive.text}")
+            self._source.fail(str(error), at.place, suggestion=hint)
+        self.names += [words[at] for at in named.terminals]
+        self._quantities += [words[at] for at in named.quantities]
+        if directive.text in EXAMPLES and self._first_time is None:
+            self._first_time = directive
+
+    @property
+    def first_time(self) -> Place | None:
+        """Where the first line of a timetable is."""
+        return None if self._first_time is None else self._first_time.place
+
+    def limits(
+        self,
+        terminals: Collection[str],
+        symbols: Mapping[str, Symbol],
+        *,
+        called: str = "terminal",
+        imported: Limits | None = None,
+    ) -> Limits:
+        """All limits of the text.
+
+        Args:
+            terminals: what they may name.
+            symbols: what is known of the terminals.
+            called: what a terminal is called.
+            imported: limits of other texts that hold, too.
+
+        Raises:
+            NotationError: an unknown terminal or quantity, a timetable without a clock or with two that differ, amounts
+                of one quantity in two units; with the place.
+        """
+        fail, limits = self._source.fail, self._collected.limits
+        for name in self.names:
+            if name.text not in terminals:
+                fail(unknown(f"{called} in a limit", name.text, terminals), name.place)
+        carried = {quantity for symbol in symbols.values() for quantity in symbol.numbers}
+        for quantity in self._quantities:
+            if quantity.text not in carried:
+                fail(unknown("quantity", quantity.text, carried), quantity.place, suggestion="no terminal carries it")
+        try:
+            limits = limits if imported is None else imported & limits
+        except ValueError as error:
+            fail(str(error), self.first_time)
+        if self._first_time is not None and limits.times.clock is None:
+            fail(f"{self._first_time.text} needs a clock", self.first_time,
+                 suggestion=f"write: {self._prefix}{EXAMPLES['%clock']}")  # fmt: skip
+        problem = limits.problem(terminals, symbols)
+        if problem is not None:
+            about = [word for word in self._quantities if problem.startswith(f"{word.text} ")] or self._quantities
+            fail(problem, about[0].place if about else None)
+        return limits
 
 
 # -- timetables -------------------------------------------------------------------------------------------------------
@@ -157,7 +328,7 @@ def read_times(directive: str, words: Sequence[str]) -> Timetable:
     return _READERS[directive](words)
 
 
-def with_times(known: Timetable, line: Timetable) -> Timetable:
+def _with_times(known: Timetable, line: Timetable) -> Timetable:
     """A timetable with one more line.
 
     Raises:

@@ -136,7 +136,7 @@ class _Parser(NodeScanner):
         start = self.at
         self.take(_GAP)
         if "%" in self.text[start : self.at]:
-            self.drawing.limits += lines_in(self.text, start, self.at)
+            self.drawing.limits += lines_in(self.source, start, self.at)
             gap = _SETTINGS.sub(lambda found: " " * len(found[0]), self.text[start : self.at])
             self.drawing.comments += [(start + found.start(), found[0]) for found in COMMENT.finditer(gap)]
 

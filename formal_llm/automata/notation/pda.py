@@ -6,28 +6,24 @@ The lines are read by :mod:`formal_llm.automata.notation.pda_lines`; here is wha
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
-from formal_llm.automata.languages.why_empty import why_empty
-from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.limits import Limits, SumLimit
+from formal_llm.automata.languages.why_empty import why_no_plan
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.runs import some_run_accepts
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
-from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
-from formal_llm.automata.notation import limit_lines, pda_lines
+from formal_llm.automata.notation import pda_lines
 from formal_llm.automata.notation.imports import with_imports
+from formal_llm.automata.notation.limit_lines import LimitsReader
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, PlainTransition, fields, unquoted
 from formal_llm.automata.notation.pda_writing import with_comments
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
 _ASKING = ("ask", "decide")
-T = TypeVar("T")
 
 
 def read_pda(text: str, file: str | None = None) -> PDA:
@@ -53,13 +49,7 @@ class _Reader:
         self.name = ""
         self.symbols: dict[str, Symbol] = {}
         self.labelled: list[PdaToken] = []
-        self.limited: list[PdaToken] = []
-        self.quantities: list[PdaToken] = []
-        self.at_most: dict[str, int | None] = {}
-        self.at_least: dict[str, int] = {}
-        self.sums: list[SumLimit] = []
-        self.times = Timetable()
-        self.scheduled: list[PdaToken] = []
+        self.limits = LimitsReader(source)
         self.asked: dict[str, tuple[PdaToken, str, bool]] = {}
 
     def fail(
@@ -222,47 +212,12 @@ class _Reader:
     _decide = _ask
 
     def _limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
-        words = [token for token in tokens if token.kind != "comma"]
-        if directive.text == "%limit" and limit_lines.is_sum([token.text for token in words]):
-            limit, named = self._told(limit_lines.read_sum, directive, words)
-            self.quantities.append(words[named])
-            self.sums.append(limit)
-            return
-        count, names = (words[0], words[1:]) if words else (directive, [])
-        star = count.kind == "any" and directive.text == "%limit"
-        if not star and not re.fullmatch(r"[0-9]{1,100}", count.text):
-            problem, suggestion = limit_lines.no_count(directive.text, count.text)
-            self.fail(problem, count, suggestion=suggestion)
-        if names or directive.text == "%require":
-            self._names(directive, names, "1 NAME ...")
-        self.limited += names
-        for name in [token.text for token in names] or [""]:
-            if name in (self.at_most if directive.text == "%limit" else self.at_least):
-                self.fail(f"a second {directive.text} for {name or 'every terminal'}", count)
-            if directive.text == "%limit":
-                self.at_most[name] = None if star else int(count.text)
-            else:
-                self.at_least[name] = int(count.text)
+        for token in tokens:
+            if token.kind in ("string", "directive"):
+                self.fail(f"unexpected {token.text!r}", token, expected=("a name",))
+        self.limits.read(directive, [token for token in tokens if token.kind != "comma"])
 
-    _require = _limit
-
-    def _times(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
-        words = [token for token in tokens if token.kind != "comma"]
-        line = self._told(lambda texts: limit_lines.read_times(directive.text, texts), directive, words)
-        self.times = self._told(lambda _: limit_lines.with_times(self.times, line), directive, words)
-        self.scheduled.append(directive)
-        self.limited += [token for token in words if token.text in line.names]
-        if line.clock is not None:
-            self.quantities.append(words[0])
-
-    _clock = _window = _deadline = _gap = _times
-
-    def _told(self, read: Callable[[list[str]], T], directive: PdaToken, words: Sequence[PdaToken]) -> T:
-        try:
-            return read([token.text for token in words])
-        except limit_lines.WrongWord as error:
-            at = words[min(error.at, len(words) - 1)] if words else directive
-            self.fail(str(error), at, suggestion=error.suggestion)
+    _require = _clock = _window = _deadline = _gap = _limit
 
     # -- the whole ----------------------------------------------------------------------------------------------
 
@@ -279,11 +234,11 @@ class _Reader:
             stack=self.stack,
             symbols=self.symbols,
             name=self.name,
-            limits=self._limits(),
             order=self.order,
             check=False,
         )
         self._check_names(pda)
+        pda = pda.with_limits(self.limits.limits(pda.terminals, pda.symbols))
         problem = find_problem(pda.transitions, pda.start_state, pda.accepting_states, pda.stack_symbols)
         if problem is not None:
             named = [*origin.get(problem.transition, ()), *self.accepting, *([self.start] if self.start else [])]
@@ -311,37 +266,19 @@ class _Reader:
                 origin.setdefault(one, (state, pop))
         return made, origin
 
-    def _limits(self) -> Limits:
-        at_most, default = dict(self.at_most), self.at_most.get("")
-        at_most.pop("", None)
-        return Limits(at_most, self.at_least, default, tuple(self.sums), self.times)
-
     def _check_names(self, pda: PDA) -> None:
         for token in self.labelled:
             if token.text not in pda.terminals:
                 self.fail(unknown("terminal", token.text, pda.terminals), token)
-        for token in self.limited:
-            if token.text not in pda.terminals:
-                self.fail(unknown("terminal in a limit", token.text, pda.terminals), token)
-        carried = {quantity for symbol in self.symbols.values() for quantity in symbol.numbers}
-        for token in self.quantities:
-            if token.text not in carried:
-                self.fail(unknown("quantity", token.text, carried), token, suggestion="no terminal carries it")
-        if self.scheduled and self.times.clock is None:
-            at = self.scheduled[0]
-            self.fail(f"{at.text} needs a clock", at, suggestion=f"write: {limit_lines.EXAMPLES['%clock']}")
-        problem = pda.limits.problem(pda.terminals, pda.symbols)
-        if problem is not None:
-            found = [token for token in self.quantities if problem.startswith(f"{token.text} ")] or self.quantities
-            self.fail(problem, found[0])
         for state, (token, *_) in self.asked.items():
             if state not in pda.states:
                 self.fail(f"unknown state {state}" + near(state, pda.states), token)
 
     def _check_runs(self, pda: PDA) -> None:
         """An error where nothing is accepted, a warning where some runs are lost."""
-        if not (Lookahead(pda).completable().possible if pda.limits else some_run_accepts(pda, pda.transitions)):
-            reason = why_empty(pda).reason if pda.limits else "what is popped never lies there"
+        why = why_no_plan(pda) if pda.limits else None
+        if why is not None or not some_run_accepts(pda, pda.transitions):
+            reason = "what is popped never lies there" if why is None else why.reason
             self.source.fail(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
         for state in dead_ends(pda.transitions, pda.start_state, pda.accepting_states):

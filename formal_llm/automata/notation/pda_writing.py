@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import shown
 from formal_llm.automata.models.symbols import Symbol
@@ -39,7 +38,7 @@ def write_pda(pda: PDA) -> str:
     lines.append(f"%start {states[pda.start_state]}")
     lines.append(f"%accept {' '.join(name for state, name in states.items() if state in pda.accepting_states)}")
     lines += [f"%stack {' '.join(map(quoted_name, pda.start_stack))}"] if pda.start_stack else []
-    lines += [*_limit_lines(pda.limits), "", *_transitions(pda, states)]
+    lines += [*pda.limits.lines(quoted_name), "", *_transitions(pda, states)]
     described = list(_described(pda).values())
     lines += ["", *described] if described else []
     if pda.comments:
@@ -77,7 +76,7 @@ def with_comments(pda: PDA, source: SourceText) -> PDA:
     """An automaton that was just read, with the comments of its text, each with what is printed for its statement."""
     if "#" not in source.own_text:
         return pda
-    limits, described = _limit_lines(pda.limits), _described(pda)
+    limits, described = pda.limits.lines(quoted_name), _described(pda)
     by_left: dict[str, list[str]] = {}
     for line in _transitions(pda, _state_names(pda.states)):
         by_left.setdefault(line.split(",", 1)[0], []).append(line)
@@ -140,11 +139,3 @@ def _state_names(states: Iterable[State]) -> dict[State, str]:
         taken.add(name)
         names[state] = quoted_name(name)
     return names
-
-
-def _limit_lines(limits: Limits) -> list[str]:
-    lines = [f"%limit {limits.default}"] if limits.default is not None else []
-    for name, count in limits.at_most.items():
-        lines.append(f"%limit {'*' if count is None else count} {quoted_name(name)}")
-    lines += [f"%require {count} {quoted_name(name)}" for name, count in limits.at_least.items()]
-    return [*lines, *(line for bound in limits.sums for line in bound.lines()), *limits.times.lines(quoted_name)]

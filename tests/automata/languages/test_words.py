@@ -3,7 +3,7 @@ import itertools
 import pytest
 from hypothesis import given
 
-from formal_llm import CFG, PDA, Limits
+from formal_llm import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.languages.words import words
 from formal_llm.automata.models import tabulation
 from tests.automata.languages.order import in_order
@@ -32,6 +32,14 @@ class TestWords:
         cfg = CFG.from_string("S -> a S | b")
         assert list(words(PDA.from_cfg(cfg).with_limits(Limits({"a": 1})), 5)) == [("b",), ("a", "b")]
         assert list(words(cfg, 1)) == [("b",)]
+
+    def test_the_timetable_of_an_automaton_is_kept(self):
+        pda = PDA.from_string(
+            "%clock time 8:00-9:00\n%window b 8:30-9:00\n%accept p q\np, a, ε -> q, ε\np, b, ε -> q, ε\n"
+            "q, ε, ε -> p, ε\na time=30min\nb time=30min"
+        )
+        assert list(words(pda, 4)) == [(), ("a",), ("a", "a"), ("a", "b")]
+        assert Lookahead(pda).count() == 4
 
     def test_other_automata_are_an_error(self):
         with pytest.raises(TypeError, match="grammar or a pushdown automaton"):

@@ -49,6 +49,13 @@ class TestValue:
         assert Limits(sums=(SumLimit("cost"),)) == Limits()
         assert not Limits(sums=(SumLimit("cost"),))
 
+    @pytest.mark.parametrize("zero", [0, 0.0, "0h", "€0", "0.00"])
+    def test_a_sum_of_at_least_0_says_nothing(self, zero):
+        assert SumLimit("cost", 3, zero) == SumLimit("cost", 3)
+        assert SumLimit("cost", 3, zero).lines() == ["%limit cost <= 3"]
+        assert Limits(sums=(SumLimit("cost", at_least=zero),)) == Limits()
+        assert SumLimit("cost", 0, zero).lines() == ["%limit cost <= 0"]
+
     def test_order_of_writing_does_not_count(self):
         one = Limits({"a": 1, "b": 2}, sums=(SumLimit("x", 1), SumLimit("y", 2)))
         other = Limits({"b": 2, "a": 1}, sums=(SumLimit("y", 2), SumLimit("x", 1)))

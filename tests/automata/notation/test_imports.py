@@ -61,7 +61,7 @@ def test_folders_and_files_that_several_import(write, tmp_path) -> None:
         ({"a": "%import b.cfg\nS -> x"}, "a.cfg:1:1: %import needs the name of a file"),
         ({"a": "%import\nS -> x"}, "a.cfg:1:1: %import needs the name of a file"),
         ({"a": '%import "/etc/passwd"\nS -> x'}, "a.cfg:1:1: /etc/passwd is an absolute path"),
-        ({"a": '%import "b.cfg"\n%limit 1 b\nS -> b', "b": "%limit 2 b"}, "b.cfg:1:10: a second limit for b"),
+        ({"a": '%import "b.cfg"\n%limit 1 b\nS -> b', "b": "%limit 2 b"}, "b.cfg:1:10: a second %limit for b"),
         ({"a": '%import "b.cfg"\n%order forward\nS -> b', "b": "%order backward"}, "b.cfg:1:8: a second order"),
     ],
 )

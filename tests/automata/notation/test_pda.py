@@ -131,7 +131,7 @@ BROKEN = [
     (GOOD + "hello", (3, 1), "neither a transition nor a label"),
     (GOOD + "%limit a", (3, 8), "the limit has no number"),
     (GOOD + "%limit 1 b", (3, 10), "unknown terminal in a limit"),
-    (GOOD + "%limit 1 a\n%limit 2 a", (4, 8), "a second %limit for a"),
+    (GOOD + "%limit 1 a\n%limit 2 a", (4, 10), "a second %limit for a"),
     (GOOD + "%limit cost <= 3", (3, 8), "unknown quantity"),
     (GOOD + "%limit cost <= x", (3, 16), "not a number"),
     (GOOD + '%ask r "Which?"', (3, 6), "unknown state r"),
