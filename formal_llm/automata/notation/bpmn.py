@@ -71,7 +71,9 @@ def _choose_process(source: SourceText, root: Element, process: str | None) -> E
     if not filled:
         source.fail(f"the process {_name(wanted[0])} is empty: it has no tasks", wanted[0].place)
     if len(filled) > 1:
-        shown = [next(filter(None, known)) for one, known in zip(found, names, strict=True) if one in filled]
+        shown = [
+            next(filter(None, known), "(no name)") for one, known in zip(found, names, strict=True) if one in filled
+        ]
         shown = shown if len({*shown}) == len(shown) else [one.get("id") for one in filled]
         key = filled[0].get("id")
         source.fail(f"there are several processes in this: {', '.join(shown)}", filled[1].place,
@@ -87,6 +89,9 @@ class _Scope:
     around: tuple[_Scope, ...] = ()  # itself, and the scopes around it; the process is last
     catches: Sequence[Element] = ()  # the events at its border
     nodes: dict[str, Element] = field(default_factory=dict)  # what is directly in it, by id
+    borders: dict[str, list[Element]] = field(default_factory=dict)  # the events at the border of each node
+    leaving: dict[str, list[Element]] = field(default_factory=dict)  # the flows out of each node
+    entered: dict[str, int] = field(default_factory=dict)  # how many flows lead to each node
     end: str = ""  # the node of the chart where its ways end; empty for a process
 
     def __post_init__(self) -> None:
@@ -209,11 +214,15 @@ class _ProcessReader:
             if element.name == "boundaryEvent":
                 if host not in scope.nodes:
                     self.source.fail(unknown("task with an event at its border", host, scope.nodes), element.place)
+                scope.borders.setdefault(host, []).append(element)
                 self._declare(element, self._new(element.get("id"), "", "f-circ", element.place, scope))
+        self._read_flows(scope)
         for element in scope.nodes.values():
             if element.name != "boundaryEvent":
                 self._read_node(element, scope)
-        return self._read_flows(scope)
+        for key, element in scope.nodes.items():
+            self._draw_flows(element, scope.leaving.get(key, []), scope)
+        return self._begin(scope)
 
     def _declare(self, element: Element, entry: str, leave: str | None = None) -> None:
         self.elements[element.get("id")] = entry, element
@@ -235,11 +244,13 @@ class _ProcessReader:
             self._declare(element, *self._repeated(element, step, self._read_borders(element, step, scope), scope))
         elif element.name == "parallelGateway":
             self._declare(element, self._new(name, "", "fork", element.place, scope))
+            if scope.entered.get(name, 0) > 1:
+                self.joins[self._entry(name)] = scope.entered[name]
         elif element.name in CHOICES:
             if element.get("eventGatewayType") == "Parallel":
                 self.source.fail(f"{_name(element)} waits for several events at once, which is not covered",
                                  element.place)  # fmt: skip
-            several = sum(flow.get("sourceRef") == name for flow in scope.element.all("sequenceFlow")) > 1
+            several = len(scope.leaving.get(name, [])) > 1
             asked = "What happens?" if element.name == "eventBasedGateway" else "Which way?"
             shape, text = ("diam", text or asked) if several else ("f-circ", "")
             self._declare(element, self._new(name, text, shape, element.place, scope))
@@ -261,7 +272,7 @@ class _ProcessReader:
 
     def _read_borders(self, element: Element, step: str, scope: _Scope) -> str:
         """Draw the events at the border of a step; the node from which flows lead on."""
-        events = [one for one in scope.nodes.values() if one.get("attachedToRef") == element.get("id")]
+        events = scope.borders.get(element.get("id"), [])
         if not events:
             return step
         rest = first = self._new(f"{step}_done", "", "f-circ", element.place, scope)
@@ -286,7 +297,7 @@ class _ProcessReader:
     def _read_subprocess(self, element: Element, scope: _Scope) -> tuple[str, str]:
         """Draw a subprocess with what is at its border; its first and last nodes."""
         name = element.get("id")
-        events = [one for one in scope.nodes.values() if one.get("attachedToRef") == name]
+        events = scope.borders.get(name, [])
         inner = _Scope(element, scope.around, events)
         inner.end = end = self._new(f"{name}_end", "", "f-circ", element.place, inner)
         entry = self._read_scope(inner)
@@ -328,28 +339,20 @@ class _ProcessReader:
 
     # -- flows ----------------------------------------------------------------------------------------------------
 
-    def _read_flows(self, scope: _Scope) -> str:
-        leaving: dict[str, list[Element]] = {}
-        entered: dict[str, int] = {}
+    def _read_flows(self, scope: _Scope) -> None:
         for flow in scope.element.all("sequenceFlow"):
             ends = flow.get("sourceRef"), flow.get("targetRef")
             if self.left_out.isdisjoint(ends):
                 for end in ends:
-                    if end in self.elements and end not in scope.nodes:
-                        self.source.fail(f"this flow leads over the border of a subprocess: {end}", flow.place)
                     if end not in scope.nodes:
-                        self.source.fail(unknown("end of a flow", end, scope.nodes), flow.place)
+                        self.source.fail(unknown("end of a flow", end, scope.nodes), flow.place,
+                                         suggestion="flows lead over no border of a process or subprocess")  # fmt: skip
                 one, other = (scope.nodes[end].name for end in ends)
                 if one == "endEvent" or other in ("startEvent", "boundaryEvent"):
                     self.source.fail("a flow leads out of no end event, and into no start event or event at a border",
                                      flow.place)  # fmt: skip
-                leaving.setdefault(ends[0], []).append(flow)
-            entered[ends[1]] = entered.get(ends[1], 0) + 1
-        for key, element in scope.nodes.items():
-            if element.name == "parallelGateway" and entered.get(key, 0) > 1:
-                self.joins[self._entry(key)] = entered[key]
-            self._draw_flows(element, leaving.get(key, []), scope)
-        return self._begin(scope, [one for key, one in scope.nodes.items() if key not in entered])
+                scope.leaving.setdefault(ends[0], []).append(flow)
+            scope.entered[ends[1]] = scope.entered.get(ends[1], 0) + 1
 
     def _draw_flows(self, element: Element, flows: Sequence[Element], scope: _Scope) -> None:
         leave, kinds = self.exits[element.get("id")], self._events(element)
@@ -438,10 +441,11 @@ class _ProcessReader:
             self._draw(leave, last, element.place)
         return ""
 
-    def _begin(self, scope: _Scope, roots: Sequence[Element]) -> str:
+    def _begin(self, scope: _Scope) -> str:
         """The node with which a process or subprocess begins."""
         starts = [one for one in scope.nodes.values() if one.name == "startEvent"]
-        first = [one for one in roots if one.name not in ("startEvent", "boundaryEvent")
+        first = [one for key, one in scope.nodes.items()
+                 if key not in scope.entered and one.name not in ("startEvent", "boundaryEvent")
                  and not (one.name == "intermediateCatchEvent" and "link" in self._events(one))]  # fmt: skip
         place, name = scope.element.place, _name(scope.element)
         names = [one.get("name") for one in starts or first]
@@ -510,6 +514,9 @@ class _ProcessReader:
     def _check_forks(self) -> None:
         """Refuse forks whose tokens would not do what the chart shows."""
         graph = self._graph()
+        before: dict[str, set[str]] = {name: set() for name in self.nodes}
+        for edge in graph.edges:
+            before[edge.target].add(edge.source)
         joined: set[str] = set()
         for fork, split in splits(graph).items():
             if split is None:
@@ -521,16 +528,18 @@ class _ProcessReader:
                 if stop in region and scope in self.scopes[fork].around:
                     self._refuse(stop, f"it stops what runs side by side since {self._shown(fork)}")
             for part in _parts(split):
-                self._check_join(fork, part, graph, joined)
+                self._check_join(fork, part, graph, before, joined)
         for gateway in self.joins:
             if gateway in self.nodes and gateway not in joined:
                 self._refuse(gateway, "it waits for all of its flows, and they do not all come from one fork")
 
-    def _check_join(self, fork: str, split: Split, graph: FlowGraph, joined: set[str]) -> None:
+    def _check_join(
+        self, fork: str, split: Split, graph: FlowGraph, before: Mapping[str, set[str]], joined: set[str]
+    ) -> None:
         join = split.join
         if join in self.joins:
             region = _region(graph, split)
-            entered = any(edge.target in region and edge.source not in (*region, fork) for edge in graph.edges)
+            entered = any(before[name] - region.keys() - {fork} for name in region)
             if entered or join in joined or self.joins[join] != len(split.branches):
                 self._refuse(join, f"it waits for {self.joins[join]} flows, and not each of them comes from one of the"
                              f" {len(split.branches)} branches since {self._shown(fork)}")  # fmt: skip
@@ -591,7 +600,8 @@ def _parts(split: Split) -> Iterator[Split]:
 def _region(graph: FlowGraph, split: Split) -> Mapping[str, None]:
     """The nodes in the branches of a fork, before they meet."""
     begins = [branch for part in _parts(split) for branch in part.branches if isinstance(branch, str)]
-    after = {
-        name: [edge.target for edge in edges if edge.target != split.join] for name, edges in graph.leaving.items()
-    }
-    return reach([name for name in begins if name != split.join], after.__getitem__)
+
+    def after(name: str) -> list[str]:
+        return [edge.target for edge in graph.leaving[name] if edge.target != split.join]
+
+    return reach([name for name in begins if name != split.join], after)

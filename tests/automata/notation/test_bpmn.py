@@ -207,6 +207,11 @@ def test_a_process_is_not_guessed(process: str | None, message: str) -> None:
         Flowchart.from_bpmn(POOLS, process=process)
 
 
+def test_processes_without_names_are_counted() -> None:
+    with pytest.raises(NotationError, match=r"several processes in this: Shop, \(no name\)"):
+        Flowchart.from_bpmn(POOLS.replace('<process id="q">', "<process>"))
+
+
 def both(*, join: str = "parallelGateway") -> str:
     """Two tasks to be done side by side."""
     return f'<parallelGateway id="g"/><{join} id="j"/>' + tasks("a", "b")
@@ -222,7 +227,7 @@ def both(*, join: str = "parallelGateway") -> str:
         (bpmn(tasks("a", "b"), "a c"), "unknown end of a flow: c", 4),
         (bpmn(ENDS + tasks("a"), "s a;a e;e a"), "a flow leads out of no end event", 6),
         (bpmn(ENDS + tasks("a"), "s a;a s"), "and into no start event", 5),
-        (bpmn(tasks("a") + sub("p", "b"), "a b"), "leads over the border of a subprocess: b", 4),
+        (bpmn(tasks("a") + sub("p", "b"), "a b"), r"unknown end of a flow: b\n(.|\n)*flows lead over no border", 4),
         (bpmn(tasks("a", "a"), "a a"), "a second element with the id a", 3),
         (bpmn(tasks("a", "b"), "a b;b a"), "nothing begins in Work", 2),
         (bpmn(ENDS + tasks("a", "b"), "s a;a b;b a"), "no end can be reached from s", 3),
