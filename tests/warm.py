@@ -53,10 +53,16 @@ getattr(importlib.import_module(asked["module"]), asked["function"])()
 
 
 class Warm:
-    """A server that ran the lines of ``first``, in the root of the checkout; it starts with the first process."""
+    """A server that ran the lines of ``first``, in the root of the checkout; it starts with the first process.
 
-    def __init__(self, first: str, **env: str) -> None:
-        self._command = [sys.executable, "-c", SERVER, first]
+    Args:
+        first: the lines.
+        python: the interpreter of the server and of its copies.
+        env: what the server finds in its environment besides.
+    """
+
+    def __init__(self, first: str, *, python: str = sys.executable, **env: str) -> None:
+        self._command = [python, "-c", SERVER, first]
         self._env = {**os.environ, **env}
         self._lock = threading.Lock()
         self._server: subprocess.Popen[str] | None = None

@@ -29,6 +29,8 @@ from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_
 
 #: The patterns, in the order in which they are tried.
 PATTERNS: tuple[Pattern, ...] = (*NUMBER, *ORDER)
+#: What the families of sentences are called that are read.
+FAMILIES: tuple[str, ...] = (*dict.fromkeys(one.name for one in PATTERNS), "procedures")
 _AT_THE_END = re.compile(r"^(?:in|at) the(?: very)? end\b|\bat the(?: very)? end$")
 #: Examples of what tells a procedure, for messages and the documentation.
 PROCEDURES: tuple[tuple[str, str], ...] = (

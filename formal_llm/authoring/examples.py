@@ -24,9 +24,10 @@ from pathlib import Path
 
 from formal_llm.authored.files import read_text
 from formal_llm.automata import CFG, PDA, Word
-from formal_llm.automata.models.symbols import quote, unquote
+from formal_llm.automata.models.symbols import unquote
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.planning.plans.vocabulary import write_word
 
 #: The ending of files with examples.
 ENDING = ".examples"
@@ -78,12 +79,7 @@ class Example:
         return automaton(rules).accepts(self.plan) == self.allowed
 
     def __str__(self) -> str:
-        return shown(self.plan)
-
-
-def shown(plan: Word) -> str:
-    """A plan as it stands in a file of examples."""
-    return " ".join(quote(name) if re.search(r'[\s"]', name) else name for name in plan) or _EMPTY
+        return write_word(self.plan) if self.plan else _EMPTY
 
 
 def automaton(rules: CFG | PDA) -> PDA:

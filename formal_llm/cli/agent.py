@@ -16,17 +16,7 @@ import typer
 
 from formal_llm import authored
 from formal_llm.cli.agent_modular import ModularOptions, lines, run_modular
-from formal_llm.cli.console import (
-    EXIT_CODES_HELP,
-    STANDARD,
-    check_writable,
-    command,
-    counted,
-    err,
-    out,
-    print_text,
-    write_to,
-)
+from formal_llm.cli.console import STANDARD, check_writable, command, counted, err, out, print_text, write_to
 from formal_llm.cli.options import ConstraintOption, LimitOption, LLMOption, RequireOption
 from formal_llm.cli.sources import read_limits
 from formal_llm.errors import InputError
@@ -42,7 +32,7 @@ if TYPE_CHECKING:
 #: The agent of modules; it has no file.
 MODULAR = "modular"
 
-HELP = f"""Ask an agent a question and see what it does: its states as they are written, its tools, what was corrected.
+HELP = """Ask an agent a question and see what it does: its states as they are written, its tools, what was corrected.
 
 The agent is a shipped one (react, rewoo, reflexion, pass, chain-of-thought, direct, chat-bot, modular ...) or an .agent
 file of your own. Whatever the model writes, the run follows the order that the file says. The tools are calculate, and
@@ -60,8 +50,6 @@ Examples:
 
 The modular agent plans with --llm and writes the arguments of its tools with --tool-llm; its tools may have any
 signature. With --chat it goes on with what you type, line by line.
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -234,20 +222,20 @@ class Shown:
         match happening:
             case Began(state, source):
                 self._line()
-                self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", markup=False, end="")
+                self.console.print(f"{state}: ", style=f"bold {self._COLOURS[source]}", end="")
                 self._begun, self._wrote, self._held = True, False, ""
             case Wrote(_, text):
                 self._show(text)
             case Corrected(correction):
                 self._line()
-                self.console.print(f"corrected: {correction}", style="red", markup=False)
+                self.console.print(f"corrected: {correction}", style="red")
                 if correction.reason:
-                    self.console.print(f"  {correction.reason}", style="dim", markup=False)
+                    self.console.print(f"  {correction.reason}", style="dim")
             case Called(call):
                 self._line()
                 mark = "" if call.ok else " failed"
                 label = f"{call.label} = " if call.label else ""
-                self.console.print(f"  {label}{call.tool}({call.input}){mark}", style="dim", markup=False)
+                self.console.print(f"  {label}{call.tool}({call.input}){mark}", style="dim")
 
     def _show(self, text: str) -> None:
         """Show a piece of a text; the blanks at the ends of the whole do not count."""
@@ -256,7 +244,7 @@ class Shown:
         self._held = text[len(shown) :]
         self._wrote = self._wrote or bool(shown)
         self._begun = self._begun or bool(shown)
-        self.console.print(shown, markup=False, end="", soft_wrap=True)
+        self.console.print(shown, end="")
 
     def _line(self) -> None:
         if self._begun:
@@ -268,4 +256,4 @@ class Shown:
         self._line()
         sys.stdout.flush()
         told = f"{counted(questions, 'question')}, {counted(requests, 'request')}, {counted(corrections, 'correction')}"
-        self.console.print(told, style="dim", markup=False)
+        self.console.print(told, style="dim")

@@ -144,7 +144,7 @@ def lines() -> Iterator[str]:
     """What the user says at the terminal, line by line, to its end."""
     while True:
         if sys.stdin.isatty():
-            err().print("> ", end="", markup=False)
+            err().print("> ", end="")
         line = sys.stdin.readline()
         if not line:
             return
@@ -169,22 +169,22 @@ class _Shown:
             case "decided":
                 self._line("plan", f"{data['tool']}: {data['task']}", "bold green")
                 if data["thoughts"]:
-                    self.console.print(f"  {data['thoughts']}", style="dim", markup=False)
+                    self.console.print(f"  {data['thoughts']}", style="dim")
             case "bound":
-                self.console.print(f"  {data['call']}", style="dim", markup=False)
+                self.console.print(f"  {data['call']}", style="dim")
             case "used":
                 self._line(str(data["tool"]), str(data["result"]), "bold yellow")
             case "failed":
                 self._line(f"{data['tool']} failed", str(data["problem"]), "bold red")
             case "corrected":
-                self.console.print(f"corrected: {data['role']}: {data['problem']}", style="red", markup=False)
+                self.console.print(f"corrected: {data['role']}: {data['problem']}", style="red")
 
     def _line(self, what: str, text: str, style: str) -> None:
-        self.console.print(f"{what}: ", style=style, markup=False, end="")
-        self.console.print(text, markup=False)
+        self.console.print(f"{what}: ", style=style, end="")
+        self.console.print(text)
 
     def end(self, run: ModularRun) -> None:
         """Show what a run took."""
         steps, requests, corrected = len(run.word), run.usage.requests, len(run.corrections)
         told = f"{counted(steps, 'step')}, {counted(requests, 'request')}, {counted(corrected, 'correction')}"
-        self.console.print(told, style="dim", markup=False)
+        self.console.print(told, style="dim")

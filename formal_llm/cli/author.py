@@ -12,9 +12,10 @@ import typer
 from formal_llm.authored.files import read_text
 from formal_llm.authoring import Authored, Draft, Enough, Example, Shown, author, load_plan_examples, write_examples
 from formal_llm.authoring.drafts import KINDS
-from formal_llm.authoring.examples import ENDING, shown
+from formal_llm.authoring.english import FAMILIES
+from formal_llm.authoring.examples import ENDING
 from formal_llm.automata import CFG, PDA
-from formal_llm.cli.console import EXIT_CODES_HELP, check_writable, command, counted, err, print_text
+from formal_llm.cli.console import check_writable, command, counted, err, print_text
 from formal_llm.cli.sources import load
 from formal_llm.errors import FormalLLMError, NotAuthored
 
@@ -25,6 +26,8 @@ sentences are read as controlled English: "Wash before dry. Iron at most twice."
 whether they should be allowed: y, n, Enter to say nothing, q to end. Your answers are kept beside the rules, in
 NAME.examples; `formal-llm check` runs them from then on.
 
+Without a model these families of sentences are read: {"; ".join(FAMILIES)}.
+
 RULES is the text, @FILE for the text in a file, or - for standard input.
 
 Examples:
@@ -32,8 +35,6 @@ Examples:
   formal-llm author "Wash before dry. Iron at most 2 times." --out laundry.agent
 
   formal-llm author @rules.txt --out rules.cfg --llm openai:MODEL
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -72,13 +73,13 @@ def author_(
             judge=person, shown=plans, on_draft=log.note,
         )  # fmt: skip
     except NotAuthored:
-        err().print(f"what was tried stands in {log.path}", markup=False)
+        err().print(f"what was tried stands in {log.path}")
         raise
     path = out.with_suffix(made.ending)
     if old is not None and old != made.text:
         kept = path.with_name(path.name + ".old")
         kept.write_text(old, encoding="utf-8")
-        err().print(f"the old rules stand in {kept}", markup=False)
+        err().print(f"the old rules stand in {kept}")
     path.write_text(made.text, encoding="utf-8")
     log.path.unlink(missing_ok=True)
     _tell(made, path)
@@ -100,7 +101,7 @@ def _before(path: Path) -> tuple[str | None, CFG | PDA | None, Sequence[Example]
 
 def _tell(made: Authored, path: Path) -> None:
     for doubt in made.doubts:
-        err().print(f"warning: {doubt}", style="yellow", markup=False)
+        err().print(f"warning: {doubt}", style="yellow")
     print_text(f"written        {path}")
     if made.drafts:
         print_text(f"drafts         {len(made.drafts)}")
@@ -111,7 +112,6 @@ def _tell(made: Authored, path: Path) -> None:
     if made.broken:
         err().print(
             "say it in other words, or mend the file by hand; formal-llm check tells when the examples are kept",
-            markup=False,
         )
         raise typer.Exit(1)
 
@@ -132,7 +132,7 @@ class _Log:
             file.write(
                 f"# ---- draft {self._number} ({draft.ending or 'no notation'})\n{said}\n{draft.text.rstrip()}\n\n"
             )
-        err().print(f"draft {self._number}: {counted(len(draft.problems + draft.doubts), 'finding')}", markup=False)
+        err().print(f"draft {self._number}: {counted(len(draft.problems + draft.doubts), 'finding')}")
 
 
 class _Person:
@@ -146,15 +146,15 @@ class _Person:
         """What the person says of a plan."""
         console = err()
         if not self._begun:
-            console.print("Should these plans be allowed? y, n, Enter to say nothing, q to end", markup=False)
+            console.print("Should these plans be allowed? y, n, Enter to say nothing, q to end")
             self._begun = True
-        console.print(f"\n  {shown(plan.plan)}", markup=False)
+        console.print(f"\n  {Example(plan.plan, plan.allowed)}")
         if any(
             label.casefold() != name.replace("_", " ").casefold()
             for name, label in zip(plan.plan, plan.labels, strict=True)
         ):
-            console.print(f"  ({' / '.join(plan.labels)})", markup=False)
-        console.print(f"  {plan.why}; the rules {'allow' if plan.allowed else 'refuse'} it", markup=False)
+            console.print(f"  ({' / '.join(plan.labels)})")
+        console.print(f"  {plan.why}; the rules {'allow' if plan.allowed else 'refuse'} it")
         while True:
             sys.stderr.write("> ")
             sys.stderr.flush()
@@ -164,7 +164,7 @@ class _Person:
                 raise Enough
             if said in ("", "y", "yes", "n", "no"):
                 break
-            console.print("y, n, Enter, or q", markup=False)
+            console.print("y, n, Enter, or q")
         if not said:
             return None
         allowed = said[0] == "y"

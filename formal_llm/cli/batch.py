@@ -225,13 +225,13 @@ class _Board:
         console, path = self._console, self._results.path
         self._sum = self._results.usage
         done = f"{len(self._results.done)} of {self._count} tasks in {path}"
-        console.print(f"{how}: {done}: {self._said()}", markup=False)
+        console.print(f"{how}: {done}: {self._said()}")
         if self._before:
             console.print(f"{self._before} of them were there before")
         if self._begun:
             console.print(f"{counted(self._begun, 'plan')} went on from the question at which the last run broke")
         if self._passing:
-            console.print(f"{self._passing} could not be planned now; the last one: {self._last}", markup=False)
+            console.print(f"{self._passing} could not be planned now; the last one: {self._last}")
         if self.left:
             console.print(f"{self.left} are left; the same command goes on with them")
         if self._failed:

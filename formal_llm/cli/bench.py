@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import TaskID
-from typer.core import TyperGroup
 
 from formal_llm.cli.bench_judging import ScoreOptions, TextScore, own_data, read_scores, task_data
 from formal_llm.cli.bench_methods import (
@@ -28,15 +27,16 @@ from formal_llm.cli.bench_methods import (
 )
 from formal_llm.cli.bench_tables import Form, Grouping, Shown, tell
 from formal_llm.cli.console import (
-    EXIT_CODES_HELP,
+    Group,
     check_folder,
     command,
     errors_told,
+    needs_extra,
     progress_bars,
     without_loading_bars,
 )
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
-from formal_llm.errors import MissingDependency, ResourceNotFound
+from formal_llm.errors import ResourceNotFound
 from formal_llm.llms import LLM, RecordingLLM
 from formal_llm.llms.llm import check_providers
 from formal_llm.planning import TaskPack
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
     from formal_llm.packs.openagi.benchmark.run import Benchmark
 
-HELP = f"""Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
+HELP = """Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
 Methods: zero and few ask for a plan in free text; names forces the names of tools one by one; typed does so as OpenAGI
 does, where each tool takes what the last one gives; formal asks only for what can still become a valid plan; draft has
@@ -70,12 +70,10 @@ Examples:
 
   formal-llm bench openagi --llm openai:gpt-6-luna --method few --method formal --toolkit experts \\
       --clip openai/clip-vit-large-patch14 --vit google/vit-base-patch16-224 --out bench-experts
-
-{EXIT_CODES_HELP}
 """
 
 
-class Benchmarks(TyperGroup):
+class Benchmarks(Group):
     """The benchmarks."""
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
@@ -194,13 +192,9 @@ def check_installed() -> None:
     Raises:
         MissingDependency: they are not; how to install them.
     """
-    try:
+    with needs_extra("openagi", "the benchmark"):
         import formal_llm.packs.openagi.benchmark.run
         import formal_llm.packs.openagi.scores.judging  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(
-            f"the benchmark needs libraries: pip install 'formal-llm[openagi]' ({error})"
-        ) from error
 
 
 @contextmanager

@@ -14,13 +14,13 @@ import typer
 
 from formal_llm.cli.agent import CorpusOption, ToolsOption, tools_of
 from formal_llm.cli.bench import answers_file
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, progress_bars
+from formal_llm.cli.console import command, err, print_text, progress_bars
 from formal_llm.cli.run import make_folder
 
 if TYPE_CHECKING:
     from formal_llm.agents.agent import Tools
 
-HELP = f"""Ask agents questions, and tell how often they are right and what it took.
+HELP = """Ask agents questions, and tell how often they are right and what it took.
 
 Without --data, the 40 questions that are shipped are asked, over the shipped corpus. Files: HotpotQA, GSM8K, TriviaQA
 and FEVER as they are published. Where the questions come with paragraphs (HotpotQA) and no --corpus is given, the
@@ -35,8 +35,6 @@ Examples:
 
   formal-llm bench agents --data hotpot_dev_fullwiki_v1.json --form hotpotqa --corpus wikipedia.sqlite \\
       --agents react,rewoo,cot-sc-react --llm openai:gpt-6-luna --most 500 --out bench
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -116,4 +114,4 @@ def bench_agents(
             print_text(f"published: {table.source}, {table.model}, {table.measures[form.value]}")
             for note in table.notes:
                 print_text(f"other there: {note}")
-    err().print(f"on record in {to}: one .jsonl for each agent, answers, table.md, table.json", markup=False)
+    err().print(f"on record in {to}: one .jsonl for each agent, answers, table.md, table.json")

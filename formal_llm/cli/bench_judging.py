@@ -59,7 +59,7 @@ def own_data(to: Path, numbers: list[int], samples: int) -> dict[int, TaskData]:
 
     own = to / "data"
     if not (own / INDEX).exists():
-        err().print(f"making task data in {own}", markup=False)
+        err().print(f"making task data in {own}")
         make_data(own, tasks=numbers, samples=samples)
     try:
         return task_data(own, numbers)

@@ -182,4 +182,4 @@ def show_transfer(run: Transfer, asking: Asking, to: Path, form: Form, progress:
             table.add_row(*line)
         print_text(title)
         out().print(table)
-    err().print(f"on record in {to / FOLDER}; the table: {to / TABLE}", markup=False)
+    err().print(f"on record in {to / FOLDER}; the table: {to / TABLE}")

@@ -99,7 +99,7 @@ def tell(run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder:
             _print_tables(above, tables.rich_tables(their_columns, named, out().width))
         for one in differences:
             print_text(f"other there: {one}")
-    err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json", markup=False)
+    err().print(f"on record in {folder}: plans.jsonl, scores.jsonl, results.jsonl, table.md, table.json")
 
 
 def _print_tables(title: str, tables: list[Table]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from formal_llm.cli.bench import answers_file
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, progress_bars
+from formal_llm.cli.console import command, err, print_text, progress_bars
 from formal_llm.cli.run import make_folder
 from formal_llm.cli.travel import TravelSearch, read_wishes
 from formal_llm.errors import InputError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from formal_llm.packs.travel.database import World
     from formal_llm.packs.travel.query import TravelQuery
 
-HELP = f"""Plan the cases of TravelPlanner, and judge the plans by its official evaluator and by a strict one.
+HELP = """Plan the cases of TravelPlanner, and judge the plans by its official evaluator and by a strict one.
 
 --data is a folder with train.jsonl (or validation.jsonl ...) and the published database. Modes: sole: the planner has
 the reference information of its query; two-stage: an agent collects information with the published tools first, in 30
@@ -40,8 +40,6 @@ Examples:
   formal-llm bench travelplanner --data TravelPlanner --llm test:random --llm builtin --out bench
 
   formal-llm bench travelplanner --data TravelPlanner --llm openai:gpt-6-luna --mode two-stage --out bench
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -139,5 +137,5 @@ def _tell(
     print_text(text)
     for name, records in told.items():
         for said in failures(records):
-            err().print(f"{name}, {said}", markup=False, soft_wrap=True)
-    err().print(f"on record in {to}: plans.jsonl, answers, submissions, table.md, table.json", markup=False)
+            err().print(f"{name}, {said}")
+    err().print(f"on record in {to}: plans.jsonl, answers, submissions, table.md, table.json")

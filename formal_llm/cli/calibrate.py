@@ -16,7 +16,6 @@ from formal_llm.authored.tables import Items, Keys, problems
 from formal_llm.cli import options
 from formal_llm.cli.batch import TASK, task_of
 from formal_llm.cli.console import (
-    EXIT_CODES_HELP,
     check_writable,
     command,
     counted,
@@ -40,14 +39,14 @@ if TYPE_CHECKING:
     from formal_llm.llms.local.scorer import PromptScorer
     from formal_llm.rltf.known import KnownQuestion
 
-HELP = f"""Measure how often an LLM is right where it says so, and fit a temperature that mends its probabilities.
+HELP = """Measure how often an LLM is right where it says so, and fit a temperature that mends its probabilities.
 
 It is asked the questions on the way to plans that are known to be good. An option is right where it leads on to one of
 them. Half of the tasks are to fit the temperature, on the others it is measured: as the expected calibration error (how
 far the probability of what is chosen is from the share of right choices) and in a table.
 
 Of the pack openagi the tools are known that each task calls for. For other rules, --plans names a file with a JSON
-object on each line: a task and the word of a good plan, {{"task": "Cook dinner", "word": ["wok", "beef"]}}. A task with
+object on each line: a task and the word of a good plan, {"task": "Cook dinner", "word": ["wok", "beef"]}. A task with
 several good plans has several lines.
 
 Examples:
@@ -57,8 +56,6 @@ Examples:
   formal-llm plan openagi 7 --llm calibrated:smollm2.json
 
   formal-llm plan openagi 7 --llm sure:0.6:calibrated:smollm2.json      asks you wherever it is less sure than 0.6
-
-{EXIT_CODES_HELP}
 """
 #: How many questions are asked together.
 _TOGETHER = 32
@@ -226,4 +223,4 @@ def _tell(found: Calibration, measured: Sequence[Judged], file: Path | None) -> 
             right = f", {sum(one.correct for one in sure) / len(sure):.0%} of them rightly" if sure else ""
             print_text(f"sure:{least} answers {len(sure) / len(measured):.0%} itself{right}")
     if file is not None:
-        err().print(f"written to {file}: use it as --llm calibrated:{file}", markup=False)
+        err().print(f"written to {file}: use it as --llm calibrated:{file}")

@@ -35,7 +35,7 @@ def write_certificate(folder: Path, rules: dict[str, JSON], certificate: dict[st
         err().print("that there is no plan was found by search: the certificate says so and proves nothing")
     else:
         said = f"certificate written; check it: python {folder}/check.py {folder}/rules.json {folder}/certificate.json"
-        err().print(said, markup=False, highlight=False, soft_wrap=True)
+        err().print(said)
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def certified(
             try:
                 write_certificate(folder, compiled_rules(rules, limits), no_plan_certificate(rules, limits))
             except (AutomatonError, Undecided) as error:  # every branch was tried: the rules as such are not to blame
-                err().print(f"no certificate: {error}", markup=False, highlight=False, soft_wrap=True)
+                err().print(f"no certificate: {error}")
         raise
     if folder is not None and made:
         write_certificate(folder, made[0].compiled_rules(), made[0].certificate())

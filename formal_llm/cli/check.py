@@ -19,24 +19,24 @@ from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli import options
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, print_text, said_of
+from formal_llm.cli.console import command, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import InputError, Undecided
+from formal_llm.planning.reading.one_line import PlanLine
 
-HELP = f"""Check rules: errors with their place, warnings, and what they describe.
+HELP = """Check rules: errors with their place, warnings, and what they describe.
 
-Rules are a task pack, or a file: a grammar (.cfg), a flowchart (.mmd), an automaton (.pda), a behaviour (.agent), rules
-for tool calls (.guard). Of these conflicts and dead ends are told, each with the shortest trace that shows it. Of a
-behaviour the dead ends are told that a run without lookahead can enter. The examples in the file beside the rules
-(NAME.examples) are checked: plans and traces that must be allowed, and such that must not, and the runs of an agent.
+Rules are a task pack, or a file: a grammar (.cfg), a flowchart or state diagram in Mermaid (.mmd), an automaton (.pda),
+a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml), XState (.xstate), or rules for tool calls (.guard). Of the last,
+conflicts and dead ends are reported, each with the shortest trace that shows it; of a behaviour, the dead ends
+that a run without lookahead can enter. The examples in the file beside the rules (NAME.examples) are checked: plans and
+traces that must be allowed, those that must not, and the runs of an agent.
 
 Examples:
 
   formal-llm check my.cfg
 
   formal-llm check daily --strict
-
-{EXIT_CODES_HELP}
 """
 
 #: Where the shortest plan has more terminals, the longest is not looked for: that takes a count for each length tried.
@@ -81,7 +81,7 @@ def show(
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)
-    told, words = _language(lookahead, readable=not isinstance(loaded.source, CFG))
+    told, words = _language(lookahead)
     if "plans" not in told and lookahead.completable().value == "no":
         why = why_empty(lookahead.source, max_states=max_states)
         told["no valid plan"] = why.reason
@@ -125,7 +125,7 @@ def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -
         print_text(json.dumps({**found, "warnings": warnings}, indent=2, ensure_ascii=False))
         return
     for warning in warnings:
-        err().print(f"warning: {warning}", style="yellow", markup=False)
+        err().print(f"warning: {warning}", style="yellow")
     for name, said in found.items():
         for line in said if isinstance(said, list) else [said]:
             print_text(f"{name:<15}{line}")
@@ -215,13 +215,14 @@ def _size(automaton: PDA) -> str:
     return f"{len(automaton.states)} states, {len(automaton.transitions)} transitions"
 
 
-def _language(lookahead: Lookahead, readable: bool) -> tuple[dict[str, object], list[Word]]:
+def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
     """What the language is: how many plans, the shortest, the longest, three at random; as far as budgets reach.
 
     And the words among these.
     """
     found: dict[str, object] = {}
     words: list[Word] = []
+    line = PlanLine(lookahead.automaton)
     try:
         shortest = lookahead.shortest_word()
         if shortest is None:
@@ -229,7 +230,7 @@ def _language(lookahead: Lookahead, readable: bool) -> tuple[dict[str, object], 
         words.append(shortest)
         many = how_many(lookahead)
         found["plans"] = many.said("of at most {} terminals")
-        found["shortest plan"] = _shown(lookahead, shortest, readable)
+        found["shortest plan"] = line.write(shortest)
         rng = random.Random(0)
         drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]
         words += [word for word in drawn if word is not None]
@@ -237,7 +238,7 @@ def _language(lookahead: Lookahead, readable: bool) -> tuple[dict[str, object], 
             found["longest plan"] = f"not looked for: the shortest one has {len(shortest):,} terminals"
         elif many.bound is None:
             found["longest plan"] = f"{_longest(lookahead, many, max(map(len, words)))} terminals"
-        found["at random"] = [_shown(lookahead, word, readable) for word in drawn]
+        found["at random"] = [line.write(word or ()) for word in drawn]
     except Undecided as error:
         found["not decided"] = said_of(error)
     return found, words
@@ -257,10 +258,3 @@ def _longest(lookahead: Lookahead, all_: HowMany, at_least: int) -> int:
     while within(low + steps - 1) < all_.number:
         low, steps = low + steps, 2 * steps
     return low + bisect_left(range(low, low + steps - 1), all_.number, key=within)
-
-
-def _shown(lookahead: Lookahead, word: Sequence[str] | None, readable: bool) -> str:
-    """A word by its terminals' names, or by their labels where the rules are steps in words."""
-    if not word:
-        return "ε (the empty plan)"
-    return " / ".join(map(lookahead.automaton.label, word)) if readable else " ".join(word)

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from formal_llm.errors import (
     AgentStopped,
@@ -24,6 +26,7 @@ from formal_llm.errors import (
     InfiniteLanguage,
     InputError,
     LLMError,
+    MissingDependency,
     NoValidPlan,
     Undecided,
     UnknownProvider,
@@ -31,17 +34,19 @@ from formal_llm.errors import (
 from formal_llm.pictures.terminal import Terminal
 from formal_llm.pictures.visible import visible
 
+if TYPE_CHECKING:
+    from typer._click.core import Command  # typer's own copy of click
+
 EXIT_CODES = {
     0: "done",
-    1: "no valid plan exists, a plan to verify is not valid, check found an example that is not kept or with --strict "
-    "warnings, diff a difference, or run "
-    "had to do without a tool that the plan needs",
-    2: "wrong arguments, or a file that cannot be read",
+    1: "no valid plan exists; a plan, trip or trace to verify is not valid; check found an example that is not kept, "
+    "or with --strict a warning; author wrote rules that do not keep an answer; diff found a difference; run had to do "
+    "without a tool that the plan needs",
+    2: "wrong arguments, or a file or server that cannot be used",
     3: "the LLM could not be asked, or gave no legal answer",
     4: "the budget is used up; what was planned so far is shown",
     130: "interrupted",
 }
-EXIT_CODES_HELP = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + "."
 
 #: As a file: standard input or output.
 STANDARD = Path("-")
@@ -97,6 +102,40 @@ def said_of(error: Exception) -> str:
     return said
 
 
+class Group(TyperGroup):
+    """Commands whose help is plain text: brackets are no markup, and the terminal wraps paragraphs."""
+
+    def __init__(self, **attributes: object) -> None:
+        super().__init__(**attributes)  # type: ignore[arg-type]  # what typer gives them
+        for one in self.commands.values():
+            show_plainly(one)
+
+
+def show_plainly(command: Command) -> None:
+    """Have the help of a command show its texts as they are written; what is indented keeps its lines."""
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = escape("\n\n".join(text if text[:2] == "  " else " ".join(text.split()) for text in paragraphs))
+    for parameter in command.params:
+        if isinstance(parameter, (TyperArgument, TyperOption)):
+            parameter.help = escape(parameter.help or "")
+
+
+@contextmanager
+def needs_extra(extra: str, what: str) -> Iterator[None]:
+    """Report libraries that the block imports and that are not installed, with the extra that brings them.
+
+    Raises:
+        MissingDependency: they are not installed.
+    """
+    try:
+        yield
+    except MissingDependency:
+        raise
+    except ImportError as error:
+        how = f"pip install 'formal-llm[{extra}]'"
+        raise MissingDependency(f"{what} needs libraries: {how} ({error})") from error
+
+
 @contextmanager
 def errors_told() -> Iterator[None]:
     """Tell an expected error in one readable block on standard error and end with its exit code."""
@@ -110,9 +149,9 @@ def errors_told() -> Iterator[None]:
         if settings.debug:
             raise
         console = err()
-        console.print(f"error: {said_of(error)}", style="red", markup=False)
+        console.print(f"error: {said_of(error)}", style="red")
         if not isinstance(error, FormalLLMError) and not str(error):
-            console.print(repr(error), markup=False)
+            console.print(repr(error))
         raise typer.Exit(exit_code(error) if isinstance(error, FormalLLMError) else 2) from None
     except KeyboardInterrupt:
         if settings.debug:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text, progress_bars
+from formal_llm.cli.console import Group, command, counted, err, print_text, progress_bars
 from formal_llm.errors import InputError
 
 if TYPE_CHECKING:
     from formal_llm.agents.tools.articles import ArticleSource
 
-BUILD_HELP = f"""Build a corpus that agents search, of a dump of Wikipedia or of articles of one's own.
+BUILD_HELP = """Build a corpus that agents search, of a dump of Wikipedia or of articles of one's own.
 
 Files: a dump of MediaWiki (.xml, .xml.bz2, .xml.gz), JSON (.json, .jsonl: an object a line with title and text, or what
 MediaWiki's API answers with extracts), or text (.txt: "# Title", and the article below it).
@@ -25,20 +25,16 @@ Examples:
   formal-llm corpus build enwiki-latest-pages-articles.xml.bz2 --out wikipedia.sqlite
 
   formal-llm corpus build notes.txt --out notes.sqlite
-
-{EXIT_CODES_HELP}
 """
-SEARCH_HELP = f"""Search a corpus as an agent does: the first five sentences of an article, or similar titles.
+SEARCH_HELP = """Search a corpus as an agent does: the first five sentences of an article, or similar titles.
 
 Examples:
 
   formal-llm corpus search Danube
 
   formal-llm corpus search Danube --lookup "Black Sea" --corpus wikipedia.sqlite
-
-{EXIT_CODES_HELP}
 """
-app = typer.Typer(help="Corpora that agents search on this machine.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Corpora that agents search on this machine.", no_args_is_help=True)
 
 
 @app.command(help=BUILD_HELP)
@@ -62,7 +58,7 @@ def build(
         try:
             count = build_corpus(articles, to, on_progress=show)
         except KeyboardInterrupt:
-            err().print("what was read is kept: the same command goes on from there", markup=False)
+            err().print("what was read is kept: the same command goes on from there")
             raise
     print_text(f"{to}: {counted(count, 'article')}")
 

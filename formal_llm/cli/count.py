@@ -11,9 +11,10 @@ import typer
 
 from formal_llm.automata import Lookahead
 from formal_llm.cli import options
-from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
+from formal_llm.cli.console import command, print_text
 from formal_llm.cli.sources import load
 from formal_llm.errors import NoValidPlan
+from formal_llm.planning.plans.vocabulary import write_word
 
 
 class Of(StrEnum):
@@ -27,7 +28,7 @@ _MaxLength = Annotated[int | None, typer.Option(min=0, help="Only plans of at mo
 # A lookahead never counts with a smaller budget than this.
 _MaxStates = Annotated[int, typer.Option(min=100_000, help="How many states the count may visit.")]
 
-COUNT_HELP = f"""Count the valid plans, exactly. The number stands alone on the last line.
+COUNT_HELP = """Count the valid plans, exactly. The number stands alone on the last line.
 
 Examples:
 
@@ -36,19 +37,15 @@ Examples:
   formal-llm count openagi --input image --goal text --limit input_image=1
 
   formal-llm count my.cfg --max-length 12 --of derivations
-
-{EXIT_CODES_HELP}
 """
 
-SAMPLE_HELP = f"""Draw valid plans at random, all equally likely.
+SAMPLE_HELP = """Draw valid plans at random, all equally likely.
 
 Examples:
 
   formal-llm sample openagi 0 --number 3 --seed 7
 
   formal-llm sample my.cfg --max-length 12
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -101,4 +98,4 @@ def sample(
     if as_json:
         print_text(json.dumps(words))
     else:
-        print_text("\n".join(" ".join(word or ()) or "ε" for word in words))
+        print_text("\n".join(write_word(word) if word else "ε" for word in words))

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.cli.console import EXIT_CODES_HELP, command, print_text
-from formal_llm.errors import MissingDependency, ResourceNotFound
+from formal_llm.cli.console import command, needs_extra, print_text
+from formal_llm.errors import ResourceNotFound
 from formal_llm.planning import TaskPack
 
-DATA_HELP = f"""Make data for the tasks of a pack: degraded pictures and texts, and what should come out.
+DATA_HELP = """Make data for the tasks of a pack: degraded pictures and texts, and what should come out.
 
 Examples:
 
@@ -19,7 +19,7 @@ Examples:
 
   formal-llm data openagi --out small --split test --samples 2 --seed 7
 
-Nothing is downloaded. {EXIT_CODES_HELP}
+Nothing is downloaded.
 """
 
 _PACKS = ("openagi",)
@@ -39,11 +39,9 @@ def data(
     loaded = TaskPack.load(pack)
     loaded.split(split)
     tasks = None if split == "all" else loaded.splits[split]
-    try:
+    with needs_extra("openagi", "making data"):
         from formal_llm.packs.openagi.data.making import make_data
 
         made = make_data(to, tasks=tasks, samples=samples, seed=seed)
-    except ImportError as error:
-        raise MissingDependency(f"making data needs libraries: pip install 'formal-llm[openagi]' ({error})") from error
     count = len(made["tasks"])
     print_text(f"{to}: {count} tasks, {count * samples} samples")

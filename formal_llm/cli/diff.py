@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from formal_llm.automata.languages.differences import Differences, differences
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, print_text
+from formal_llm.cli.console import command, counted, print_text
 from formal_llm.cli.options import JsonOption
 from formal_llm.cli.sources import load
+from formal_llm.planning.plans.vocabulary import write_word
 
-HELP = f"""Compare rules: do two sources describe the same plans?
+HELP = """Compare rules: do two sources describe the same plans?
 
 If not, a shortest plan that one has and the other has not is shown, both ways. Finite automata and small finite
 languages are compared wholly, others up to a length that is told.
@@ -23,8 +24,6 @@ Examples:
   formal-llm diff old.cfg new.cfg
 
   formal-llm diff old.cfg new.cfg --max-length 12 --json
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -66,7 +65,7 @@ def _lines(found: Differences, one: str, other: str) -> list[str]:
         lines = ["different"]
         for name, only in ((one, found.only_one), (other, found.only_other)):
             none = "nothing" if found.exact else f"nothing of at most {counted(found.up_to or 0, 'terminal')}"
-            lines.append(f"only in {name}: {none if only is None else ' '.join(only) or 'ε (the empty plan)'}")
+            lines.append(f"only in {name}: {none if only is None else write_word(only)}")
     return lines + _table(["plans", one, other], found.counts)
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from formal_llm.cli.console import command, err, print_text
+from formal_llm.cli.console import Group, command, err, print_text
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -39,9 +38,6 @@ Examples:
   formal-llm guard --hook rules.guard
 
   formal-llm guard verify audit.jsonl rules.guard
-
-Exit codes: 0 done; 1 a trace breaks rules, or a log was changed; 2 wrong arguments, a file that cannot be read, or a
-server that cannot be used.
 """
 VERIFY_HELP = """Verify what was recorded: which rules a trace breaks, where, and what the nearest valid trace is.
 
@@ -54,8 +50,6 @@ Examples:
   formal-llm guard verify audit.jsonl rules.guard
 
   formal-llm guard verify conversations.jsonl rules.guard --json
-
-Exit codes: 0 all rules are kept; 1 some are not, or a log was changed; 2 a file cannot be read.
 """
 
 
@@ -66,7 +60,7 @@ class GuaranteeName(StrEnum):
     whatever = "whatever"
 
 
-class GuardGroup(TyperGroup):
+class GuardGroup(Group):
     """``guard RULES ...`` serves, ``guard verify ...`` verifies."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -166,7 +160,7 @@ def verify(
         if head is not None and head not in {entry.hash for entry in reading.entries}:
             wrong.append(f"no line has the hash {head}: lines were taken away at the end, or the log was written anew")
         if reading.rules and reading.rules != guard.fingerprint:
-            err().print("note: the log was written under other rules, or another guarantee", markup=False)
+            err().print("note: the log was written under other rules, or another guarantee")
     reports = [verify_trace(guard, one, repair=repair) for one in read_traces(trace)]
     counts = by_rule(reports)
     if as_json:

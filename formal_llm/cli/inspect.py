@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,17 +15,26 @@ import typer
 from rich.table import Table
 
 from formal_llm import authored
+from formal_llm.authored.files import read_text
 from formal_llm.authored.places import PACKS
 from formal_llm.automata import PDA
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, out, print_text
-from formal_llm.cli.options import JsonOption, OrderOption, SetOption, SourceArgument
+from formal_llm.automata.notation.files import ENDINGS
+from formal_llm.cli.console import command, counted, err, out, print_text
+from formal_llm.cli.options import SHIPPED, JsonOption, OrderOption, SetOption, SourceArgument
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms.llm import provider_forms
 from formal_llm.planning import TaskPack
 from formal_llm.planning.plans.overlay import Overlay
+
+_KINDS = {
+    ".cfg": "grammar", ".pda": "automaton", ".mmd": "flowchart", ".mermaid": "flowchart", ".agent": "behaviour",
+    ".bpmn": "BPMN process", ".scxml": "SCXML machine", ".xstate": "XState machine",
+}  # fmt: skip
+#: The title of a file of rules, or the first sentence of its first comment.
+_TITLE = re.compile(r"^(?:title: *(.+)|(?:#|<!--) *(.+?)(?:\.(?= |$)|$))", re.MULTILINE)
 
 
 class What(StrEnum):
@@ -42,7 +53,7 @@ class Format(StrEnum):
     png = "png"
 
 
-DRAW_HELP = f"""Draw rules, or their automaton, or a plan over them.
+DRAW_HELP = """Draw rules, or their automaton, or a plan over them.
 
 With --plan, what the plan uses is marked and carries the numbers of its steps, and all else is grey. A large automaton
 is folded: ways without a choice become one arrow.
@@ -57,7 +68,7 @@ Examples:
 
   formal-llm plan daily | formal-llm draw daily --plan - --out day.svg
 
-SVG and PNG need Graphviz; Mermaid and DOT need nothing. {EXIT_CODES_HELP}
+SVG and PNG need Graphviz; Mermaid and DOT need nothing.
 """
 
 
@@ -108,15 +119,13 @@ def draw(
         print_text(picture)
 
 
-TASKS_HELP = f"""List the task packs, or the tasks of one.
+TASKS_HELP = """List what is shipped and can be named: task packs and rules; or the tasks of a pack.
 
 Examples:
 
   formal-llm tasks
 
   formal-llm tasks openagi --split test
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -127,17 +136,23 @@ def tasks(
     as_json: JsonOption = False,
 ) -> None:
     """List task packs or tasks."""
-    rows: list[dict[str, object]]
+    rows: list[dict[str, Any]]
     if pack is None:
         packs = [TaskPack.load(name) for name in authored.names("tasks")]
         for name in PACKS.names():
             try:
                 packs.append(TaskPack.load(name))
             except FormalLLMError as error:  # the others are listed all the same
-                err().print(f"left out: {error}", style="yellow", markup=False)
-        rows = [{"name": one.name, "title": one.title, "tasks": len(one.tasks)} for one in packs]
-        shown = [{**row, "counted": counted(len(one.tasks), "task")} for row, one in zip(rows, packs, strict=True)]
-        line = "{name:<12} {counted:>11}  {title}"
+                err().print(f"left out: {error}", style="yellow")
+        rows = [{"name": one.name, "kind": "task pack", "title": one.title, "tasks": len(one.tasks)} for one in packs]
+        rows.append({"name": "travel", "kind": "domain", "title": "Trips: plan travel, verify travel", "tasks": 0})
+        known = {row["name"] for row in rows}
+        rows += [
+            {"name": name, "kind": kind, "title": title, "tasks": 0}
+            for name, kind, title in shipped_rules() if name not in known
+        ]  # fmt: skip
+        shown = [{**row, "is": counted(row["tasks"], "task") if row["tasks"] else row["kind"]} for row in rows]
+        line = "{name:<16} {is:>12}  {title}"
     else:
         loaded = TaskPack.load(pack)
         number = {id(task): place for place, task in enumerate(loaded.tasks)}
@@ -155,6 +170,15 @@ def tasks(
         print_text(line.format(**row))
 
 
+def shipped_rules() -> Iterator[tuple[str, str, str]]:
+    """The name, kind and title of all rules that are shipped in files of their own."""
+    for folder in SHIPPED:
+        for name in authored.names(folder):
+            path = authored.find(folder, name, ENDINGS)
+            title = _TITLE.search(read_text(path))
+            yield name, _KINDS[path.suffix], next(filter(None, title.groups()), "") if title else ""
+
+
 @command
 def llms() -> None:
     """List who can answer, and which keys are set."""
@@ -164,5 +188,5 @@ def llms() -> None:
     for form, meaning in provider_forms().items():
         variable = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}.get(form.split(":")[0])
         state = "" if variable is None else (" [set]" if os.environ.get(variable) else " [key not set]")
-        table.add_row(form, (meaning + state).replace("[", r"\["))
+        table.add_row(form, meaning + state)
     out().print(table)

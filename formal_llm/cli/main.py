@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from formal_llm import __version__
 from formal_llm.cli import (
@@ -32,13 +31,13 @@ from formal_llm.cli import (
     verify,
     watch,
 )
-from formal_llm.cli.console import EXIT_CODES_HELP, guard_errors, print_text, settings
+from formal_llm.cli.console import EXIT_CODES, Group, guard_errors, print_text, settings, show_plainly
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The commands; those whose options are made of other things are loaded when they are asked for.
 
     ``train`` has an option for each setting of a training run, and the settings need pydantic: a third of the time that
@@ -70,23 +69,15 @@ class Commands(TyperGroup):
             own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
             own.command("train", help=train.HELP)(train.train)
             self.commands["train"] = typer.main.get_command(own)
-        found = super().get_command(ctx, cmd_name)
-        if found is not None and found.help:
-            found.help = _unwrapped(found.help)
-        return found
-
-
-def _unwrapped(text: str) -> str:
-    """A help text whose paragraphs are lines, to be wrapped for the terminal; what is indented stays as it is."""
-    paragraphs = text.split("\n\n")
-    return "\n\n".join(text if text.startswith("  ") else " ".join(text.split()) for text in paragraphs)
+            show_plainly(self.commands["train"])
+        return super().get_command(ctx, cmd_name)
 
 
 app = typer.Typer(
     name="formal-llm",
     cls=Commands,
     help="Plans from language models that provably follow the rules people write down.",
-    epilog=EXIT_CODES_HELP,
+    epilog="\n\n".join(["Exit codes:", *(f"{code}: {meaning}" for code, meaning in EXIT_CODES.items())]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -11,6 +11,9 @@ from formal_llm import authored
 from formal_llm.authored.places import PACKS
 from formal_llm.llms.llm import provider_forms
 
+#: Where rules are that are shipped by name, besides those of task packs.
+SHIPPED = ("grammars", "agents", "gallery")
+
 
 class OrderName(StrEnum):
     """Which way the word of a plan runs."""
@@ -21,7 +24,7 @@ class OrderName(StrEnum):
 
 def _sources(begun: str) -> list[str]:
     """The shipped and installed sources whose name begins so; files are completed by the shell."""
-    names = [name for kind in ("tasks", "grammars", "agents") for name in authored.names(kind)]
+    names = [name for kind in ("tasks", *SHIPPED) for name in authored.names(kind)]
     return [name for name in dict.fromkeys([*names, *PACKS.names()]) if name.startswith(begun)]
 
 
@@ -36,7 +39,8 @@ def _llms(begun: str) -> list[str]:
 SourceArgument = Annotated[
     str,
     typer.Argument(
-        help="A task pack, or rules (.cfg grammar, .mmd flowchart, .pda automaton, .agent): name or path.",
+        help="A task pack, or rules: name or path. Rules are a grammar (.cfg), a flowchart or state diagram in Mermaid "
+        "(.mmd), an automaton (.pda), a behaviour (.agent), BPMN (.bpmn), SCXML (.scxml) or XState (.xstate).",
         autocompletion=_sources,
     ),
 ]

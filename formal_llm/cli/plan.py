@@ -18,7 +18,7 @@ from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.certificates import certified
-from formal_llm.cli.console import EXIT_CODES_HELP, check_writable, command, err, out, print_text
+from formal_llm.cli.console import check_writable, command, err, out, print_text
 from formal_llm.cli.sources import LoadedRules, load, read_limits
 from formal_llm.cli.trace import Trace
 from formal_llm.errors import BudgetExceeded, FormalLLMError, WritesNoText
@@ -27,6 +27,7 @@ from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.planning import Budget, Plan, Planner, Task, Wording
+from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.terse import suited
 
@@ -63,7 +64,7 @@ class Show(StrEnum):
     mermaid = "mermaid"
 
 
-HELP = f"""Plan a task: the plan is a word of the grammar, whatever the LLM answers.
+HELP = """Plan a task: the plan is a word of the grammar, whatever the LLM answers.
 
 Examples:
 
@@ -80,8 +81,6 @@ Examples:
   formal-llm plan travel --help
 
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -171,7 +170,7 @@ def plan(
     check_writable(out_, cache, record)
     loaded = load(source, set_, constraint, None if order is None else order.value)
     for warning in loaded.warnings:
-        err().print(f"warning: {warning}", markup=False)
+        err().print(f"warning: {warning}")
     planner = Planner(
         loaded.source,
         RandomTextLLM(),  # never asked: all that can be wrong with the arguments is said before a model is loaded
@@ -311,7 +310,7 @@ def _ties_told(llm: BuiltinLLM, name: str) -> Iterator[None]:
         if times:
             often = "once" if times == 1 else f"{times:,} times"
             said = f"{name}: the task does not tell options apart; {often} the first of them was taken, as of: {first}"
-            err().print(said, style="yellow", markup=False)
+            err().print(said, style="yellow")
 
 
 def read_prices(text: str | None) -> Prices | None:
@@ -340,7 +339,7 @@ def print_plan(made: Plan, forms: list[Show]) -> None:
             case Show.call if made.call is not None:
                 print_text(str(made.call))
             case Show.call | Show.word:
-                print_text(" ".join(made.word))
+                print_text(write_word(made.word) if made.word else "")
             case Show.json:
                 print_text(made.to_json(indent=2))
             case Show.mermaid:

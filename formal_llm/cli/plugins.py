@@ -11,13 +11,13 @@ from rich.table import Table
 from formal_llm.authored.places import PACKS
 from formal_llm.authored.plugins import Plugins
 from formal_llm.automata.notation.files import PLUGINS as NOTATIONS
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, out, print_text
+from formal_llm.cli.console import command, err, out, print_text
 from formal_llm.cli.options import JsonOption
 from formal_llm.errors import PluginError
 from formal_llm.llms.llm import PLUGINS as PROVIDERS
 from formal_llm.tools.toolkit import PLUGINS as TOOLKITS
 
-HELP = f"""List what installed packages add: providers, task packs, toolkits, notations, estimators.
+HELP = """List what installed packages add: providers, task packs, toolkits, notations, estimators.
 
 Nothing is imported for the list; with --load each is, and what cannot be used is told. A name that two packages offer,
 or that formal_llm has itself, is told in either case.
@@ -27,8 +27,6 @@ Examples:
   formal-llm plugins
 
   formal-llm plugins --load
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -56,11 +54,11 @@ def plugins(
         for column in ("kind", "name", "package", "function"):
             table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(*(row[column].replace("[", r"\[") for column in ("kind", "name", "package", "function")))
+            table.add_row(*(row[column] for column in ("kind", "name", "package", "function")))
         out().print(table)
     problems = dict.fromkeys(row["problem"] for row in rows if row["problem"])
     for problem in problems:
-        err().print(problem, style="yellow", markup=False)
+        err().print(problem, style="yellow")
     if problems:
         raise typer.Exit(2)
 

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from formal_llm import __version__
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text
+from formal_llm.cli.console import command, counted, err, needs_extra, print_text
 from formal_llm.cli.plan import answerer
 from formal_llm.errors import FormalLLMError, InputError, NoValidPlan, ResourceNotFound, ToolError
 from formal_llm.llms import LLM
@@ -25,7 +25,7 @@ from formal_llm.planning import Plan, Task, TaskPack
 from formal_llm.planning.drivers.solving import Solution
 from formal_llm.tools import Executor, Result, Toolkit, kind_named, read_input, save_report, toolkit_named
 
-HELP = f"""Plan a task, carry the plan out, and write a report with what every step made.
+HELP = """Plan a task, carry the plan out, and write a report with what every step made.
 
 Tools that the toolkit lacks are named first. A plan that needs one of them is told, and made again without: what comes
 out may then be something else, so the exit code is 1. With --strict nothing is carried out in that case. A tool that
@@ -37,8 +37,6 @@ Examples:
   formal-llm run openagi "Given noisy image, how to return the regular image?" --input image=photo.jpg --out result
 
   formal-llm run openagi "Given English text, how to return the summarization?" --input text=story.txt --out result
-
-{EXIT_CODES_HELP}
 """
 
 
@@ -139,7 +137,7 @@ def _labels(pack: TaskPack, names: Sequence[str]) -> str:
 
 
 def _warn(text: str) -> None:
-    err().print(text, style="yellow", markup=False)
+    err().print(text, style="yellow")
 
 
 def _remove_stale(folder: Path, pairs: Sequence[str]) -> None:
@@ -199,11 +197,15 @@ def read_toolkit(pack: TaskPack, name: str) -> Toolkit:
     Raises:
         ResourceNotFound: there is none of that name.
         PluginError: that of another package cannot be used.
+        MissingDependency: libraries of the pack's tools are not installed.
         FormalLLMError: there are no toolkits at all, or none of its tools can be had.
     """
     module = f"formal_llm.packs.{pack.name}.toolkits"
     has = pack.name.isidentifier() and find_spec(f"formal_llm.packs.{pack.name}") is not None
-    own = import_module(module).AT_HAND if has and find_spec(module) is not None else None
+    own = None
+    if has and find_spec(module) is not None:
+        with needs_extra(pack.name, f"the toolkit {name}"):
+            own = import_module(module).AT_HAND
     try:
         made = toolkit_named(name, own)
     except ResourceNotFound as error:
@@ -211,7 +213,7 @@ def read_toolkit(pack: TaskPack, name: str) -> Toolkit:
             raise
         raise FormalLLMError(f"the task pack {pack.name} has no tools, so there is no toolkit {name!r}") from None
     for tool, why in made.left_out.items():
-        err().print(f"left out: {tool}: {why}", style="yellow", markup=False)
+        err().print(f"left out: {tool}: {why}", style="yellow")
     if not len(made):
         raise FormalLLMError(f"none of the tools of {name} can be had; the lines above say what each needs")
     return made

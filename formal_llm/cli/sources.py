@@ -18,14 +18,12 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
+from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
 from formal_llm.planning.walks.terse import NAMED, shortened
-
-#: Where rules are that are shipped by name, besides those of task packs.
-_SHIPPED = ("grammars", "agents", "gallery")
 
 
 @dataclass(frozen=True)
@@ -159,13 +157,13 @@ def _load(name: str, known: dict[str, str]) -> LoadedRules:
         return LoadedRules(pack.rules, pack.source, pack)
     if path.is_file() or path.suffix:
         return _read(path, known)
-    for kind in _SHIPPED:
+    for kind in SHIPPED:
         if name in authored.names(kind):
             return _read(authored.find(kind, name, ENDINGS), known)
     if PACKS.find(name) is not None:
         pack = TaskPack.load(name, known)
         return LoadedRules(pack.rules, pack.source, pack)
-    shipped = (one for kind in ("tasks", *_SHIPPED) for one in authored.names(kind))
+    shipped = (one for kind in ("tasks", *SHIPPED) for one in authored.names(kind))
     raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*shipped, *PACKS.names()]))
 
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err
+from formal_llm.cli.console import command, err
 from formal_llm.errors import MissingDependency
 
-HELP = f"""Open a page in the browser in which rules are written, seen and tried.
+HELP = """Open a page in the browser in which rules are written, seen and tried.
 
 The page is served on this machine only, at an address with a secret part. Errors, the picture, counts and sample plans
 follow as you type. Ctrl-C ends it.
@@ -21,7 +21,7 @@ Examples:
 
   formal-llm studio tea.mmd --port 8000 --no-browser
 
-Needs the extra studio: pip install "formal-llm[studio]". {EXIT_CODES_HELP}
+Needs the extra studio: pip install "formal-llm[studio]".
 """
 
 
@@ -43,8 +43,8 @@ def studio(
     from formal_llm.studio.serving import serve
 
     def tell(address: str) -> None:
-        err().print(f"the studio is at {address}", markup=False, highlight=False, soft_wrap=True)
-        err().print("anyone with this address can use it, on this machine only; Ctrl-C ends it", markup=False)
+        err().print(f"the studio is at {address}")
+        err().print("anyone with this address can use it, on this machine only; Ctrl-C ends it")
 
     serve(Opened.of(file), port, tell, browser=browser)
-    err().print("the studio is closed", markup=False)
+    err().print("the studio is closed")

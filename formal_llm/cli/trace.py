@@ -38,20 +38,20 @@ class Trace:
                 writes = isinstance(question, Writing)
                 self._asked += not writes
                 console.rule(f"{walk}draft" if writes else f"{walk}question {self._asked}", align="left")
-                console.print(question.prompt, markup=False)
+                console.print(question.prompt)
             case Answered(Writing(), answer):
-                console.print(answer.text, style="green", markup=False)
+                console.print(answer.text, style="green")
             case Drafted(_, taken, problem):
                 said = f"; {problem}" if problem else ""
-                console.print(f"choices taken from the draft: {taken}{said}", style="dim", markup=False)
+                console.print(f"choices taken from the draft: {taken}{said}", style="dim")
             case Answered(question, answer):
                 chosen = "; ".join(f"{n}: {question.options[n - 1].text}" for n in answer.numbers)
-                console.print(f"-> {chosen}", style="green", markup=False)
+                console.print(f"-> {chosen}", style="green")
             case Forced(text, left_out):
-                console.print(f"taken without a question: {text} ({left_out} ruled out)", style="dim", markup=False)
+                console.print(f"taken without a question: {text} ({left_out} ruled out)", style="dim")
             case Backtracked(text, word):
                 place = " ".join(word) or "the beginning"
-                console.print(f"dead end; back to {place}, without: {text}", style="yellow", markup=False)
+                console.print(f"dead end; back to {place}, without: {text}", style="yellow")
             case Finished(plan):
                 usage = plan.usage
                 console.rule("finished", align="left")

@@ -16,16 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin
 import typer
 
 from formal_llm import authored
-from formal_llm.cli.console import (
-    EXIT_CODES_HELP,
-    check_folder,
-    command,
-    counted,
-    err,
-    exit_code,
-    print_text,
-    without_loading_bars,
-)
+from formal_llm.cli.console import check_folder, command, counted, err, exit_code, print_text, without_loading_bars
 from formal_llm.cli.console import settings as console_settings
 from formal_llm.errors import FormalLLMError, NoValidPlan, TrainingError
 from formal_llm.rltf.settings import Settings
@@ -36,7 +27,7 @@ if TYPE_CHECKING:
     from formal_llm.packs.training import Ingredients
     from formal_llm.rltf.trainer import Trained
 
-HELP = f"""Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.
+HELP = """Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.
 
 The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo, minilm-planner,
 openagi, smollm2-cpu, tiny; single-gpu and eight-gpus for large models). Each of them is an option, too, and then counts
@@ -52,8 +43,6 @@ Examples:
   formal-llm train openagi --model transformers:lmsys/vicuna-7b-v1.5 --advantage rloo --samples 8 --out runs/vicuna
 
   torchrun --nproc-per-node 2 -m formal_llm train openagi --model PATH --processes 2 --out runs/two
-
-{EXIT_CODES_HELP}
 """
 #: The panels of the help, each with its first setting.
 PANELS = {
@@ -88,8 +77,13 @@ def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False,
     if trained.reason == "interrupted":
         if first:
             again = _command(recipe, to, changes)
-            err().print(f"interrupted after update {trained.step}; go on with: {again}", style="yellow", markup=False)
+            err().print(f"interrupted after update {trained.step}; go on with: {again}", style="yellow")
         raise typer.Exit(_INTERRUPTED)
+
+
+def recipes(begun: str) -> list[str]:
+    """The shipped recipes whose name begins so; files are completed by the shell."""
+    return [name for name in authored.names("training") if name.startswith(begun)]
 
 
 def read_settings(recipe: str, changes: Mapping[str, object]) -> Settings:
@@ -125,11 +119,11 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
         parts = Ingredients.of(settings, folder)
         if processes.first:
             for note in (*parts.notes, *_idle(settings, processes.size)):
-                err().print(f"note: {note}", style="yellow", markup=False)
+                err().print(f"note: {note}", style="yellow")
         views = [RunView(parts.updates, console=err())] if processes.first else []
         with trainer_of(settings, folder, world=processes, views=views, ingredients=parts) as trainer:
             if processes.first and (slow := slow_threads(trainer.setup)):
-                err().print(f"note: {slow}", style="yellow", markup=False)
+                err().print(f"note: {slow}", style="yellow")
             return trainer.run(resume=resume)
 
 
@@ -224,7 +218,7 @@ def _command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
 
 def _parameters() -> Iterator[inspect.Parameter]:
     """The parameters of the command: its own, and one for each setting."""
-    recipe = typer.Argument(help="A recipe: a TOML file, or the name of one that comes along.")
+    recipe = typer.Argument(help="A recipe: a TOML file, or the name of a shipped one.", autocompletion=recipes)
     to = typer.Option("--out", metavar="DIR", help="The folder of the run.")
     resume = typer.Option("--resume", help="Go on with the run in that folder.")
     dry_run = typer.Option("--dry-run", help="Only tell what would be done.")

@@ -13,7 +13,7 @@ import typer
 
 from formal_llm.authored.files import parse_json, read_bytes, read_text
 from formal_llm.cli import options
-from formal_llm.cli.console import EXIT_CODES_HELP, check_writable, command, err, print_text, write_to
+from formal_llm.cli.console import check_writable, command, err, print_text, write_to
 from formal_llm.cli.plan import answerer
 from formal_llm.cli.sources import plan_text
 from formal_llm.cli.trace import Trace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from formal_llm.packs.travel.query import TravelQuery
     from formal_llm.packs.travel.reading import Reading
 
-PLAN_HELP = f"""Plan a trip: it keeps every wish and the budget, whatever the LLM answers.
+PLAN_HELP = """Plan a trip: it keeps every wish and the budget, whatever the LLM answers.
 
 What you write is read by rules, or by an LLM (--reader openai:MODEL), and told before the trip. Without --database the
 trip is in a small invented world that ships with the library: Lindhaven, Port Serin, Oriel and eleven more cities, with
@@ -41,8 +41,6 @@ Examples:
   formal-llm plan travel "..." --database TravelPlanner/database --llm openai:gpt-6-luna --page trip.html
 
   formal-llm plan travel "..." --days-json trip.json && formal-llm verify travel trip.json --query "..."
-
-{EXIT_CODES_HELP}
 """
 VERIFY_HELP = """Verify a trip that anybody planned, by two evaluators.
 
@@ -60,8 +58,6 @@ Examples:
   formal-llm verify travel trip.json --query query.json --database TravelPlanner/database --json
 
   formal-llm verify travel submission.jsonl --data TravelPlanner
-
-Exit codes: 0 both evaluators accept every plan; 1 one of them does not; 2 wrong arguments, or an unreadable file.
 """
 
 DatabaseOption = Annotated[
@@ -133,7 +129,7 @@ def plan_travel(
     else:
         print_text(trip_text(made.days, reading.query, world))
         usage = made.plan.usage
-        err().print(f"questions: {usage.questions}; choices without one: {usage.forced}", markup=False)
+        err().print(f"questions: {usage.questions}; choices without one: {usage.forced}")
         if days_json is not None:
             write_to(days_json, to_text(made.days))
     if page is not None:
@@ -212,9 +208,9 @@ def read_wishes(text: str, world: World, reader: str, today: datetime | None) ->
 def tell_reading(reading: Reading) -> None:
     """Tell on standard error what was taken for granted, and what was not understood."""
     for said in reading.assumed:
-        err().print(f"taken for granted: {said}", markup=False)
+        err().print(f"taken for granted: {said}")
     for said in reading.not_understood:
-        err().print(f"not understood: {said}", style="yellow", markup=False)
+        err().print(f"not understood: {said}", style="yellow")
 
 
 def _query(given: str, world: World, reader: str, today: datetime | None) -> TravelQuery:

@@ -10,7 +10,7 @@ from formal_llm.automata import Lookahead
 from formal_llm.automata.languages.how_many import how_many
 from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.cli import options
-from formal_llm.cli.console import EXIT_CODES_HELP, command, counted, err, print_text, said_of
+from formal_llm.cli.console import command, counted, err, print_text, said_of
 from formal_llm.cli.plan import LookaheadMode, LookaheadOption
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import FormalLLMError, InvalidAnswer, NoValidPlan, Undecided
@@ -18,9 +18,10 @@ from formal_llm.llms import Answer
 from formal_llm.llms.reading import named_options
 from formal_llm.planning import Planner, Walk
 from formal_llm.planning.checking.reasons import Reasons
+from formal_llm.planning.plans.vocabulary import EMPTY, write_word
 from formal_llm.planning.walks.events import Backtracked, Event, Forced
 
-HELP = f"""Try rules: answer the questions yourself, as the LLM would.
+HELP = """Try rules: answer the questions yourself, as the LLM would.
 
 An answer is a number, or several where several may be chosen. Besides: back, again, why, why NAME, plan, left, script,
 help, quit. The plan goes to standard output, everything else to standard error.
@@ -30,8 +31,6 @@ Examples:
   formal-llm try my.cfg
 
   formal-llm try openagi 117 --limit colorization=0
-
-{EXIT_CODES_HELP}
 """
 
 _HELP = """\
@@ -83,7 +82,7 @@ def try_(
 
 
 def _say(text: str) -> None:
-    err().print(text, markup=False)
+    err().print(text)
 
 
 def _tell(event: Event) -> None:
@@ -136,7 +135,7 @@ class _Trial:
         """Show the plan, finished or not, and how to come by it again."""
         plan = self._walk.partial
         if plan.word or plan.complete:
-            print_text(str(plan) or "ε (the empty plan)")
+            print_text(str(plan) or EMPTY)
         if not plan.complete:
             _say(f"not finished: {counted(len(plan.word), 'terminal')} so far")
         if self._past:
@@ -228,7 +227,7 @@ class _Trial:
             _say(f"not counted: {said_of(error)}")
             return
         _say(f"plans that are still possible: {many.said('with at most {} more terminals')}")
-        _say(f"one at random: {' '.join((*self._walk.word, *(word or ()))) or 'ε (the empty plan)'}")
+        _say(f"one at random: {write_word((*self._walk.word, *(word or ())))}")
 
     def _replay(self) -> str:
         return f"--llm test:script={','.join('+'.join(map(str, answer.numbers)) for _, answer in self._past)}"

@@ -34,8 +34,6 @@ Examples:
   formal-llm verify travel --help
 
   echo "captioning colorization input_image" | formal-llm verify openagi - --limit colorization=0 --json
-
-Exit codes: 0 the plan is valid; 1 it is not; 2 wrong arguments, or a plan or grammar that cannot be read.
 """
 
 
@@ -61,7 +59,7 @@ def verify(
     verifier = Verifier(rules, limits, max_states=max_states)
     verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)
     for skipped in verdict.skipped:
-        err().print(f"left out, {skipped}", markup=False, highlight=False, soft_wrap=True)
+        err().print(f"left out, {skipped}")
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
     if not verdict.valid:
         raise typer.Exit(1)

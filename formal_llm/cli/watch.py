@@ -12,9 +12,9 @@ import typer
 from formal_llm.automata.notation.imports import imported_files
 from formal_llm.cli import options
 from formal_llm.cli.check import show
-from formal_llm.cli.console import EXIT_CODES_HELP, command, err, errors_told
+from formal_llm.cli.console import command, err, errors_told
 
-HELP = f"""Check rules again whenever their file is saved, until Ctrl-C.
+HELP = """Check rules again whenever their file is saved, until Ctrl-C.
 
 The files that a grammar imports, and the examples beside a file (NAME.examples), count as well.
 
@@ -23,8 +23,6 @@ Examples:
   formal-llm watch my.cfg
 
   formal-llm watch my.agent --strict
-
-{EXIT_CODES_HELP}
 """
 
 #: Seconds between two looks at the files.
@@ -88,7 +86,7 @@ def watched(source: Path) -> list[Path]:
 
 @command
 def watch(
-    file: Annotated[Path, typer.Argument(help="Rules: .cfg, .mmd, .pda or .agent.", exists=True, dir_okay=False)],
+    file: Annotated[Path, typer.Argument(help="A file of rules, as check reads it.", exists=True, dir_okay=False)],
     strict: Annotated[bool, typer.Option("--strict", help="Count warnings as errors.")] = False,
     constraint: options.ConstraintOption = None,
     max_states: options.MaxStatesOption = 20_000,
@@ -105,7 +103,7 @@ def watch(
             done += 1
             if done == checks:
                 break
-            err().print(f"watching {file}; Ctrl-C ends", style="dim", markup=False)
+            err().print(f"watching {file}; Ctrl-C ends", style="dim")
             next(saved)
             err().rule(str(file))
     except KeyboardInterrupt:

@@ -11,14 +11,14 @@ from formal_llm.pictures.visible import visible
 
 
 class Terminal(Console):
-    """A console that shows texts as they are: no emoji, no guessed colours, and no escape sequences of theirs.
+    """A console that shows texts as they are: no markup, no emoji, no guessed colours, no escape sequences of theirs.
 
     Args:
         stderr: whether it is standard error. The stream is looked up at each use, so it follows a redirection.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, highlight=False, soft_wrap=True, emoji=False)
+        super().__init__(stderr=stderr, markup=False, highlight=False, soft_wrap=True, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """The pieces of a renderable; whatever it is made of, its texts come by here."""

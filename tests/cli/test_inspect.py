@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from formal_llm import Flowchart, TaskPack
+from formal_llm.authored.places import names
 from tests.cli.program import run
+
+
+def test_all_that_can_be_named_is_listed() -> None:
+    listed = {row["name"]: row for row in json.loads(run("tasks", "--json").stdout)}
+    shipped = {name for kind in ("tasks", "grammars", "gallery", "agents") for name in names(kind)}
+    assert listed.keys() >= {"travel", "incident", "refunds", "deploy", *shipped}
+    assert listed["deploy"] == {"name": "deploy", "kind": "grammar", "title": "A release to production", "tasks": 0}
+    assert all(row["title"] for row in listed.values())
 
 
 def test_draw(tmp_path: Path) -> None:
@@ -64,7 +73,7 @@ def test_svg_without_graphviz_says_what_to_install(tmp_path: Path) -> None:
 def test_tasks_and_llms() -> None:
     packs = json.loads(run("tasks", "--json").stdout)
     assert {(pack["name"], pack["tasks"]) for pack in packs} >= {("openagi", 185), ("daily", 1), ("risk", 1)}
-    assert "daily             1 task  Daily plan" in run("tasks").stdout
+    assert "daily                  1 task  Daily plan" in run("tasks").stdout
     assert "You are legal counsel of" in run("tasks", "risk").stdout
     rows = json.loads(run("tasks", "openagi", "--split", "test", "--json").stdout)
     assert [row["number"] for row in rows][:3] == [2, 3, 10]

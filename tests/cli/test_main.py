@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
+from formal_llm.cli.console import EXIT_CODES
 from formal_llm.cli.main import app
 from tests.cli.program import run
+from tests.warm import ROOT
 
 
 @pytest.mark.parametrize(
@@ -69,12 +75,46 @@ def test_debug_shows_the_traceback() -> None:
     assert done.returncode == 1
 
 
-def test_help_has_examples_and_exit_codes() -> None:
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """All commands, those of groups and those that are not listed included."""
+    yield path
+    for name in dict.fromkeys([*group.list_commands(None), *group.commands]):
+        found = group.get_command(None, name)
+        if hasattr(found, "commands"):
+            yield from commands(found, (*path, name))
+        else:
+            yield (*path, *name.split())
+
+
+@pytest.fixture(scope="module")
+def helps() -> dict[tuple[str, ...], str]:
+    """The help of every command, on a wide terminal."""
+    known = commands(typer.main.get_command(app))
+    return {path: run(*path, "--help", COLUMNS="400", TERMINAL_WIDTH="400").stdout for path in known}
+
+
+def test_help_has_examples_and_the_exit_codes_stand_once(helps: dict[tuple[str, ...], str]) -> None:
+    assert {("plan",), ("train",), ("plan", "travel"), ("corpus", "build"), ("guard", "verify")} <= helps.keys()
     for command in ("plan", "check", "draw", "tasks", "count", "sample", "verify"):
-        said = run(command, "--help").stdout
-        assert f"formal-llm {command}" in said
-        assert "Exit codes" in said
+        assert f"formal-llm {command}" in helps[(command,)]
+    assert [path for path, said in helps.items() if "Exit codes" in said] == [()]
+    assert all(f"{code}: {meaning}" in helps[()] for code, meaning in EXIT_CODES.items())
     assert run("--version").stdout.startswith("formal-llm 0")
+
+
+def test_help_shows_brackets_as_they_are_written(helps: dict[tuple[str, ...], str]) -> None:
+    written = set()
+    for file in (ROOT / "formal_llm" / "cli").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            is_help = isinstance(node, ast.keyword) and node.arg == "help"
+            if isinstance(node, ast.Assign):
+                is_help = ast.unparse(node.targets[0]).endswith("HELP")
+            for part in ast.walk(node.value) if is_help else ():
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    written |= set(re.findall(r"\S*\[[a-z/#@][^\[\]]*\]\S*", part.value))
+    assert {'"formal-llm[studio]".', '"formal-llm[lsp]"'} <= written
+    everything = "\n".join(helps.values())
+    assert [text for text in written if text not in everything] == []
 
 
 def test_the_paragraphs_of_a_help_text_are_left_to_the_terminal_to_wrap() -> None:

@@ -20,6 +20,8 @@ import pytest
         ("formal-llm plan openagi --llm test:r", ["test:random"]),
         ("formal-llm plan openagi --llm openai:", ["openai:"]),
         ("formal-llm train --schedu", ["--schedule"]),
+        ("formal-llm train mini", ["minilm-demo", "minilm-planner"]),
+        ("formal-llm check inc", ["incident"]),
     ],
 )
 def test_the_shell_completes_commands_options_sources_and_llms(words: str, found: list[str]) -> None:

@@ -83,6 +83,36 @@ def test_what_plan_prints_can_be_verified() -> None:
             assert done.exit_code == 0, done.output
 
 
+@pytest.mark.parametrize("rules", ["refunds", "incident", "hiring", "intake", "daily", "deploy", "openagi", "rewoo"])
+def test_what_check_sample_and_diff_print_can_be_verified(rules: str, tmp_path: Path) -> None:
+    printed = CliRunner().invoke(app, ["check", rules]).stdout.splitlines()
+    plans = [line[15:] for line in printed if line.startswith(("shortest plan", "at random"))]
+    plans.append(CliRunner().invoke(app, ["sample", rules, "--max-length", "12", "--seed", "1"]).stdout)
+    (tmp_path / "other.cfg").write_text("S -> %empty\n", encoding="utf-8")
+    differing = CliRunner().invoke(app, ["diff", rules, str(tmp_path / "other.cfg"), "--max-length", "12"]).stdout
+    plans += [line.split(": ", 1)[1] for line in differing.splitlines() if line.startswith(f"only in {rules}: ")]
+    assert len(plans) >= 5
+    for plan in plans:
+        assert run(rules, "-", stdin=plan).exit_code == 0, plan
+
+
+def test_lists_with_commas_names_in_quotes_and_the_empty_plan(tmp_path: Path) -> None:
+    (tmp_path / "g.agent").write_text(
+        '(define g (:states (wash (:text "Wash, and dry")) (iron (:text "Iron")) ("fold it")) '
+        "(:behavior (until (or wash iron) (or \"fold it\" empty))))", encoding="utf-8",
+    )  # fmt: skip
+    file = str(tmp_path / "g.agent")
+    for plan in ("wash, iron", "Wash, and dry, Iron", "Iron / Wash, and dry / iron.", 'wash "fold it"', "fold it"):
+        assert run(file, "-", stdin=plan).exit_code == 0, plan
+    wrong = run(file, "-", stdin="wash, irn, iron")
+    assert wrong.exit_code == 2
+    assert "unknown step: irn" in wrong.stderr
+    grammar = tmp_path / "g.cfg"
+    grammar.write_text("S -> a S | ε\n", encoding="utf-8")
+    for plan in ("ε", "ε (the empty plan)", "", "a, a"):
+        assert run(str(grammar), "-", stdin=plan).exit_code == 0, plan
+
+
 def test_a_recipe_can_be_verified_and_one_without_a_step_is_not_valid() -> None:
     made = CliRunner().invoke(app, ["plan", "cooking", "--llm", "test:random=4"])
     done = run("cooking", "-", stdin=made.stdout)

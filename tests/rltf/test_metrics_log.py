@@ -317,7 +317,9 @@ def history(run: Path) -> list[dict[str, float]]:
 @pytest.mark.slow
 def test_wandb_has_the_same_figures_under_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("wandb")
-    for name, value in {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}.items():
+    # Its service is waited for until it answers, and nothing is written every few seconds beside the figures.
+    patience = {"WANDB__SERVICE_WAIT": "600", "WANDB_INIT_TIMEOUT": "600", "WANDB__DISABLE_STATS": "true"}
+    for name, value in {"WANDB_MODE": "offline", "WANDB_SILENT": "true", **patience}.items():
         monkeypatch.setenv(name, value)
     with RunLog(tmp_path, settings={"seed": 3}, wandb="plans") as log:
         log.evaluation(0, {"reward": 0.25})

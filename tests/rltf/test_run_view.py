@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from io import StringIO
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,12 @@ def shown(terminal: bool, *, every: float = 0.0, last: int = 6, resume: bool = F
     return text.getvalue()
 
 
-def test_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+def test_lines_where_there_is_no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("formal_llm.rltf.run_view.monotonic", count().__next__)  # a second passes at each look
     text = shown(False, tmp_path=tmp_path)
     assert "update 0: held-out tasks: reward 0.250, exact 0.125\n" in text
     line = "reward 0.500, best held-out 0.250 at 0, entropy 0.500, KL 0.250, loss -1.000, 1 failed, 2 s/update"
-    assert f"update 4 of 6: {line}, 0.0 s left\n" in text
+    assert f"update 4 of 6: {line}, 2.0 s left\n" in text
     assert "update 6: saved best (best)\n" in text
     assert "done after 6 of 6 updates: reward 0.750, best held-out 0.250 at 0" in text
     assert text.count("\n") == 2 + 6 + 2

@@ -301,7 +301,7 @@ class _Reader:
             self.source.fail(str(error), _place(token), suggestion=error.suggestion)
         except ValueError as error:
             self.source.fail(str(error), _place(token))
-        if limits.times or limits.default is not None or None in limits.at_most.values():
+        if limits.times or limits.default is not None or not limits:
             self.source.fail("here a limit names its letters, or a sum", _place(token), suggestion="%limit 3 search")
         for name in (*limits.at_most, *limits.at_least):
             if name not in self.letters:

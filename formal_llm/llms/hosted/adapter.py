@@ -264,7 +264,8 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
     elif kind == "APITimeoutError":
         what = "no answer came in time; try again, or give a longer timeout"
     elif kind == "APIConnectionError":
-        what = f"the server cannot be reached, or it hung up; check the network and {url}"
+        place = plain_address(getattr(llm.client, "base_url", ""))
+        what = f"the server at {place} cannot be reached, or it hung up; check the network and {url}"
     elif not isinstance(status, int) or status < 400:
         failure = UnreadableResponse
         # The SDKs say by a plain ValueError what they do not take.

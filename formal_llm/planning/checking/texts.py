@@ -16,7 +16,7 @@ from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.runs import run_of
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.vocabulary import order_of
+from formal_llm.planning.plans.vocabulary import order_of, write_word
 from formal_llm.planning.reading.candidates import Candidates
 from formal_llm.planning.reading.prose import Wrong
 from formal_llm.planning.reading.reader import Reading, read_plan
@@ -157,7 +157,7 @@ class _Invalid:
         if found.nearest is None or not found.edits or not reading.lines:
             return found
         printed = Overlay(found.nearest, self._rules, order=self._order).steps
-        steps = tuple(map(str, printed)) or (" ".join(found.nearest) or "ε (the empty plan)",)
+        steps = tuple(map(str, printed)) or (write_word(found.nearest),)
         if not any(step.inputs and not step.told for step in printed):
             return replace(found, steps=steps, changes=line_changes(reading.lines, steps))
         changes = tuple(in_labels(edit, found.word, self._rules) for edit in found.edits)

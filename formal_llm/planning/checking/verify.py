@@ -19,6 +19,7 @@ from formal_llm.automata.lookahead.work import SEARCH_TIME, START
 from formal_llm.errors import did_you_mean
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.source import source_of
 
 #: How many sets of rules a verifier keeps what it learnt of, to name the limits and constraints to blame.
@@ -70,7 +71,7 @@ class Verification:
     def __str__(self) -> str:
         lines = [f"{'valid' if self.valid else 'not valid'}: {self.reason}"]
         if self.edits and self.nearest is not None:
-            lines.append(f"nearest valid plan: {' '.join(self.nearest) or 'ε (the empty plan)'}")
+            lines.append(f"nearest valid plan: {write_word(self.nearest)}")
             lines += [f"  {edit}" for edit in self.edits]
         return "\n".join(lines)
 

@@ -20,6 +20,7 @@ from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Call, Node, read_call
 from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import write_word
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -94,7 +95,7 @@ class Plan(Drawable):
         return read_steps(self.tree, self.order)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.steps)) if self.steps else " ".join(self.word)
+        return "\n".join(map(str, self.steps)) if self.steps else write_word(self.word) if self.word else ""
 
     def __repr__(self) -> str:
         state = "" if self.complete else "unfinished, "

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Sequence
 
 from formal_llm.authored.files import parse_json
 from formal_llm.automata import CFG, PDA, Transition, Word
 from formal_llm.automata.models.repetition import repeated
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.symbols import members, unquote
 from formal_llm.errors import NotationError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.tree import Node, is_flat
 from formal_llm.planning.reading.candidates import Candidates, told_by
+
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
+_JSON = re.compile(r'\s*[{[]\s*"')
+
+
+def looks_like_json(row: str) -> bool:
+    """Whether a line begins as an object or a list of texts in JSON."""
+    return _JSON.match(row) is not None
 
 
 def read_json(text: str) -> Plan | list[str]:
@@ -80,8 +89,16 @@ def _like(node: Node, pda: PDA) -> Collection[Transition]:
 
 
 def read_names(rows: Sequence[str], terminals: Collection[str]) -> Word | None:
-    """The word that rows of names are, where one of them holds several; None where a name is unknown."""
-    names = [row.split() for row in rows]
-    if all(len(row) < 2 for row in names) or not all(name in terminals for row in names for name in row):
+    """The word that rows of names are, where one of them holds several; None where a name is unknown.
+
+    A name may stand in quotes, and one in quotes may stand alone.
+    """
+    pieces = [_NAME.findall(row) for row in rows]
+    if all(len(row) < 2 for row in pieces) and not (len(rows) == 1 and _is_quoted(pieces[0][0])):
         return None
-    return tuple(name for row in names for name in row)
+    names = tuple(unquote(one) if _is_quoted(one) else one for row in pieces for one in row)
+    return names if all(name in terminals for name in names) else None
+
+
+def _is_quoted(piece: str) -> bool:
+    return len(piece) > 1 and piece[0] == piece[-1] == '"'

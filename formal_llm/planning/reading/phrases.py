@@ -82,12 +82,12 @@ class Moves:
         self.printed: dict[str, set[Transition]] = {}
         self._near: dict[str, set[Transition]] = {}
         self._decisions: dict[str, set[Transition]] = {}
-        self._reading: dict[str, set[Transition]] = {}
+        self.reading: dict[str, set[Transition]] = {}
         for transition in pda.transitions:
             name = transition.read
             text = prints(transition, pda.label(name) if name is not None else "")
             if name is not None:
-                self._reading.setdefault(name, set()).add(transition)
+                self.reading.setdefault(name, set()).add(transition)
             if text is not None:
                 self.printed.setdefault(one_line(text), set()).add(transition)
                 for form in spellings(text):
@@ -97,7 +97,7 @@ class Moves:
                 for told in answers(transition.question, answer):
                     for form in spellings(told):
                         self._decisions.setdefault(form, set()).add(transition)
-        self._naming = Naming(Vocabulary(pda), self._reading)
+        self._naming = Naming(Vocabulary(pda), self.reading)
 
     def told(self, text: str, *, strict: bool = False) -> Collection[Transition]:
         """The transitions that a line may tell; none where it tells none."""
@@ -106,12 +106,12 @@ class Moves:
         for form in spellings(text):
             if found := self._near.get(form, set()) | self._decisions.get(form, set()):
                 return found
-        return {one for name in self._naming.terminals(text) for one in self._reading[name]}
+        return {one for name in self._naming.terminals(text) for one in self.reading[name]}
 
     def phrases(self) -> Phrases:
         """What a line may say, to find the steps among other lines."""
         questions = {t.question.rstrip("?: ") for t in self.pda.transitions if t.decision and t.question}
-        steps = [name for name, moves in self._reading.items() if not all(move.decision for move in moves)]
+        steps = [name for name, moves in self.reading.items() if not all(move.decision for move in moves)]
         labels = [self.pda.label(name) for name in steps]
         return Phrases(
             lambda text: bool(self.told(text)), list(dict.fromkeys([*self.printed, *labels, *steps, *questions]))

@@ -5,7 +5,9 @@ Understood are:
 - the steps of a plan, one a line, as they are printed: "Step 2: Use Colorization on the result of step 1";
 - the same as people write them: by name or label, with bullets, check boxes, "1." or nothing, with or without "Use",
   with a remark behind, between lines that are no steps. What is left out is told. ``strict`` allows none of this;
-- a word, terminal names with blanks between them, and nested calls, "translation(captioning(input_image))";
+- the same on one line, with `` / `` or commas between the steps;
+- a word, terminal names with blanks between them, those with blanks in quotes, and "ε" for the empty one;
+- nested calls, "translation(captioning(input_image))";
 - the JSON of a plan, or a JSON list of names.
 
 All that a plan says is read: the steps to the letter, their order, what they are applied to, the brackets, the numbers.
@@ -27,12 +29,13 @@ from formal_llm.automata.models.clockwork import base_of
 from formal_llm.errors import NotationError, unknown
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.plans.vocabulary import Vocabulary, order_of
+from formal_llm.planning.plans.vocabulary import EMPTY, Vocabulary, order_of
 from formal_llm.planning.reading.automaton_lines import AutomatonLines
 from formal_llm.planning.reading.calls import call_of, shown, told_by_call
 from formal_llm.planning.reading.candidates import Candidates, has_word
-from formal_llm.planning.reading.explicit import is_derivation, read_json, read_names, told_by_tree
+from formal_llm.planning.reading.explicit import is_derivation, looks_like_json, read_json, read_names, told_by_tree
 from formal_llm.planning.reading.grammar_lines import GrammarLines
+from formal_llm.planning.reading.one_line import split_steps
 from formal_llm.planning.reading.phrases import Moves, Naming, Productions
 from formal_llm.planning.reading.prose import (
     Line,
@@ -46,6 +49,7 @@ from formal_llm.planning.reading.prose import (
     plan_lines,
     step_of,
     undecorated,
+    unknown_step,
 )
 from formal_llm.planning.source import source_of
 
@@ -53,6 +57,7 @@ from formal_llm.planning.source import source_of
 _HALF = 0.5
 #: How many words that a text stands for are looked at, to see whether shared labels part them.
 _OTHERS = 100
+_EMPTIES = ("ε", EMPTY)
 _NO_RULES = PDA([], start=0, accepting=[0], check=False)
 
 
@@ -176,23 +181,55 @@ class _Reader:
 
     def read(self, text: str) -> Reading:
         rows = [(place, row) for place, row in numbered_lines(text) if self._strict or not is_rule(row)]
-        if rows and rows[0][1].lstrip()[0] in "{[" and not is_box(rows[0][1]):
+        listed = self._listed(rows)
+        if rows and rows[0][1].lstrip()[0] in "{[" and not listed and not is_box(rows[0][1]):
             return self._json("\n".join(row for _, row in rows))
-        if not rows:
+        if not rows or (not self._strict and text.strip() in _EMPTIES and "ε" not in self._terminals):
             return Reading(words=((),))
         introduced = not self._strict and len(rows) > 1 and self._introduces(rows[0][1])
         core = rows[1:] if introduced else rows
         skipped = (Skipped(rows[0][0], rows[0][1].strip()),) if introduced else ()
-        found = self._call(core, skipped) or self._word(core, skipped)
+        found = self._call(core, skipped) or self._word(core, skipped, slips=not listed)
         if found is not None and (self._strict or not self._phrases.whole(core[0][1].strip())):
             return found
-        lines = self._lines(text)
+        lines = self._on_one_line(listed) if listed else self._read_lines(text, rows)
         return lines if found is None else replace(lines, words=found.words + lines.words, told=found.told + lines.told)
+
+    def _read_lines(self, text: str, rows: Sequence[tuple[int, str]]) -> Reading:
+        """Steps on lines; a name that stands alone may be a word as well."""
+        alone = rows[0][1].strip() if len(rows) == 1 and not self._strict else ""
+        if alone in self._terminals and alone not in self.naming.terminals(alone) and self._accepts((alone,)):
+            return Reading(words=((alone,),))  # a word of one name, which is also the label of another
+        lines = self._lines(*plan_lines(text, self._phrases, strict=self._strict))
+        is_word = lines.wrong is not None and alone in self._terminals and self._accepts((alone,))
+        return Reading(words=((alone,),)) if is_word else lines
+
+    def _on_one_line(self, listed: Sequence[Line]) -> Reading:
+        """Steps on one line; the names of terminals may be in the order of the word, which can be another one."""
+        for line in listed:
+            if not self._phrases.whole(line.text):
+                raise unknown_step(line.text, self._phrases.names, line.place, line.source)
+        lines = self._lines(listed, ())
+        texts = (line.text for line in listed)
+        word = tuple(n for text in texts for n in ([text] if text in self._terminals else self.naming.terminals(text)))
+        return Reading(words=(word,)) if lines.wrong is not None and self._accepts(word) else lines
+
+    def _accepts(self, word: Word) -> bool:
+        return (rules := self.cfg or self.base) is not None and rules.accepts(word)
 
     def _introduces(self, row: str) -> bool:
         return row.rstrip(" *_").endswith(":") and step_of(row, self._phrases) is None
 
     # -- forms ------------------------------------------------------------------------------------------------
+
+    def _listed(self, rows: Sequence[tuple[int, str]]) -> list[Line]:
+        """The steps of a text of one line, where it lists several, or one that looks like JSON; else none."""
+        if self._strict or len(rows) != 1 or looks_like_json(rows[0][1]):
+            return []
+        place, row = rows[0][0], rows[0][1].strip()
+        alone = [row] if row[0] in "{[" and self._phrases.whole(row) else []
+        parts = split_steps(row, self._phrases) or alone
+        return [Line(number, place, row, part) for number, part in enumerate(parts, 1)]
 
     def _json(self, text: str) -> Reading:
         plan = read_json(text)
@@ -236,17 +273,18 @@ class _Reader:
             wrong=Wrong("no plan has these calls: the brackets say what each tool is applied to", line),
         )  # fmt: skip
 
-    def _word(self, rows: Sequence[tuple[int, str]], skipped: tuple[Skipped, ...]) -> Reading | None:
+    def _word(self, rows: Sequence[tuple[int, str]], skipped: tuple[Skipped, ...], *, slips: bool) -> Reading | None:
         """Names of terminals, with blanks between them."""
         if self._strict and len(rows) > 1:
             return None
-        texts = [row if self._strict else undecorated(row) for _, row in rows]
-        word = read_names(texts, self._terminals)
-        if word is not None:
-            return Reading(words=(word,), skipped=skipped)
+        plain = [row for _, row in rows]
+        texts = plain if self._strict else list(map(undecorated, plain))
+        for written in (plain, texts):
+            if (word := read_names(written, self._terminals)) is not None:
+                return Reading(words=(word,), skipped=skipped)
         names = texts[0].split()
         known = sum(name in self._terminals for name in names)
-        if len(rows) > 1 or known <= _HALF * len(names) or self._phrases.whole(texts[0]):
+        if not slips or len(rows) > 1 or known <= _HALF * len(names) or self._phrases.whole(texts[0]):
             return None
         # In words that name steps, a name that is none is a slip.
         return Reading(words=(tuple(self._known(name, *rows[0]) for name in names),), skipped=skipped)
@@ -263,9 +301,8 @@ class _Reader:
             )
         return names[0]
 
-    def _lines(self, text: str) -> Reading:
-        """Steps, one a line."""
-        lines, skipped = plan_lines(text, self._phrases, strict=self._strict)
+    def _lines(self, lines: Sequence[Line], skipped: Sequence[Skipped]) -> Reading:
+        """Steps, one a line or several on one."""
         if not lines:
             raise NotationError(
                 "there is no step in this text", file="<plan>", line=skipped[0].place if skipped else None

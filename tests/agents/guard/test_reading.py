@@ -53,6 +53,7 @@ def test_what_is_printed_is_read_back() -> None:
         ("pay: p[a == 2026-02-30]\nrule x: never pay", 1, 13, "no date"),
         ("pay: p\n%limit 3 pya", 2, 1, "did you mean pay?"),
         ("pay: p\n%limt 3 pay", 2, 1, "did you mean %limit?"),
+        ("pay: p\n%limit * pay", 2, 1, "here a limit names its letters"),
         ("pay: p[" + "not " * 70 + "a]\nrule x: never pay", 1, None, "deep"),
         ("pay: p", None, None, "no rules"),
     ],
