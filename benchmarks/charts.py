@@ -8,6 +8,11 @@ flowcharts are counted. With ``--mermaid`` (a folder with the npm packages merma
 is also given to the real parser: what it does not take is told as that, and a chart is misread where its nodes or
 arrows are others than those that Mermaid finds. (An arrow counts without its direction: Mermaid does not tell
 ``<---`` from ``---``.) Printed: a table, and with ``--list`` a line for each chart that is refused or misread.
+
+    python benchmarks/charts.py FOLDER --endings .bpmn
+
+counts the files with these endings instead, in any notation that rules are read from: accepted, accepted with warnings,
+or refused with the reason.
 """
 
 from __future__ import annotations
@@ -17,12 +22,14 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from html import unescape
 from pathlib import Path
 from warnings import catch_warnings
 
 from formal_llm import Flowchart
+from formal_llm.automata.notation.files import read_rules_text
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError
@@ -40,6 +47,24 @@ REASONS = {
     "two shapes": "two texts or shapes for one node",
     "the style of": "a style for a node that there is not",
     "has no nodes": "no nodes",
+    "there is no process": "no process",
+    "it has no tasks": "an empty process",
+    "several processes": "several processes, none of which is chosen",
+    "inclusiveGateway": "an inclusive gateway",
+    "complexGateway": "a complex gateway",
+    "without a parallel gateway": "branches that meet without a parallel gateway",
+    "it waits for": "a gateway that waits for what does not come",
+    "branches lead into each other": "branches of a fork that lead into each other",
+    "leads back to it": "branches of a fork that lead back to it",
+    "it stops what runs": "an end that stops what runs side by side",
+    "since some have conditions": "flows with conditions out of a task",
+    "nothing begins in": "no task to begin with",
+    "two of its flows": "two flows to one place",
+    "several start events": "a subprocess with several start events",
+    "leads nowhere": "a link that nothing catches",
+    "event subprocess catches": "an event thrown to an event subprocess",
+    "several tokens at once": "several tokens at once",
+    "is no XML": "no XML",
 }
 #: A drawing as a set of nodes and one of arrows.
 Drawn = tuple[frozenset[str], frozenset[tuple[frozenset[str], str]]]
@@ -111,16 +136,24 @@ def theirs(found: dict[str, list[list[str]]]) -> Drawn:
     return _drawn(names, [(one, other, text) for one, other, text in found["edges"]])
 
 
-def outcome(text: str) -> tuple[str, str]:
-    """``accepted``, or ``refused`` and why."""
+def outcome(read: Callable[[], object]) -> tuple[str, str]:
+    """``accepted``, ``accepted with warnings``, or ``refused`` and why."""
     try:
-        with catch_warnings(action="ignore"):  # what may not be meant is accepted
-            Flowchart.from_mermaid(text)
+        with catch_warnings(record=True, action="always") as warnings:
+            read()
     except NotationError as error:
-        said = str(error)
-        reason = next((told for mark, told in REASONS.items() if mark in said), None)
-        return ("refused", reason) if reason else ("not covered", said.split("\n")[0])
-    return "accepted", ""
+        message = str(error)
+        reason = next((reason for mark, reason in REASONS.items() if mark in message), None)
+        return ("refused", reason) if reason else ("not covered", message.split("\n")[0].split(": ", 1)[-1])
+    return "accepted" + " with warnings" * bool(warnings), ""
+
+
+def count_files(folder: Path, endings: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """What becomes of each file of a folder with one of these endings: its name, the outcome and the reason."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in endings and path.is_file():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            yield str(path.relative_to(folder)), *outcome(partial(read_rules_text, text, path))
 
 
 def main() -> None:
@@ -128,20 +161,25 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mermaid", type=Path, help="a folder with the npm packages mermaid and jsdom")
     parser.add_argument("--list", action="store_true", help="tell each chart that is refused or misread")
+    parser.add_argument("--endings", nargs="+", help="count the files with these endings, such as .bpmn")
     args = parser.parse_args()
-    found = list(charts(args.folder))
-    read = real([text for _, text in found], args.mermaid) if args.mermaid else None
     counts: Counter[tuple[str, str]] = Counter()
+    for name, kind, why in count_files(args.folder, args.endings or ()):
+        counts[kind, why] += 1
+        if args.list and "accepted" not in kind:
+            print(f"{name}: {kind} {why}")
+    found = [] if args.endings else list(charts(args.folder))
+    read = real([text for _, text in found], args.mermaid) if args.mermaid and found else None
     for number, (name, text) in enumerate(found):
         drawn = read[number] if read is not None else None
         if read is not None and drawn is None:
             counts["not taken by Mermaid", ""] += 1
             continue
-        kind, why = outcome(text)
-        if drawn is not None and kind == "accepted" and ours(text) != theirs(drawn):
+        kind, why = outcome(partial(Flowchart.from_mermaid, text))
+        if drawn is not None and "accepted" in kind and ours(text) != theirs(drawn):
             kind, why = "misread", ""
         counts[kind, why] += 1
-        if args.list and kind != "accepted":
+        if args.list and "accepted" not in kind:
             print(f"{name}: {kind} {why}")
     print(f"{'charts':>6}  outcome")
     for (kind, why), count in sorted(counts.items(), key=lambda one: (one[0][0], -one[1])):

@@ -16,8 +16,8 @@ from math import isfinite
 Value = object
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|days?|h|min|s)")
-_UNITS = {"d": 86400, "day": 86400, "days": 86400, "h": 3600, "min": 60, "s": 1}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|days?|h|min|m|s)")
+_UNITS = {"d": 86400, "day": 86400, "days": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
 #: Longer numbers are nothing that an argument means.
 _DIGITS = 100
 _SHOWN = 40

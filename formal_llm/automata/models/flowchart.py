@@ -91,13 +91,18 @@ class Flowchart(FlowGraph, Written, Drawable):
         return cls.from_string(text, file=file)
 
     @classmethod
-    def from_bpmn(cls, text: str, *, file: str | None = None) -> Flowchart:
+    def from_bpmn(cls, text: str, *, file: str | None = None, process: str | None = None) -> Flowchart:
         """Read a process in BPMN 2.0 (see :mod:`formal_llm.automata.notation.bpmn`).
+
+        Args:
+            text: what is written.
+            file: what messages call the place it is from.
+            process: the id or the name of the process, or the name of its pool; needed where the text has several.
 
         Raises:
             NotationError: it cannot be read, or describes no plans; with line and column.
         """
-        return notation_of(cls).others["bpmn"](text, file)
+        return notation_of(cls).others["bpmn"](text, file, process=process)
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""

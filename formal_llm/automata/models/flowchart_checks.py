@@ -102,8 +102,8 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
                 f"the branches {', '.join(targets[:-1])} and {targets[-1]} run side by side, but arrows lead from one"
                 " into another, or back before they part",
                 name,
-                suggestion="let all of them meet at one node; where only one of them is followed, draw arrows of their"
-                " own instead of '&'",
+                suggestion="let all of them meet at one node; where only one of them is followed, draw a decision (in"
+                " Mermaid arrows of their own instead of '&')",
             )
     return None
 

@@ -33,7 +33,8 @@ internal-storage window-pane | lin-doc lined-document | lin-rect lin-proc lined-
 notch-pent loop-limit notched-pentagon | flip-tri flipped-triangle manual-file | sl-rect manual-input sloped-rectangle |
 docs documents st-doc stacked-document | st-rect processes procs stacked-rectangle | flag paper-tape |
 bow-rect bow-tie-rectangle stored-data | tag-doc tagged-document | tag-rect tag-proc tagged-process tagged-rectangle |
-text | fork join | ellipse
+text | fork join | ellipse |
+datastore data-store | folder directory | bucket | console | browser | person
 """
 #: Every name of a shape, with the name of that shape used here.
 SHAPES = {name: group.split()[0] for group in _NAMES.split("|") for name in group.split()}

@@ -1,8 +1,8 @@
 """Quantities: exact numbers, money and times, as people write them.
 
-``15`` and ``12.50`` are plain numbers, ``1h30``, ``90min`` and ``45s`` are durations, ``€12.50`` and ``12.50EUR`` are
-money. All are exact: whole numbers or decimals, never binary fractions. An amount keeps its unit, so it is printed as
-it was meant: ``90min`` is shown as ``1h30``. One quantity has one unit; see :func:`unit_problem`.
+``15`` and ``12.50`` are plain numbers, ``1h30``, ``90min`` or ``90m``, and ``45s`` are durations, ``€12.50`` and
+``12.50EUR`` are money. All are exact: whole numbers or decimals, never binary fractions. An amount keeps its unit, so
+it is printed as it was meant: ``90min`` is shown as ``1h30``. One quantity has one unit; see :func:`unit_problem`.
 
 A time of day, ``9:15``, is no amount: it is a point on a clock, here the seconds since midnight. ``25:00`` is one
 o'clock of the next day.
@@ -21,12 +21,12 @@ TIME = "time"
 #: Longer numbers are refused: nothing is that much.
 DIGITS = 100
 
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)min)?(?:(\d+)s)?|(\d+)h(\d\d)")
-_PART = re.compile(r"(\d+\.\d+)(h|min|s)")
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+)s)?|(\d+)h(\d\d)")
+_PART = re.compile(r"(\d+\.\d+)(h|min|m|s)")
 _PLAIN = re.compile(r"\d+(?:\.\d+)?")
 _MONEY = re.compile(r"([€$£¥])(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)(?:([€$£¥])|([A-Z]{3}))")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
-_SECONDS = {"h": 3600, "min": 60, "s": 1}
+_SECONDS = {"h": 3600, "min": 60, "m": 60, "s": 1}
 #: Days on one clock: its hours have two digits.
 _LAST = 100 * 3600
 

@@ -18,7 +18,7 @@ from formal_llm.automata.models.quantities import TIME, Amount, clock_text, read
 MOST = 100_000
 
 _CLOCK = r"\d{1,2}:\d\d"
-_DURATION = r"\d+h\d\d|\d+h|\d+min|\d+s"
+_DURATION = r"\d+h\d\d|\d+h|\d+m(?:in)?|\d+s"
 #: Nothing is multiplied or divided by a time of day: the end of {n/4:02} is a width.
 _LITERAL = re.compile(rf"(?<![\w:.])(?:(?<![*/%])(?<![*/%] ){_CLOCK}|{_DURATION})(?![\w:])")
 _FORMAT = re.compile(r"(.*\S)\s*:\s*(0?[0-9]{1,2})\s*")

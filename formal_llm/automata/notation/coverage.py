@@ -77,21 +77,31 @@ class Coverage:
             source.warn(f"{shown} is left out: {self.standard} has no such part", place, stacklevel=2)
         return treatment
 
-    def check_tree(self, element: Element, source: SourceText) -> None:
+    def check_tree(self, element: Element, source: SourceText, unknown: set[str] | None = None) -> None:
         """Report every element and attribute of a tree of XML, outermost first.
 
         What is inside an element that is harmless or left out belongs to it and is not reported again. Elements and
         attributes of other namespaces are extensions of the tools that wrote the file; they change no plan.
 
+        Args:
+            element: the root of the tree.
+            source: the text, which warns and raises.
+            unknown: the names of unknown parts that were reported before; each is reported once.
+
         Raises:
             NotationError: a part is refused.
         """
-        if not element.is_standard:
+        unknown = set() if unknown is None else unknown
+        if not element.is_standard or element.name in unknown:
             return
-        shown = " ".join(filter(None, (f"<{element.name}>", element.get("name") or element.get("id"))))
-        if self.report(element.name, shown, source, element.place) != "meant":
+        shown = f"<{element.name}> {' '.join((element.get('name') or element.get('id')).split())}".rstrip()
+        treatment = self.report(element.name, shown, source, element.place)
+        unknown |= {element.name} if treatment == "unknown" else set()
+        if treatment != "meant":
             return
-        for attribute in element.attributes:
-            self.report(f"{element.name}@{attribute}", f"the attribute {attribute} of {shown}", source, element.place)
+        for attribute in (f"@{name}" for name in element.attributes if f"@{name}" not in unknown):
+            of = f"the attribute {attribute[1:]} of {shown}"
+            if self.report(element.name + attribute, of, source, element.place) == "unknown":
+                unknown.add(attribute)
         for child in element.children:
-            self.check_tree(child, source)
+            self.check_tree(child, source, unknown)

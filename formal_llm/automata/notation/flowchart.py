@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
@@ -10,6 +12,7 @@ from formal_llm.automata.languages.why_empty import why_no_plan
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
+from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.written import Comment
 from formal_llm.automata.notation.chart_limits import is_limit_line, number_lines, read_limits, read_order
 from formal_llm.automata.notation.comments import END, TOP, collect, keep, nearest
@@ -19,6 +22,8 @@ from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean
 
+#: What looks like numbers at the end of a text.
+_NUMBERS = re.compile(r"(?:\s[^\W\d]\w*=[^\s=]+)+$")
 #: The key of the comments of the first line.
 _HEADER = "flowchart"
 _BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
@@ -36,6 +41,7 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     chart = chart_of(meant, drawing.direction, drawing.title, source, read_order(drawing.limits, source))
     _warn_of_lonely(chart, meant, source)
     limits, numbers = read_limits(drawing.limits, chart, source)
+    _warn_of_numbers(chart, numbers, meant, source)
     if not limits and not numbers:
         return _with_comments(chart, meant, drawing, source)
     chart = replace(chart, limits=limits, numbers=numbers)
@@ -74,6 +80,22 @@ def _warn_of_lonely(chart: Flowchart, meant: Meaning, source: SourceText) -> Non
                 + (f"; did you mean {near}?" if near else "; draw an arrow to it, or leave it out"),
                 meant.node_places[name], stacklevel=4,
             )  # fmt: skip
+
+
+def _warn_of_numbers(
+    chart: Flowchart, numbers: Mapping[str, Mapping[str, Number]], meant: Meaning, source: SourceText
+) -> None:
+    """Numbers in the text of a step, as ``Acknowledge time=5m``, are text; few authors mean that."""
+    for node in chart.nodes:
+        found = _NUMBERS.search(node.text)
+        if found is None or chart.kind(node.id) != "step" or node.id in numbers:
+            continue
+        pairs = " ".join(found[0].split())
+        with suppress(ValueError):
+            for pair in pairs.split():
+                read_amount(pair.partition("=")[2])
+            source.warn(f"{pairs!r} is text of the step {node.id}, and no number of it; write numbers as a comment:"
+                        f" %% %numbers {node.id} {pairs}", meant.node_places[node.id], stacklevel=4)  # fmt: skip
 
 
 def write_flowchart(chart: Flowchart) -> str:

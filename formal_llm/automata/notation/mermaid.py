@@ -25,8 +25,12 @@ _BLANKS = re.compile(r"[ \t\f]*")
 _GAP = re.compile(r"(?:\s|;|%%\{(?:(?!%%).)*\}%%|%%[^\n]*)*", re.DOTALL)
 _SETTINGS = re.compile(r"%%\{(?:(?!%%).)*\}%%", re.DOTALL)
 _REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')
+#: Texts and the arguments of a callback may go on in the next line.
+_CLICK = re.compile(r'(?:"[^"]*"|\([^)]*\)|[^;\n"(])*')
 _HEADER = re.compile(r"(flowchart-elk|flowchart|graph)(?![\w-])[ \t]*([^\s;]*)")
-_IGNORED = re.compile(r"(?:classDef|class|style|linkStyle|click|accTitle|accDescr)(?=[ \t:])[ \t]*(?![-=.~]{2})")
+_IGNORED = re.compile(
+    r"(?:(?:classDef|class|style|linkStyle|click|accTitle)(?=[ \t:])|accDescr(?=[ \t:]|\s*\{))[ \t]*(?![-=.~]{2})"
+)
 #: How many arrows one may stand for, with "&" between the nodes.
 _MOST_ARROWS = 100_000
 _STYLED = re.compile(r"style[ \t]+([\w,-]+)")
@@ -40,7 +44,7 @@ _CLOSE = {line: re.compile(end) for line, end in {"--": "--+[-xo>]", "==": "==+[
 _WRONG_ARROW = re.compile(r"-->>|<->|->>?|=>|[—–―][—–―-]*>?|→|⇒|⟶|-(?![-.])|=(?!=)|<-")
 _OTHER_DIAGRAM = re.compile(
     r"(sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt|pie|journey|mindmap|timeline|gitGraph|quadrantChart|"
-    r"requirementDiagram|C4\w+|sankey|xychart|block|packet|kanban|architecture)(?=[\s-]|$)"
+    r"requirementDiagram|C4\w+|sankey|xychart|block|packet|kanban|architecture|swimlane|radar|treemap|zenuml)(?=[\s-]|$)"
 )
 
 
@@ -168,7 +172,7 @@ class _Parser(NodeScanner):
             self.styled |= {styled[1]: start} if styled else {}
             block = re.compile(r"\s*\{[^}]*\}").match(self.text, self.at) if name == "accDescr" else None
             self.at = block.end() if block else self.at
-            self.take(_REST)
+            self.take(_CLICK if name == "click" else _REST)
         else:
             self._chain()
 

@@ -78,7 +78,10 @@ _PAIR = re.compile(
     r'[\s,]*(?P<key>[\w-]+)[ \t]*:[ \t]*(?:"(?P<double>[^"]*)"|\'(?P<single>[^\']*)\'|(?P<bare>[^,\n}"\'|]++))'
     r"\s*(?=[,\n}\w])"
 )
-_STYLING = {"icon", "form", "pos", "h", "w", "img", "constraint", "animate", "animation", "curve"}
+#: What may be written before the text in square brackets; Mermaid does nothing with it.
+_PROPERTY = re.compile(r"(?<=\[)\|[\w-]+:[\w-]+\|")
+_STYLING = {"icon", "form", "pos", "h", "w", "img", "constraint", "animate", "animation", "curve", "view",
+            "labelType"}  # fmt: skip
 
 
 class NodeScanner:
@@ -119,6 +122,7 @@ class NodeScanner:
         self.at += len(opening)
         closings = dict(BRACKETS[opening])
         expected = tuple(f"{closing!r}" for closing in closings)
+        self.take(_PROPERTY)
         quoted = self.take(QUOTED)
         if quoted is None:
             if re.compile(r'\s*"').match(self.text, self.at):

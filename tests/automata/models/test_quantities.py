@@ -45,6 +45,7 @@ def test_what_is_printed_is_read_back(value: Decimal) -> None:
     [
         ("1h30", 5400, "1h30"), ("1h30min", 5400, "1h30"), ("90min", 5400, "1h30"), ("1.5h", 5400, "1h30"),
         ("1h05", 3900, "1h05"), ("2h", 7200, "2h"), ("45s", 45, "45s"), ("1h30s", 3630, "1h30s"), ("0min", 0, "0min"),
+        ("90m", 5400, "1h30"), ("1h30m", 5400, "1h30"), ("1.5m", 90, "1min30s"), ("5m10s", 310, "5min10s"),
     ],
 )  # fmt: skip
 def test_durations_are_seconds_and_print_as_times(text: str, seconds: int, printed: str) -> None:
@@ -73,7 +74,7 @@ def test_times_of_day_are_read_back(seconds: int) -> None:
     assert read_clock(clock_text(seconds)) == seconds
 
 
-@pytest.mark.parametrize("text", ["1,5", "9:15", "-1", "", "1h75", "5m", "nan", "inf", "1e999", "x", "1..2", "1.3333s"])
+@pytest.mark.parametrize("text", ["1,5", "9:15", "-1", "", "1h75", "5k", "nan", "inf", "1e999", "x", "1..2", "1.3333s"])
 def test_what_is_no_amount(text: str) -> None:
     with pytest.raises(ValueError, match=r"number|time|comma|hour|second"):
         read_amount(text)

@@ -66,3 +66,9 @@ def test_what_is_refused_gives_the_reason_and_the_place() -> None:
     with pytest.raises(NotationError, match="<or> o is not covered: any of its branches") as caught:
         check('<a><b/>\n <or id="o"/></a>')
     assert (caught.value.line, caught.value.column) == (2, 2)
+
+
+def test_an_unknown_part_is_reported_once() -> None:
+    (first, second) = check('<a wide="1"><odd/><odd wide="2"/><b wide="3"><odd/></b></a>')
+    assert "the attribute wide of <a> is left out" in first
+    assert "<odd> is left out" in second
