@@ -47,6 +47,9 @@ REASONS = {
     "two shapes": "two texts or shapes for one node",
     "the style of": "a style for a node that there is not",
     "has no nodes": "no nodes",
+}
+#: The reasons for which processes in BPMN are refused besides.
+PROCESS_REASONS = {
     "there is no process": "no process",
     "it has no tasks": "an empty process",
     "several processes": "several processes, none of which is chosen",
@@ -143,7 +146,7 @@ def outcome(read: Callable[[], object]) -> tuple[str, str]:
             read()
     except NotationError as error:
         message = str(error)
-        reason = next((reason for mark, reason in REASONS.items() if mark in message), None)
+        reason = next((reason for mark, reason in {**PROCESS_REASONS, **REASONS}.items() if mark in message), None)
         return ("refused", reason) if reason else ("not covered", message.split("\n")[0].split(": ", 1)[-1])
     return "accepted" + " with warnings" * bool(warnings), ""
 
