@@ -3,7 +3,8 @@
 For each paragraph of ``plain_rules*.toml`` the language that is read is compared with the
 intended one by :func:`formal_llm.automata.languages.differences`, exactly. Run with ``python
 benchmarks/plain_rules.py``; ``-v`` shows the sentences that are not understood, and a shortest plan for each
-difference.
+difference. Single sentences of people who had not seen the patterns follow (:mod:`benchmarks.sentence_sets`); with
+files of such sentences, ``python benchmarks/plain_rules.py FILE.jsonl``, only these are read.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.sentence_sets import report, sets
 from formal_llm.authoring import read_english
-from formal_llm.authoring.names import stem
 from formal_llm.automata import PDA, Limits, constraint
 from formal_llm.automata.languages import differences
+from formal_llm.automata.languages.spelling import spelling_key
 from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.errors import NotationError
 
@@ -83,11 +85,24 @@ def judged(paragraph: Paragraph) -> str:
 
 
 def _form(name: str) -> str:
-    return name if "=" in name else stem(name)
+    return name if "=" in name else spelling_key(name)
 
 
 def main() -> None:
     verbose = "-v" in sys.argv[1:]
+    files = [Path(name) for name in sys.argv[1:] if name.endswith(".jsonl")]
+    if not files:
+        _compare_paragraphs(verbose)
+        print()
+    named = {path.stem: (path, None) for path in files} or sets()
+    print(f"{'sentences':<44}{'sentences':>10}{'read':>6}{'refused':>9}{'examples disagree':>19}")
+    for name, (path, held_out) in named.items():
+        print(f"{name}{'' if held_out is None else ', held out' if held_out else ', tuned on'}")
+        for line in report(path, verbose):
+            print(line)
+
+
+def _compare_paragraphs(verbose: bool) -> None:
     print(f"{'file':<20}{'paragraphs':>12}{'sentences':>11}{'exact':>8}{'different':>11}{'not understood':>16}")
     for kind in FILES:
         verdicts, sentences = [], 0

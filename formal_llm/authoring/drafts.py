@@ -9,6 +9,7 @@ from warnings import catch_warnings
 
 from formal_llm.authored.files import lines_of
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
+from formal_llm.automata.languages.spelling import spelling_warnings
 from formal_llm.automata.languages.unused import unused
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.rules import Rules, automaton_of
@@ -95,6 +96,7 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
         never = []
     if isinstance(rules, Behaviour):  # its automaton knows only the states that it can reach
         never += [name for name in rules.states if name not in source.terminals]
+    doubts += spelling_warnings(source.terminals, source.label)
     if never:
         doubts.append(f"no plan uses {', '.join(never)}")
     return Draft(text, ending, rules, (), tuple(dict.fromkeys(doubts)))

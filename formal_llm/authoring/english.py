@@ -11,26 +11,34 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from warnings import catch_warnings
 
 from formal_llm.authored.files import lines_of
-from formal_llm.authoring.meanings import other
-from formal_llm.authoring.names import RESERVED, NoName, alike, spelled_alike, stem
+from formal_llm.authoring.clauses import steps_in
+from formal_llm.authoring.everyday import Rule, read_everyday
+from formal_llm.authoring.meanings import counted, happens, other
+from formal_llm.authoring.names import RESERVED, NoName, Refused, Unclear, alike, spelled_alike
 from formal_llm.authoring.number_patterns import NUMBER
 from formal_llm.authoring.order_patterns import ORDER
 from formal_llm.authoring.patterns import Found, Misread, Pattern
 from formal_llm.authoring.procedures import Ambiguous, read_procedure, renamed, woven
-from formal_llm.authoring.sentences import Sentence, sentences
+from formal_llm.authoring.sentences import Sentence, plain, sentences
 from formal_llm.automata import Behaviour, Formula, Limits, Lookahead
-from formal_llm.automata.models.formula import EVERYTHING, next_, written
+from formal_llm.automata.languages.spelling import spelling_key
+from formal_llm.automata.models.formula import EVERYTHING, and_, implies, next_, written
 from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_you_mean
 
 #: The patterns, in the order in which they are tried.
 PATTERNS: tuple[Pattern, ...] = (*NUMBER, *ORDER)
-#: What the families of sentences are called that are read.
-FAMILIES: tuple[str, ...] = (*dict.fromkeys(one.name for one in PATTERNS), "procedures")
+_NAMED = {pattern.name: pattern for pattern in PATTERNS}
+#: What begins a sentence that goes on with a procedure.
+_OPENS = re.compile(
+    r"(?i)(?:first|then|next|finally|lastly|afterwards|after that|at last|at the (?:very )?end|in the end|now)\b"
+    r",?(?! step| thing)"
+)
 _AT_THE_END = re.compile(r"^(?:in|at) the(?: very)? end\b|\bat the(?: very)? end$")
 #: Examples of what tells a procedure, for messages and the documentation.
 PROCEDURES: tuple[tuple[str, str], ...] = (
@@ -94,7 +102,7 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
         Undecided: the sentences need too large an automaton.
     """
     source = SourceText.of(text, None, NotationError)
-    told = _placed([_read(one) for one in sentences(text)])
+    told = _placed([one for _, parts in groupby(sentences(text), lambda one: one.at) for one in _read_all(list(parts))])
     if not told:
         source.fail("there is no sentence", None, suggestion="write a rule, such as: Wash before dry.")
     _complain(source, told)
@@ -119,7 +127,8 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
             suggestion="these cannot hold together: " + " | ".join(" ".join(one.sentence.split()) for one in clash),
         )  # fmt: skip
     near = [] if rules.declared else alike(rules.steps)
-    doubts = [f"{one} and {other} are two steps here; if one is meant, call both by one name" for one, other in near]
+    doubts = [f"{one.rule.doubt}: {one.sentence.text}" for one in told if one.rule and one.rule.doubt]
+    doubts += [f"{one} and {other} are two steps here; if one is meant, call both by one name" for one, other in near]
     return EnglishRules(clauses, rules.steps, made, behaviour, tuple(doubts))
 
 
@@ -132,13 +141,40 @@ class _Told:
     found: Found | None = None
     procedure: Formula | None = None
     problem: str = ""
+    rule: Rule | None = None
+
+    @property
+    def fact(self) -> str:
+        """The fact under which the sentence asks something; empty where it always does."""
+        return self.rule.given if self.rule else ""
 
     @property
     def names(self) -> list[str]:
         if self.procedure is not None:
             return list(self.procedure.names)
         steps = self.found.steps.values() if self.found else ()
-        return [name for groups in steps for group in groups for name in group]
+        facts = [f"{self.fact}=yes", f"{self.fact}=no"] if self.fact else []
+        return facts + [name for groups in steps for group in groups for name in group]
+
+
+def _read_all(parts: Sequence[Sentence]) -> list[_Told]:
+    """What was made of one sentence, which may be several rules; ``parts`` are the sentences that it holds."""
+    plain = [_read(one) for one in parts]
+    first = parts[0]
+    condition = re.match(r"(?i)if\b(?!.*\b(?:otherwise|else|if not)\b)", first.text)
+    opens = _OPENS.match(first.text)
+    if opens and first.text.lower().startswith("first") and any(one.problem for one in plain):
+        opens = None
+    if first.listed or opens or (not condition and any(one.procedure is not None for one in plain)):
+        return plain
+    try:
+        rules = read_everyday(first.text)
+    except Refused as error:
+        return [_Told(first, problem=str(error))]
+    except NoName as error:
+        reason = str(error) if isinstance(error, Unclear) else "not understood"
+        return [replace(one, problem=reason) if one.problem == "not understood" else one for one in plain]
+    return [_Told(first, _NAMED[one.pattern], Found(one.steps, one.numbers), rule=one) for one in rules]
 
 
 def _read(sentence: Sentence) -> _Told:
@@ -189,16 +225,51 @@ def _complain(source: SourceText, told: Sequence[_Told]) -> None:
     wrong = [one for one in told if one.problem]
     if not wrong:
         return
-    nearest = [(one.sentence.text, one.problem, nearest_example(one.sentence.plain)) for one in wrong]
+    nearest = [(one.sentence.text, one.problem, tuple(nearest_examples(one.sentence.text))) for one in wrong]
     place = source.at(wrong[0].sentence.at)
     raise NotUnderstood(nearest, line=place.line, column=place.column)
 
 
-def nearest_example(sentence: str) -> str:
-    """The example, of all patterns, whose build is nearest to that of a sentence."""
-    examples = [pattern.example for pattern in PATTERNS] + [example for example, _ in PROCEDURES]
-    wanted = _build(sentence)
-    return max(examples, key=lambda one: difflib.SequenceMatcher(None, wanted, _build(one), autojunk=False).ratio())
+def families() -> tuple[tuple[str, str], ...]:
+    """What can be said without a model: the family of each kind of sentence, and an example that is read."""
+    procedures = (("procedure", example) for example, _ in PROCEDURES)
+    return (*((pattern.name, pattern.example) for pattern in PATTERNS), *procedures)
+
+
+def nearest_examples(sentence: str, most: int = 3) -> list[str]:
+    """Examples of which the build is nearest to that of a sentence, the nearest first.
+
+    The steps of the sentence stand in their places where it names as many as they need.
+    """
+    wanted, steps = _build(sentence), steps_in(sentence)
+
+    def likeness(example: str) -> tuple[bool, int, float]:
+        build = _build(example)
+        shared = len({*build} & {*wanted} - {"_"})
+        ratio = difflib.SequenceMatcher(None, wanted, build, autojunk=False).ratio()
+        return _forbids(example) == _forbids(sentence), shared, ratio
+
+    nearest = sorted((example for _, example in families()), key=likeness, reverse=True)[:most]
+    return [_filled(example, steps) for example in nearest]
+
+
+def _forbids(sentence: str) -> bool:
+    return (
+        re.search(r"(?i)\b(?:never|not?|nothing|nobody|neither|unless|until|without|forbidden)\b|n't\b", sentence)
+        is not None
+    )
+
+
+def _filled(example: str, steps: Sequence[str]) -> str:
+    """An example with other steps in its places; as it is where they are too few, or it would not be read."""
+    pattern = next((one for one in PATTERNS if one.example == example), None)
+    found = pattern.read(plain(example)) if pattern else None
+    names = [name for groups in found.steps.values() for group in groups for name in group] if found else []
+    filled = example
+    for name, step in zip(names, steps, strict=False):
+        filled = re.sub(rf"(?i)\b(?:(?:an?|the) )?{name}\w*", '"' + step.replace("_", " ") + '"', filled, count=1)
+    fits = pattern is not None and 0 < len(names) <= len(steps) and pattern.read(plain(filled)) is not None
+    return filled if fits else example
 
 
 def _build(sentence: str) -> list[str]:
@@ -219,6 +290,7 @@ class _Rules:
         names = [name for one in told for name in one.names]
         self._spelling: Mapping[str, str] = spelled_alike([name for name in names if "=" not in name], declared)
         questions = {name.rpartition("=")[0] for name in names if "=" in name}
+        keys = set(map(spelling_key, questions))
         for one in told:
             for name in one.names:
                 if "=" not in name and declared and self._spelling[name] not in declared:
@@ -228,13 +300,24 @@ class _Rules:
                         f"{name} is not among the steps",
                         f"did you mean {near}?" if near else f"there are: {', '.join(declared)}",
                     )
-                if stem(name) in questions or (name.rpartition("=")[0] in self._spelling):
+                if spelling_key(name) in keys or (name.rpartition("=")[0] in self._spelling):
                     self._fail(
                         one,
                         f"{name.partition('=')[0]} is a step and a question",
                         "for a step that happened write: if ... happens",
                     )
+        self._check_agents()
         self.steps = tuple(dict.fromkeys(map(self._spelled, (*declared, *names))))
+
+    def _check_agents(self) -> None:
+        """Refuse sentences that name two people for one step: which of them is meant is part of neither name."""
+        known: dict[str, str] = {}
+        for one in self._told:
+            for name, agents in one.rule.agents.items() if one.rule else ():
+                for agent in sorted(agents):
+                    first = known.setdefault(self._spelled(name), agent)
+                    if spelling_key(first) != spelling_key(agent):
+                        self._fail(one, f"{name} is done by {first} and by {agent}", "make two steps of it, in quotes")
 
     def _spelled(self, name: str) -> str:
         return self._spelling.get(name, name)
@@ -251,6 +334,16 @@ class _Rules:
                 made.append(self._clause(one))
             elif one is parts[0]:
                 made.append(self._procedure(parts))
+        facts = dict.fromkeys(one.fact for one in self._told if one.fact)
+        made += [
+            Clause(
+                f"{fact}: yes or no",
+                "a fact",
+                (counted((f"{fact}=yes", f"{fact}=no"), 1, 1),),
+                (f"{fact}=yes", f"{fact}=no"),
+            )
+            for fact in facts
+        ]
         return tuple(made)
 
     def _clause(self, one: _Told) -> Clause:
@@ -268,6 +361,8 @@ class _Rules:
             # The answer to a question is a step, too, and which of them is given is not for the rules to say.
             often = one.found.numbers["n"]
             asked = (*asked, Limits(at_least={name: often for name in self.steps if "=" not in name}))
+        if one.fact:
+            asked = tuple(_under(f"{one.fact}=yes", each) for each in asked)
         named = dict.fromkeys(name for groups in steps.values() for group in groups for name in group)
         return Clause(one.sentence.text, one.pattern.name, asked, tuple(named))
 
@@ -277,6 +372,16 @@ class _Rules:
         last = _AT_THE_END.search(parts[-1].sentence.plain) is not None
         formula = woven(whole, other(whole.names) if free else None, last)
         return Clause(" ".join(one.sentence.text for one in parts), "procedure", (formula,), whole.names)
+
+
+def _under(fact: str, asked: Formula | Limits) -> Formula:
+    """What is asked where a fact holds."""
+    if isinstance(asked, Limits):
+        bounds = [
+            (step, asked.at_least.get(step, 0), asked.at_most.get(step)) for step in (*asked.at_most, *asked.at_least)
+        ]
+        asked = and_(*(counted((step,), least, most) for step, least, most in bounds))
+    return implies(happens((fact,)), asked)
 
 
 def _clash(name: str, steps: Sequence[str], clauses: Sequence[Clause]) -> list[Clause]:

@@ -8,44 +8,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import permutations
+
+from formal_llm.automata.languages.spelling import related, singular, spelling_key, stem
 
 #: The most words of a name.
 MOST_WORDS = 6
+_SMALL = frozenset("of to for from in on at by with and or it its".split())  # noqa: SIM905
 _ARTICLES = frozenset({"the", "a", "an", "your", "our", "my", "their", "any"})
 #: What stands before a name to say which of its uses are meant.
 _WHICH = frozenset({"any", "every", "each", "all", "some", "another", "two", "2"})
 #: What stands before the name of a step and is not part of it.
-_LEADING = re.compile(r"(?:please )?(?:you |we |the agent )?(?:(?:do|perform|carry out|use) )?")
-_STEP = re.compile(r"(?:the |a )?(?:step|action|tool|activity) ")
+_LEADING = re.compile(r"(?:please )?(?:you |we |the agent )?(?:(?:do|perform|carry out|use) (?=\w))?")
+_STEP = re.compile(r"^(?:the |a )?(?:step|action|activity) (?=\w)")
 #: Words that sentences are built with; none is part of a name that stands without quotes.
 RESERVED = frozenset(
     """
     you we i he she him her second third fourth previous
-    after afterwards again alternate always and any are at be before beforehand between both but can cannot directly
+    after afterwards again alternate always and any are be before beforehand between both but can cannot directly
     each either else every everything except exactly finally first followed follows forbidden happen happens has
     have if is it last later least may more most must never no nor not nothing occur occurs one only optional
     optionally or other otherwise preceded repeat required requires row same should some than that then there these
     they this those time times together twice unless until when whenever which while who whose will with without
     already although because during however instead neither rarely since so sometimes still therefore though usually
-    within yet
+    within yet per own itself till upon prior
+    unread nobody none sure certain ensure straight immediately next starts begins ends separate separately
     """.split()  # noqa: SIM905
 )
-#: Verbs whose other forms do not end in "ed".
-IRREGULAR = {
-    "begun": "begin", "bought": "buy", "brought": "bring", "built": "build", "chosen": "choose", "drawn": "draw",
-    "driven": "drive", "drunk": "drink", "eaten": "eat", "flown": "fly", "forgotten": "forget", "given": "give",
-    "hidden": "hide", "kept": "keep", "lent": "lend", "made": "make", "paid": "pay", "seen": "see", "sent": "send",
-    "shown": "show", "sold": "sell", "spent": "spend", "spoken": "speak", "sung": "sing", "swept": "sweep",
-    "taken": "take", "taught": "teach", "thrown": "throw", "told": "tell", "withdrawn": "withdraw", "won": "win",
-    "woken": "wake", "written": "write",
-}  # fmt: skip
+#: Words in "-ly" that are no adverbs.
+_NOUNS = frozenset(
+    (  # noqa: SIM905
+        "apply assembly anomaly comply daily early family fly italy july monthly multiply only polly rally"
+        " reply resupply supply tally weekly yearly"
+    ).split()
+)
 _WORD = re.compile(r"[\w'+/.-]+")
 #: A step whose name the author put between quotes.
 QUOTED = re.compile(r"[\"`“]([^\"`”“]+)[\"`”]")
 
+#: The words that a question may hold though a step may not.
+_IN_QUESTIONS = {"is", "are", "has", "have", "more", "less", "than", "not", "no", "at", "least", "most", "last", "it"}
+
 
 class NoName(ValueError):
     """A phrase that is no name of a step."""
+
+
+class Unclear(NoName):
+    """A phrase or a sentence that is not read for a reason that its author can act upon; says it."""
+
+
+class Refused(Unclear):
+    """A sentence that no other reader may read either, as it would have to guess or to leave something out."""
 
 
 def name_of(phrase: str) -> str:
@@ -67,35 +81,18 @@ def name_of(phrase: str) -> str:
     if not 0 < len(words) <= MOST_WORDS or words[0] in ("of", "in", "to"):
         raise NoName(phrase)
     for word in words:
-        if word in RESERVED or not _WORD.fullmatch(word):
+        if word in RESERVED or word.isdigit() or not _WORD.fullmatch(word):
             raise NoName(phrase)
+    adverb = next((word for word in words if re.fullmatch(r"\w{3,}ly", word) and word not in _NOUNS), None)
+    if adverb is not None:
+        raise Unclear(f"{adverb!r} is left over; leave it out, or put the whole name of the step in quotes")
+    if re.search(r"\b(?:at|in) (?:end|beginning|start|last|once)$", " ".join(words)):
+        raise NoName(phrase)
     if plural:
         words[-1] = singular(words[-1])
+    if words in (["step"], ["steps"], ["thing"], ["anything"], ["action"]):
+        raise NoName(phrase)
     return "_".join(words)
-
-
-def singular(word: str) -> str:
-    """A noun in the singular, by the regular rules."""
-    if re.search(r"[^aeiou]ies$", word) and len(word) > 4:
-        return word[:-3] + "y"
-    if re.search(r"(?:s|x|ch|sh)es$", word):
-        return word[:-2]
-    return word[:-1] if re.search(r"[^suiy']s$", word) else word
-
-
-def stem(name: str) -> str:
-    """What the forms of one name have in common: ``questions`` and ``question``, ``iron`` and ``ironing``."""
-    return "_".join(map(_stem, name.split("_")))
-
-
-def _stem(word: str) -> str:
-    word = singular(IRREGULAR.get(word, word))
-    word = re.sub(r"(?<=\w{2})ied$", "y", word)
-    cut = re.sub(r"(?<=\w{3})(?:ing|ed)$", "", word)
-    if cut != word:
-        cut = re.sub(r"([^aeiouls])\1$", r"\1", cut)
-    cut = re.sub(r"([aeiou]\w*[aeiou])ll$", r"\1l", cut)  # "cancelling" and "cancel"; "install" and "installing" too
-    return cut.removesuffix("e") if len(cut) > 3 else cut
 
 
 def spelled_alike(names: Iterable[str], declared: Iterable[str] = ()) -> Mapping[str, str]:
@@ -108,7 +105,7 @@ def spelled_alike(names: Iterable[str], declared: Iterable[str] = ()) -> Mapping
     listed = dict.fromkeys(declared)
     forms: dict[str, list[str]] = {}
     for name in dict.fromkeys((*listed, *names)):
-        forms.setdefault(stem(name), []).append(name)
+        forms.setdefault(spelling_key(name), []).append(name)
     found: dict[str, str] = {}
     for alike in forms.values():
         best = next((name for name in alike if name in listed), min(alike, key=len))
@@ -117,25 +114,24 @@ def spelled_alike(names: Iterable[str], declared: Iterable[str] = ()) -> Mapping
 
 
 def alike(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Names of which one has all the words of the other, and more: ``rate`` and ``rate_seller``."""
-    words = {name: set(stem(name).split("_")) for name in names if "=" not in name}
-    return [(short, long) for short in words for long in words if words[short] < words[long]]
+    """Names of which one has all the words of the other or forms of them: ``rate`` and ``rate_seller``."""
+    words = {name: [word for word in stem(name).split("_") if word not in _SMALL] for name in names if "=" not in name}
+    found: dict[frozenset[str], tuple[str, str]] = {}
+    for short, long in permutations(words, 2):
+        of_other = words[long]
+        if len(words[short]) <= len(of_other) and all(any(related(a, b) for b in of_other) for a in words[short]):
+            found.setdefault(frozenset((short, long)), (short, long))
+    return list(found.values())
 
 
-def steps_of(phrase: str) -> tuple[tuple[str, ...], ...]:
-    """The steps that a phrase lists: all of some, each of which is one or any of several.
-
-    ``"a and b"`` is ``(("a",), ("b",))``: both. ``"a, b or c"`` is ``(("a", "b", "c"),)``: one of them, whichever.
-
-    Raises:
-        NoName: there is a part that is no name, or both ``and`` and ``or``.
-    """
-    text = re.sub(r"^(?:both|either) ", "", phrase.strip(" ,"))
-    parts = re.split(r"\s*,\s*(?:and |or )?|\s+(?:and|or)\s+", text)
-    joins = set(re.findall(r"(?<=[\s,])(and|or)(?=\s)", text))
-    if len(joins) > 1 or (len(parts) > 1 and not joins):
-        raise NoName(phrase)
-    names = tuple(name_of(part) for part in parts)
-    if len(set(names)) < len(names):
-        raise NoName(phrase)
-    return (names,) if joins == {"or"} else tuple((name,) for name in names)
+def question_of(text: str) -> str:
+    """The name of the question that a condition asks: "the order is large" is ``order_is_large``."""
+    quoted = QUOTED.fullmatch(text.strip())
+    if quoted is not None:
+        return name_of(text)
+    words = [word for word in re.sub(r"[?,]", " ", text).split() if word not in ("the", "a", "an")]
+    if not 0 < len(words) <= 10 or any(word in RESERVED - _IN_QUESTIONS for word in words):
+        raise NoName(text)
+    if not all(re.fullmatch(r"[\w'+/.-]+", word) for word in words):
+        raise NoName(text)
+    return "_".join(words)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from formal_llm.authoring import meanings as mean
 from formal_llm.authoring.meanings import Group
-from formal_llm.authoring.names import stem
 from formal_llm.authoring.patterns import Asked, Found, Misread, Pattern, counts, formula_of, one_of
 from formal_llm.automata import Formula, Limits
+from formal_llm.automata.languages.spelling import spelling_key
 
 
 def _count(low: str, high: str) -> Callable[[Found], Asked]:
@@ -55,11 +55,11 @@ def _all(found: Found) -> list[Group]:
 
 def _alternate(found: Found) -> Formula:
     one, other, *begins = (one_of(found, place) for place in found.steps)
-    if begins and stem(begins[0][0]) not in (stem(one[0]), stem(other[0])):
+    if begins and spelling_key(begins[0][0]) not in (spelling_key(one[0]), spelling_key(other[0])):
         raise Misread(f"{begins[0][0]} is neither of the two")
     return (
         mean.alternating(other, one)
-        if begins and stem(begins[0][0]) == stem(other[0])
+        if begins and spelling_key(begins[0][0]) == spelling_key(other[0])
         else mean.alternating(one, other)
     )
 
@@ -78,7 +78,6 @@ NUMBER: tuple[Pattern, ...] = (
         "may",
         (
             r"{A} (?:is|are) (?:optional|allowed|possible)[ at any time| freely]",
-            r"(?:you|we) (?:may|can) {A}[ freely| at any time]",
             r"{A} (?:may|can) <v>(?: freely| at any time)",
             r"{A} (?:may|can) <v>",
             r"{A} <v> freely",
@@ -125,7 +124,6 @@ NUMBER: tuple[Pattern, ...] = (
         "at most one of",
         (
             r"[do ]at most one of {A} <v>",
-            r"never both {A}",
             r"(?:not|never) more than one of {A} <v>",
             r"{A} exclude each other",
             r"never {A} both",
@@ -145,7 +143,7 @@ NUMBER: tuple[Pattern, ...] = (
     ),
     Pattern(
         "go together",
-        (r"{A} go together", r"all or none of {A} <v>", r"{A} if and only if {B}"),
+        (r"{A} go together", r"all or none of {A} <v>"),
         "Review and merge go together.",
         "Where one of them happens, all do.",
         lambda found: [mean.requires(a, b) for a in _all(found) for b in _all(found) if a != b],
@@ -226,7 +224,7 @@ NUMBER: tuple[Pattern, ...] = (
     ),
     Pattern(
         "no two in a row",
-        (r"no (?P<A>(?:two|2) .+?) in a row", r"never (?P<A>(?:two|2) .+?) in a row", r"never repeat {A} directly"),
+        (r"no (?P<A>(?:two|2) .+?) in a row", r"never repeat {A} directly"),
         "No two retries in a row.",
         "It never stands directly after itself.",
         _no_two,
@@ -259,7 +257,6 @@ NUMBER: tuple[Pattern, ...] = (
         "needs so many first",
         (
             r"{B} <v> only after {A} at least {n} times",
-            r"(?:there must be )?at least {n} {A} before <every> {B}",
             r"{B} (?:needs|requires) at least {n} {A} first",
             r"{B} <v> only after at least {n} {A}",
         ),
@@ -281,11 +278,7 @@ NUMBER: tuple[Pattern, ...] = (
         "at most",
         (
             r"{A} <v>[ each] at most {n} times",
-            r"at most {n} times {A}",
-            r"never {A} more than {n} times",
-            r"never more than {n} {A}",
             r"{A} never <v> more than {n} times",
-            r"at most {n} {A}[ is allowed| happens| in all| in total| altogether]",
         ),
         "Iron at most 2 times.",
         "Not more often than that.",
@@ -300,7 +293,7 @@ NUMBER: tuple[Pattern, ...] = (
     ),
     Pattern(
         "at least",
-        (r"{A} <v>[ each] at least {n} times", r"at least {n} times {A}", r"at least {n} {A}[ is needed| happens]"),
+        (r"{A} <v>[ each] at least {n} times",),
         "Deploy at least once.",
         "Not less often than that.",
         _count("n", ""),
@@ -310,8 +303,6 @@ NUMBER: tuple[Pattern, ...] = (
         (
             r"{A} <v>[ each] exactly {n} times",
             r"{A} <must>[ each] {n} times",
-            r"exactly {n} times {A}",
-            r"exactly {n} {A}[ happens]",
         ),
         "Open exactly once.",
         "Neither more nor less often than that.",

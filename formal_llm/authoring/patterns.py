@@ -15,9 +15,11 @@ from functools import cached_property
 from itertools import product
 
 from formal_llm.authoring import meanings as mean
+from formal_llm.authoring.clauses import read_steps
 from formal_llm.authoring.meanings import Group
-from formal_llm.authoring.names import NoName, stem, steps_of
+from formal_llm.authoring.names import NoName
 from formal_llm.automata import Formula, Limits
+from formal_llm.automata.languages.spelling import spelling_key
 
 #: What a sentence asks: formulas, and limits; both of none for a sentence that only names steps.
 Asked = Sequence[Formula | Limits]
@@ -97,8 +99,8 @@ class Pattern:
             return self.ask(found)
         asked: list[Formula | Limits] = []
         for row in product(*found.steps.values()):
-            stems = [{stem(name) for name in group} for group in row]
-            if any(a & b for number, a in enumerate(stems) for b in stems[number + 1 :]):
+            keys = [{spelling_key(name) for name in group} for group in row]
+            if any(a & b for number, a in enumerate(keys) for b in keys[number + 1 :]):
                 raise Misread("the sentence speaks of a step and of itself")
             asked += self.ask(Found({place: (group,) for place, group in zip(found.steps, row, strict=True)}, numbers))
         return asked
@@ -122,7 +124,7 @@ def _matches(form: re.Pattern[str], sentence: str) -> Iterator[Found]:
             numbers[place] = _NUMBERS[text] if text in _NUMBERS else int(text)
             continue
         try:
-            steps[place] = steps_of(text)
+            steps[place] = read_steps(text)
         except NoName:
             return
     yield Found(steps, numbers)

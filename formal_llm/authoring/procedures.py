@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from formal_llm.authoring.events import EventReader
 from formal_llm.authoring.meanings import any_order
-from formal_llm.authoring.names import QUOTED, RESERVED, NoName, name_of
+from formal_llm.authoring.names import NoName, question_of
 from formal_llm.automata.models.formula import EMPTY, Atom, Formula, Until, next_, or_, until
 
 #: What begins a sentence of a procedure.
@@ -35,8 +36,6 @@ _OFTEN: tuple[tuple[re.Pattern[str], Callable[[list[int]], tuple[int, int | None
 )
 #: The most steps that may come in any order: all orders are written out.
 _MOST_ORDERS = 5
-#: The words that a question may hold though a step may not.
-_IN_QUESTIONS = {"is", "are", "has", "have", "more", "less", "than", "not", "no", "at", "least", "most", "last", "it"}
 
 
 class Ambiguous(ValueError):
@@ -103,7 +102,7 @@ def _decision(text: str) -> Formula:
     found = _ASKED.fullmatch(text)
     if found is None:
         raise NoName(text)
-    name = _question(found["asked"])
+    name = question_of(found["asked"])
     if found["no"] is None:
         if _THEN.search(found["yes"]):
             raise Ambiguous(
@@ -115,18 +114,6 @@ def _decision(text: str) -> Formula:
             "it is not clear whether what comes after 'then' is done in any case; begin a new sentence there"
         )
     return or_(next_(f"{name}=yes", _sequence(found["yes"])), next_(f"{name}=no", _sequence(found["no"])))
-
-
-def _question(text: str) -> str:
-    quoted = QUOTED.fullmatch(text.strip())
-    if quoted is not None:
-        return name_of(text)
-    words = [word for word in re.sub(r"[?,]", " ", text).split() if word not in ("the", "a", "an")]
-    if not 0 < len(words) <= 10 or any(word in RESERVED - _IN_QUESTIONS for word in words):
-        raise NoName(text)
-    if not all(re.fullmatch(r"[\w'+/.-]+", word) for word in words):
-        raise NoName(text)
-    return "_".join(words)
 
 
 def _list(text: str) -> Formula:
@@ -170,4 +157,4 @@ def _item(text: str) -> Formula:
             if most is not None and least > most:
                 raise Ambiguous(f"at least {least} and at most {most} times is impossible")
             return until(step, EMPTY, least, most)
-    return Atom(name=name_of(text))
+    return Atom(name=EventReader().read(text).name)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from formal_llm.authoring.names import QUOTED
-from formal_llm.authoring.rewriting import active, named, parted
+from formal_llm.authoring.names import QUOTED, RESERVED
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 #: A number or bullet before a line; lines with a number are the steps of a procedure.
@@ -16,6 +15,11 @@ _BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
 _ELSE = r"(?:otherwise|else|if not)\b"
 _END = re.compile(rf"[.!?;](?=\s|$)(?!\s+(?i:{_ELSE}))" r"|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
 
+_WORD = rf"(?!(?:{'|'.join(sorted(RESERVED))})\b)[\w'-]+"
+#: A thing, as the pronouns after it mean it.
+_THING = re.compile(rf"\b(?:the|an?|no|your|any|every|each) ({_WORD}(?: {_WORD}){{0,2}})")
+_PRONOUN = re.compile(r"\b(?:it|them)\b")
+
 #: Other words for the same: what is written, and what the patterns read. Their order matters.
 _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(rf"(?<!\w)(?:{pattern})(?!\w)"), same)
@@ -23,52 +27,27 @@ _SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?:right|straight|immediately|just) (after|before|followed|preceded|follows?|precedes?)", r"directly \1"),
         (r"(?:immediately|right away|straight away)", "directly"),
         (r"^(?:second|third|fourth|fifth)(?:ly)?", "then"),
-        (r"^firstly", "first"),
         (r"^once(?= (?!an? |per |every |each |in |\d).+,)", "after"),
-        (r"^(?:nobody|no one)(?: (?:may|must|can|should|ever))*", "never"),
         (r"there (?:must|may|can|should) be no", "no"),
         (r"unless there (?:is|was|has been|were)", "unless"),
-        (r"^always(?= .+ (?:before|first)\b)", ""),
-        (r"(before|after|until|unless) (?:you|we|they)(?: (?:may|can|must|have|had))?", r"\1"),
         (r"in either order", "in any order"),
-        (r"the (last|first) thing", r"the \1 step"),
-        (r"directly (?:precedes?|comes? before)", "directly before"),
-        (r"prior to", "before"),
-        (r"(?:consecutively|in succession)", "in a row"),
         (
             r"(?:any number of times|arbitrarily often|as (?:often|many times) as "
             r"(?:(?:you|we|they) )?(?:like|want|wish|need|wanted|needed|necessary))", "freely",
         ),
         (r"(?:one or more times|once or more|at least once)", "at least 1 times"),
-        (r"zero or more times", "freely"),
-        (r"((?:may|can)(?: \w+)+) (?:only|just) once", r"\1 at most 1 times"),
         (r"(?:exactly|only|just) once", "exactly 1 times"),
         (r"once", "1 times"),
         (r"twice", "2 times"),
-        (r"thrice", "3 times"),
         (r"(?:no|not) more than|a maximum of|maximally|up to|at the most", "at most"),
-        (r"(?:no|not) (?:fewer|less) than|a minimum of|minimally|at the least", "at least"),
-        (r"(?:more often than|more than)", "more than"),
         (r"(?:must|may|can|should|shall|do|does) not|cannot|(?:must|ca|should|do|does)n't|can't", "never"),
-        (r"(?:(?:you|we) )?(?:must |may |can |should |shall |will )?never", "never"),
         (r"(?:is|are) never (?:allowed|permitted)", "is forbidden"),
-        (r"(?:is|are) not (?:allowed|permitted)(?: to)?", "is forbidden"),
-        (r"(?:is|are) (?:forbidden|prohibited)", "is forbidden"),
         (r"(?:is|are) never", "never"),
         (r"(?:has|have|needs?|is|are) to", "must"),
-        (r"(?:eventually|sooner or later|later on|at some (?:later )?point)", "later"),
         (r"(?<!nothing )(?<!anything )else|if not", "otherwise"),
-        (r"(?:when|whenever|in case|(?:each|every) time)", "if"),
-        (r"(?:takes?|took) place", "happens"),
         (r"(?:(?:start|begin)s?|started) (?:with|by)", "begin with"),
-        (r"(?:ends?|finish|finishes|closes?) (?:with|by)", "end with"),
-        (r"(?:the plan|a plan|every plan|the process) (begin|end) with", r"\1 with"),
-        (r"beforehand|earlier", "first"),
         (r"and optionally", "then optionally"),
         (r"and (?:then|finally|afterwards|after that)", "then"),
-        (r"followed by then", "then"),
-        (r"(but|and) not(?= (?:before|after)\b)", r"\1 never"),
-        (r"without first (.+)", r"without \1 first"),
         (r"^(?:you|we) (?:may|can|must)(?= (?!not|never|only).+ (?:before|only|at most|at least|exactly)\b)", ""),
     )
 )  # fmt: skip
@@ -106,15 +85,14 @@ def sentences(text: str) -> Iterator[Sentence]:
         written = text[at:end].strip()
         if written and hidden[at:end].strip():
             listed = bullet is not None and bullet[0].strip() not in "-*•"
-            for said in parted(plain(written)):
-                yield Sentence(written, at, said, listed)
+            yield Sentence(written, at, plain(written), listed)
         begin = after
 
 
 def plain(text: str) -> str:
     """A sentence in lower case, numbers as digits, and one way to say a thing for several."""
     parts = re.split(f"({QUOTED.pattern.replace('(', '(?:')})", " ".join(text.split()).rstrip(".!?;"))
-    return active(named("".join(part if number % 2 else _plain(part) for number, part in enumerate(parts)).strip()))
+    return _named("".join(part if number % 2 else _plain(part) for number, part in enumerate(parts)).strip())
 
 
 def _plain(text: str) -> str:
@@ -127,3 +105,12 @@ def _plain(text: str) -> str:
     text = re.sub(r"\b(\d+) times (to|or|and|-) (?=\d+ times)", r"\1 \2 ", text)
     text = re.sub(r"\b1 time\b", "1 times", text)
     return re.sub(r" +", " ", text)
+
+
+def _named(text: str) -> str:
+    """A sentence in which the thing stands for its pronoun, where it names only one before it."""
+    found = _PRONOUN.search(text)
+    if found is None or text.startswith("if "):
+        return text
+    things = dict.fromkeys(thing[1] for thing in _THING.finditer(text[: found.start()]))
+    return _PRONOUN.sub(f"the {next(iter(things))}", text) if len(things) == 1 else text

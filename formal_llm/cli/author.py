@@ -12,7 +12,7 @@ import typer
 from formal_llm.authored.files import read_text
 from formal_llm.authoring import Authored, Draft, Enough, Example, Shown, author, load_plan_examples, write_examples
 from formal_llm.authoring.drafts import KINDS
-from formal_llm.authoring.english import FAMILIES
+from formal_llm.authoring.english import families
 from formal_llm.authoring.examples import ENDING
 from formal_llm.automata import CFG, PDA
 from formal_llm.cli.console import check_writable, command, counted, err, print_text
@@ -26,7 +26,7 @@ sentences are read as controlled English: "Wash before dry. Iron at most twice."
 whether they should be allowed: y, n, Enter to say nothing, q to end. Your answers are kept beside the rules, in
 NAME.examples; `formal-llm check` runs them from then on.
 
-Without a model these families of sentences are read: {"; ".join(FAMILIES)}.
+Without a model these families of sentences are read: {"; ".join(dict.fromkeys(name for name, _ in families()))}.
 
 RULES is the text, @FILE for the text in a file, or - for standard input.
 

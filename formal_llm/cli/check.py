@@ -14,6 +14,7 @@ import typer
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.how_many import HowMany, how_many
+from formal_llm.automata.languages.spelling import spelling_warnings
 from formal_llm.automata.languages.unused import unused
 from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
@@ -97,6 +98,7 @@ def show(
         found["examples"] = plans
     if broken:
         found["not kept"] = broken
+    warnings += spelling_warnings(lookahead.automaton.terminals, lookahead.automaton.label)
     _tell(found, warnings, as_json)
     if broken or (strict and warnings):
         raise typer.Exit(1)

@@ -107,11 +107,11 @@ class NotUnderstood(NotationError):
     """Sentences of rules in plain words that are none of the patterns that are read without a model.
 
     Attributes:
-        sentences: each of them, what is wrong with it, and the example of a pattern that is nearest to it.
+        sentences: each of them, what is wrong with it, and sentences that are read, the nearest first.
     """
 
     def __init__(
-        self, sentences: Sequence[tuple[str, str, str]], *, line: int | None = None, column: int | None = None
+        self, sentences: Sequence[tuple[str, str, Sequence[str]]], *, line: int | None = None, column: int | None = None
     ) -> None:
         self.sentences = tuple(sentences)
         many = len(self.sentences) > 1
@@ -121,7 +121,7 @@ class NotUnderstood(NotationError):
             said.append(" ".join(sentence.split()))
             if wrong != "not understood":
                 said.append(f"  {wrong}")
-            said.append(f"  the nearest that is read: {nearest}")
+            said += [f"  {'you can write, for example:' if one == nearest[0] else 'or:'} {one}" for one in nearest]
         super().__init__(problem, file="<words>", line=line, column=column, suggestion="\n  ".join(said))
 
 

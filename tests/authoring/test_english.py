@@ -7,7 +7,7 @@ import pytest
 from benchmarks.plain_rules import FILES, judged, paragraphs
 from formal_llm import Behaviour
 from formal_llm.authoring import read_english
-from formal_llm.authoring.english import PATTERNS, PROCEDURES, nearest_example
+from formal_llm.authoring.english import PROCEDURES, families, nearest_examples
 from formal_llm.errors import NotationError, NotUnderstood
 
 EVERY = [(half, number) for half in ("tuned", "held out") for number in range(15)]
@@ -21,11 +21,11 @@ def test_paragraphs_mean_what_their_author_meant(half: str, number: int) -> None
 
 #: Everyday sentences of which a step has another name than its author gave it, or that are taken more strictly.
 TAKEN_OTHERWISE = (
-    "Once the file is locked, don't edit it.",  # locked_file and edit_file, not lock and edit
-    "Either call the police or the fire brigade",  # fire_brigade, not call_fire_brigade
-    "First do the homework.",  # homework and doing_homework: it is said that they may be one
+    "Once the file is locked, don't edit it.",  # lock_file and edit_file, not lock and edit
+    "Eat no more than one dessert",  # eat_dessert, not dessert
+    "Ask at most three questions",  # ask_question, not question
+    "There must be no payment",  # archive_invoice, not archive
     "Drain the oil exactly once.",  # "At the end, lower the car": once, and not only at the end
-    "First verify the prescription.",  # hand_prescription_over, not hand_over_prescription
 )
 
 
@@ -63,7 +63,7 @@ def test_what_is_not_understood_is_said_with_the_nearest_pattern() -> None:
         read_english("Wash before dry.\nDry after washing. Be nice to the shirts, will you?\nIron at most twice.")
     error = caught.value
     assert [one[0] for one in error.sentences] == ["Dry after washing", "Be nice to the shirts, will you"]
-    assert error.sentences[0][2] in {pattern.example for pattern in PATTERNS}
+    assert len(error.sentences[0][2]) == 3
     assert (error.line, error.column) == (2, 1)
     assert "2 sentences are not understood" in str(error)
     assert "Be nice to the shirts" in str(error)
@@ -149,8 +149,16 @@ def test_procedures_of_the_documentation_are_read(example: str) -> None:
     assert [one.pattern for one in read_english(example).clauses] == ["procedure"]
 
 
-def test_the_nearest_example() -> None:
-    assert nearest_example(
-        "wash goes before every of the drys"
-    ) == "Every question before every answer." or nearest_example("a before b b b")
-    assert nearest_example("jump at most more 3 times") == "Iron at most 2 times."
+def test_the_nearest_examples_have_the_steps_of_the_sentence_and_are_read() -> None:
+    assert nearest_examples("jump at most more 3 times")[0] == "Iron at most 2 times."
+    for sentence in ("Ship the goods after payment.", "Somehow the page is acknowledged before touching the host"):
+        for example in nearest_examples(sentence):
+            assert read_english(example).steps
+    assert any('"ship goods"' in example for example in nearest_examples("Ship the goods after payment."))
+
+
+@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
+def test_each_family_has_an_example_that_is_read() -> None:
+    assert len({example for _, example in families()}) == len(families()) > 50
+    for name, example in families():
+        assert read_english(example if name == "the steps" else f"Jump is allowed.\n{example}").text

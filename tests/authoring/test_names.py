@@ -4,39 +4,52 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.authoring.names import NoName, name_of, singular, spelled_alike, stem, steps_of
+from formal_llm.authoring.names import NoName, alike, name_of, singular, spelled_alike, stem
 
 
 @pytest.mark.parametrize(
     ("phrase", "name"),
     [
-        ("the order", "order"), ("check the stock", "check_stock"), ("please do the dishes", "dishes"),
+        ("the order", "order"),
+        ("check the stock", "check_stock"),
+        ("please do the dishes", "dishes"),
         ("two payments", "payment"),
-        ("all questions", "question"), ("every answer", "answer"), ("use the drill", "drill"),
+        ("all questions", "question"),
+        ("every answer", "answer"),
+        ("use the drill", "drill"),
         ("the step wash", "wash"),
-        ('"Rm -rf"', "Rm_-rf"), ("a", "a"), ("bus", "bus"), ("log in", "log_in"),
+        ('"Rm -rf"', "Rm_-rf"),
+        ("a", "a"),
+        ("bus", "bus"),
+        ("log in", "log_in"),
     ],
-)  # fmt: skip
+)
 def test_names(phrase: str, name: str) -> None:
     assert name_of(phrase) == name
 
 
 @pytest.mark.parametrize(
     "phrase",
-    ["", "the", "wash it", "wash before dry", "never", "one two three four of the many words", "a, b", "of these"],
+    [
+        "",
+        "the",
+        "wash it",
+        "wash before dry",
+        "never",
+        "one two three four of the many words",
+        "a, b",
+        "of these",
+        "approval of its own",
+        "rollback again",
+        "call first",
+        "wait 5 minutes",
+        "carefully pour",
+        "lock up at the end",
+    ],
 )
 def test_what_is_no_name(phrase: str) -> None:
     with pytest.raises(NoName):
         name_of(phrase)
-
-
-def test_lists() -> None:
-    assert steps_of("wash") == (("wash",),)
-    assert steps_of("wash, dry and iron") == (("wash",), ("dry",), ("iron",))
-    assert steps_of("either wash or the dryer") == (("wash", "dryer"),)
-    for text in ("wash and dry or iron", "wash, dry", "wash and wash"):
-        with pytest.raises(NoName):
-            steps_of(text)
 
 
 def test_forms_of_one_name() -> None:
@@ -57,3 +70,11 @@ def test_forms_of_one_name() -> None:
         "dry": "dry",
     }
     assert spelled_alike(["test"], ["tests", "testing"]) == {"tests": "tests", "testing": "testing", "test": "tests"}
+
+
+def test_names_that_may_be_one_step_are_found_by_their_words() -> None:
+    assert alike(["rate", "rate_seller", "log_in"]) == [("rate", "rate_seller")]
+    assert alike(["approve_order", "approval_of_order", "order_is_large=yes"]) == [
+        ("approve_order", "approval_of_order")
+    ]
+    assert alike(["notify_customer", "notify_customer_by_email"]) and not alike(["open_door", "close_door"])

@@ -18,7 +18,6 @@ def test_never_both_or_neither() -> None:
     "sentence",
     [
         "Dry after wash.",  # only after it, or always after it
-        "Only wash after dry.",
         "Every third wash is followed by dry.",
         "Wash unless clean.",
         "Before it, wash.",

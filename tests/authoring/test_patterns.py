@@ -108,7 +108,7 @@ SAYS: dict[str, tuple[str, Says]] = {
     "before": ("No b before a.", lambda p: each(p, "b", lambda past, _: "a" in past)),
     "followed": ("If a happens, then b must happen later.", lambda p: each(p, "a", lambda _, rest: "b" in rest)),
     "excludes": ("If a happens, b is forbidden.", lambda p: not {"a", "b"} <= set(p)),
-    "requires": ("Never a without b.", lambda p: "a" not in p or "b" in p),
+    "requires": ("a requires b.", lambda p: "a" not in p or "b" in p),
     "must": ("a is required.", lambda p: "a" in p),
     "never": ("a is not allowed.", lambda p: "a" not in p),
 }

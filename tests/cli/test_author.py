@@ -51,7 +51,7 @@ def test_without_questions_and_from_other_places(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("Be nice.", "--out", "x.agent"), "the nearest that is read"),
+        (("Be nice.", "--out", "x.agent"), "you can write, for example"),
         ((WORDS, "--out", "x.cfg"), "without --llm, rules are written as a behaviour: --out x.agent"),
         ((WORDS, "--out", "x.txt"), "the ending .txt is no notation"),
         ((WORDS, "--out", "x.cfg", "--llm", "test:first"), "writes no free text"),

@@ -187,3 +187,26 @@ def test_several_starts_of_a_chart_are_told_and_are_no_warning(tmp_path: Path) -
     assert "with a choice of A or B: no arrow leads to these" in done.stdout
     (tmp_path / "c.mmd").write_text("flowchart TD\nA --> C")
     assert "begins" not in run("check", "c.mmd", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.cfg", "%start S\nS -> deploy roll_back | deploy rollback\n"),
+        ("x.mmd", "flowchart TD\n  a[Roll back] --> b[Deploy] --> c[Rollback]\n"),
+        ("x.agent", '(define x\n  (:states roll_back rollback)\n  (:behavior (next roll_back rollback)))\n'),
+        ("x.pda", "q, roll_back, ε -> r, ε\nr, rollback, ε -> f, ε\n%accept f\n"),
+    ],
+)  # fmt: skip
+def test_names_that_differ_in_spelling_alone_are_a_warning(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    done = run("check", name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "differ only in how they are spelled" in " ".join(done.stderr.split())
+    assert run("check", name, "--strict", cwd=tmp_path).returncode == 1
+
+
+def test_names_of_two_labels_are_two_steps(tmp_path: Path) -> None:
+    labels = 'get_order "One order"\nget_orders "All orders of a customer"\n'
+    (tmp_path / "x.cfg").write_text(f"S -> get_order | get_orders\n\n{labels}", encoding="utf-8")
+    assert run("check", "x.cfg", "--strict", cwd=tmp_path).returncode == 0

@@ -1,0 +1,323 @@
+"""Clauses of simplified sentences: whether they oblige or forbid, how often, and which steps they speak of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from formal_llm.authoring.events import EventReader
+from formal_llm.authoring.meanings import Group
+from formal_llm.authoring.names import NoName, Unclear
+from formal_llm.authoring.simplifying import simplify
+from formal_llm.authoring.verbs import PARTICLES, base, gerund, participle
+from formal_llm.automata.languages.spelling import singular
+
+#: All of some steps, each of which is one or any of several.
+Groups = tuple[Group, ...]
+#: What joins a clause to the main one.
+JOINS = "ONLYAFTER|SOONAFTER|BEFORE|AFTER|WHEN|IF|UNTIL|UNLESS|WITHOUT"
+#: What one plan is of: "per shift".
+_SCOPE = re.compile(
+    r",? ((?:per|in (?:each|every|any)|for (?:each|every|any)|(?:UNREAD|on|at|of) (?:each|every|the same)) \w+)$"
+)
+_PARTS = re.compile(r"\s*,\s*(?:and |or |nor )?|\s+(?:and|or|nor)\s+")
+_DUMMY = re.compile(r"(?:happen|occur|take place|come|go|be (?:done|made|run)|follow)")
+_DUMMY_NOW = re.compile(r"(.+?) (?:comes?|happens?|occurs?|takes? place|is done|are done)")
+_PEOPLE = "you|we|they|anyone|anybody|someone"
+_FINITE = {"be", "is", "are", "was", "were", "has", "have", "VERB"}
+_NEAR = {"to", "from", "by", "into", "for", "at", "with", "of"}
+_ARTICLES = ("the", "a", "an", "your", "its", "their")
+_MARKS = ("NEXT", "LATER", "OWN", "AGAIN", "DIRECTLY", "INBETWEEN")
+_ONLY = re.compile(
+    r" only$|\b(?<=MAY) only\b|\b(?<=MUST) only\b|\b(?<=is) only\b|\b(?<=are) only\b|^only (?!\d|one |a single)"
+)
+_HOW = "at most|at least|exactly|more than"
+#: The least and the most, beside the number itself; None where there is no bound.
+_BOUNDS = {"at most": (None, 0), "at least": (0, None), "more than": (1, None), "exactly": (0, 0), "only": (0, 0)}
+_TIMES = re.compile(rf",? ?(?:({_HOW}|only) )?(\d{{1,4}}) times(?: (at most|at least))?")
+#: "at most 3 encores", before the verb or behind it.
+_MANY = re.compile(
+    rf"((?:NOT |never |MUST )?)({_HOW}|only|a single)(?: (\d{{1,4}}|one|a single))? (?!(?:one )?of\b|steps?\b)([a-z].+)"
+)
+_MANY_DONE = re.compile(rf"(.+? )({_HOW}) (\d{{1,4}}) (?!of\b|steps?\b)([a-z].+)")
+
+
+@dataclass(frozen=True)
+class Clause:
+    """The main clause of a sentence, and the clause that is joined to it.
+
+    Attributes:
+        mode: whether it obliges, allows, forbids or orders: ``MUST``, ``MAY``, ``NOT``, ``DO``.
+        steps: the steps that it speaks of.
+        least: the least number of times; None where that is not said.
+        most: the greatest number of times.
+        marks: words that say more: ``NEXT``, ``LATER``, ``FIRST``, ``OWN``, ``AGAIN``, ``INBETWEEN``, ``ONLY``;
+            ``EACH`` and ``EVERY`` of the other clause, ``ALL`` where the clause itself speaks of each of some things.
+        join: what joins the other clause: one of :data:`JOINS`.
+        other: the steps of the other clause.
+        scope: what one plan is of: "per shift".
+    """
+
+    mode: str
+    steps: Groups
+    least: int | None = None
+    most: int | None = None
+    marks: frozenset[str] = frozenset()
+    join: str = ""
+    other: Groups = ()
+    scope: str = ""
+
+    @property
+    def obliges(self) -> bool:
+        """Whether it asks for its steps and says nothing else of them."""
+        return self.mode in ("MUST", "DO") and self.is_plain
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says no more than what obliges, allows or forbids."""
+        return not (self.least or self.most or self.marks or self.scope)
+
+
+def read_steps(phrase: str, reader: EventReader | None = None) -> Groups:
+    """The steps that a list of clauses speaks of: all of some, each of which is one or any of several.
+
+    ``"a and b"`` is ``(("a",), ("b",))``: both. ``"a, b or c"`` is ``(("a", "b", "c"),)``: one of them, whichever.
+
+    Args:
+        phrase: the list.
+        reader: what reads the clauses of this sentence.
+
+    Raises:
+        NoName: there is a part that is no step, or both ``and`` and ``or``.
+    """
+    text = re.sub(r"^(?:both|either|neither|there (?:MUST be|is|has been)) ", "", phrase.strip(" ,"))
+    text = re.sub(r"^(?:every|each|any|all) (?:single )?", "the ", re.sub(r",? ?\bANYORDER\b,?", "", text))
+    text = re.sub(r"\b(?:either (?=.+ or )|both (?=.+ and ))", "", text)
+    text = re.sub(rf"\b({_PEOPLE}|it) (?:MAY|MUST) ", r"\1 ", text)
+    if re.search(r"\b(?!VERB)[A-Z]{3,}\b", text):
+        raise NoName(text)
+    joins = set(re.findall(r"(?<=[\s,])(and|or|nor)(?=\s)", text))
+    parts = _completed(_shared_subject(text) or _PARTS.split(text))
+    if len(joins) > 1 or (len(parts) > 1 and not joins):
+        raise NoName(text)
+    reader = reader or EventReader()
+    names = [reader.read(part).name for part in parts]
+    if len(set(names)) < len(names) or any(b.startswith(f"{a}_by_") for a in names for b in names):
+        raise NoName(text)
+    return (tuple(names),) if joins == {"or"} else tuple((name,) for name in names)
+
+
+def _shared_subject(text: str) -> list[str]:
+    """Clauses of one verb and several subjects: "the safe and the till be opened"; none where there is one subject."""
+    words = text.split()
+    at = next((number for number, word in enumerate(words) if word in _FINITE), 0)
+    subjects = _PARTS.split(" ".join(words[:at]))
+    if at < 1 or len(subjects) < 2:
+        return []
+    return [f"{re.sub('^(?:both|either|neither) ', '', one)} {' '.join(words[at:])}" for one in subjects]
+
+
+def _completed(parts: Sequence[str]) -> list[str]:
+    """The parts of a list of clauses, each with the subject, verb or object that it shares with another part."""
+    return list(parts) if len(parts) == 1 else [_complete(part, parts) for part in parts]
+
+
+def _complete(part: str, parts: Sequence[str]) -> str:
+    words, first = part.split(), parts[0].split()
+    passive = re.match(r"(.+? (?:be|is|are|been|was|were)) ", parts[0])
+    if part is parts[0]:
+        last = parts[-1].split()
+        alone = (len(words) == 1 and (gerund(part) or base(part) == part)) or words[-2:-1] == ["VERB"]
+        if not alone or len(last) == 1 or not (gerund(last[0]) or base(last[0])) or last[1] in _NEAR:
+            return part
+        return f"{part} {' '.join(last[1:])}"  # "sweep and air the hall"
+    if passive and participle(words[0]) and (len(words) == 1 or words[1] in PARTICLES | _NEAR):
+        return f"{passive[1]} {part}"  # "the dough be kneaded and baked"
+    if passive and participle(words[-1]) and not set(words) & _FINITE:
+        return f"{' '.join(words[:-1])} be {words[-1]}"  # "and a heap dump taken"
+    verb = (
+        first[: first.index("VERB") + 2]
+        if "VERB" in first
+        else first[:1]
+        if gerund(first[0]) or base(first[0]) == first[0]
+        else []
+    )
+    own = "VERB" in words or set(words) & _FINITE or gerund(words[0]) or base(words[0])
+    if own or not verb or len(first) == len(verb):
+        if "VERB" in verb and base(words[0]) == words[0]:
+            return f"{' '.join(verb[:-1])} {part}"
+        if passive and not own:
+            raise NoName(part)
+        return (
+            part
+            if len(words) > 1 or part is parts[-1] or len(parts[-1].split()) == 1
+            else f"{part} {' '.join(parts[-1].split()[1:])}"
+        )
+    if words[0] not in _ARTICLES:
+        raise NoName(part)  # "terms and conditions" may be one thing, or two
+    return f"{' '.join(verb)} {part}"
+
+
+# -- one clause --------------------------------------------------------------------------------------------------------
+
+
+def read_main(text: str, reader: EventReader) -> Clause:
+    """A clause that obliges, allows or forbids, with nothing joined to it.
+
+    Raises:
+        NoName: it speaks of no step, or a word is left over.
+    """
+    scope = _SCOPE.search(text)
+    marks, text = marked(text[: scope.start()] if scope else text)
+    every = re.match(r"((?:every|each|any|all) \w+)", text)
+    if every or re.search(r" (?:every|each) ", text):
+        marks |= {"ALL"}
+    if re.match(r"(?:two|three|four|five|six|several|\d+) ", text) and not re.match(r"\d+ times", text):
+        raise NoName(text)  # how many there are is said of the step: at least 2 ...
+    bare = re.search(r"(?<!most )(?<!least )(?<!exactly )(?<!only )(?<!than )\b\d+ times(?! at)", text) is not None
+    least, most, text = counted(text)
+    mode, text = moded(text)
+    if mode == "NOT" and least is not None and least > 0 and most in (None, least):
+        most, least = least - 1, None
+    elif mode == "MAY" and least:
+        if bare or most != least:
+            raise Unclear("it may, so it need not; write: at most, or exactly")
+        least = None
+    of_one = scope[1] if scope else every[1] if every and (least or most) else ""
+    return Clause(mode, read_steps(text, reader), least, most, frozenset(marks), scope=of_one)
+
+
+def marked(text: str) -> tuple[set[str], str]:
+    """The words of a clause that say more of it, and the clause without them."""
+    marks = {mark for mark in _MARKS if re.search(rf"\b{mark}\b", text)}
+    text = re.sub(rf",? ?\b(?:{'|'.join(_MARKS)}|ANYORDER)\b,?", "", text).strip(" ,")
+    if _ONLY.search(text):
+        marks.add("ONLY")
+        text = _ONLY.sub("", text)
+    if text.endswith((" FIRST", " first")):
+        marks.add("FIRST")
+        text = text[:-6]
+    return marks, text.strip()
+
+
+def counted(text: str) -> tuple[int | None, int | None, str]:
+    """How often a clause says that something is done, and the clause without that."""
+    if re.search(rf"\b(?:{_HOW}|only|a single)\b", text):
+        text = re.sub(r",? (?:in total|in all|altogether|overall)$", "", text)
+    found = _TIMES.search(text)
+    if found is not None:
+        how, number = found[1] or found[3] or "exactly", int(found[2])
+        text = (text[: found.start()] + text[found.end() :]).strip()
+    else:
+        found = _MANY.match(text) or _MANY_DONE.match(text)
+        if found is None:
+            return None, None, text
+        how = "exactly" if found[2] == "a single" else found[2]
+        number = int(found[3]) if found[3] and found[3].isdigit() else 1
+        text = found[1] + one_of_many(found[4])
+    low, high = _BOUNDS[how]
+    return (None if low is None else number + low), (None if high is None else number + high), text
+
+
+def one_of_many(text: str) -> str:
+    """The same of one: "restarts of the service ALLOWED" speaks of a restart."""
+    words = text.split()
+    ends = {"of", "to", "for", "from", "in", "MAY", "MUST", "ALLOWED", "REQUIRED", "FORBIDDEN", "are", "is"}
+    at = next((number for number, word in enumerate(words) if word in ends), len(words))
+    if at:
+        words[at - 1] = singular(words[at - 1])
+    return " ".join(words)
+
+
+def moded(text: str) -> tuple[str, str]:
+    """Whether a clause obliges, allows, forbids or orders; and the clause as one that says what is done.
+
+    Raises:
+        NoName: it has two helping verbs, or none where one is needed.
+    """
+    text = re.sub(r" (FORBIDDEN|REQUIRED|ALLOWED) ((?:in|on|at|to|for|from|with|by) .+)$", r" \2 \1", text)
+    judged = re.fullmatch(r"(?P<no>(?:neither|no) )?(?P<what>.+) (?P<how>FORBIDDEN|REQUIRED|ALLOWED)", text)
+    if judged:
+        if judged["no"] and judged["how"] != "ALLOWED":
+            raise NoName(text)
+        return "NOT" if judged["no"] else {"FORBIDDEN": "NOT", "REQUIRED": "MUST", "ALLOWED": "MAY"}[
+            judged["how"]
+        ], judged["what"]
+    if text.startswith("NEVER "):  # "under no circumstances may reception disclose a number"
+        return "NOT", with_verb(text[6:])
+    nothing = re.fullmatch(r"nothing (?:MAY |MUST |is |are )(?:be )?(\w+)(.*)", text)
+    if nothing and participle(nothing[1]):
+        return "NOT", f"{participle(nothing[1])}{nothing[2]}"
+    never = re.fullmatch(r"(never|no|neither) (.+)", text)
+    if never:
+        return "NOT", _forbidden(never[1], never[2])
+    found = re.fullmatch(r"(|.+? )(MUST|MAY|NOT) (.+)", text)
+    if found is None:
+        dummy = _DUMMY_NOW.fullmatch(text)
+        return "DO", dummy[1] if dummy else text
+    return _helped(found[2], found[1].strip(), found[3])
+
+
+def _forbidden(word: str, text: str) -> str:
+    """What "never", "no" or "neither" forbids, as a clause."""
+    first, _, rest = text.partition(" ")
+    verb = base(first)
+    done = re.fullmatch(r"be (\w+)(.*)", text)
+    if word == "never" and done and participle(done[1]):  # "nobody may be hired"
+        return f"{participle(done[1])}{done[2]}"
+    if word == "never" and verb and verb != first and not gerund(first):  # "nobody rolls back"
+        text = f"{verb} {rest}".strip()
+    return re.sub(r" (?:MUST|MAY) ", " VERB ", re.sub(r" (?:MUST|MAY) be ", " be ", text))
+
+
+def _helped(mode: str, subject: str, rest: str) -> tuple[str, str]:
+    """A clause with a helping verb, taken apart: "the label", "MAY", "be printed"."""
+    if re.search(r"\b(?:MUST|MAY|NOT)\b", rest):
+        raise NoName(rest)
+    if re.match(r"(?:no|neither) ", subject):
+        mode, subject = "NOT", subject.partition(" ")[2]
+    if rest.startswith("have been "):
+        rest = rest.replace("have been ", "be ", 1)
+    elif rest.startswith("have "):
+        first, _, more = rest[5:].partition(" ")
+        rest = f"{participle(first) or first} {more}".strip()
+    if subject in ("", "you", "we"):
+        return mode, rest
+    if subject == "there":
+        return mode, re.sub(r"^(?:be|happen) ", "", rest)
+    if _DUMMY.fullmatch(rest):
+        return mode, subject
+    return mode, f"{subject} {rest}" if rest.startswith("be ") else f"{subject} VERB {rest}"
+
+
+def with_verb(text: str) -> str:
+    """A clause of which the helping verb stood before the subject, with a mark before its verb.
+
+    Raises:
+        NoName: there is no verb that is known.
+    """
+    words = text.split()
+    begin = 2 if words[0] in ("the", "a", "an", "any") else 1
+    bare = [word.rstrip(",") for word in words]
+    at = next((number for number in range(begin, len(words)) if base(bare[number]) == bare[number]), None)
+    if at is None:
+        raise NoName(text)
+    return " ".join([*words[:at], *([] if bare[at] == "be" else ["VERB"]), *words[at:]])
+
+
+def steps_in(sentence: str) -> list[str]:
+    """The names of the steps of which a sentence speaks, as far as its clauses can be read one by one."""
+    found: list[str] = []
+    text = _TIMES.sub("", simplify(sentence))
+    for part in _parted(text):
+        try:
+            clause = moded(marked(part)[1])[1]
+            found += [name for group in read_steps(clause) for name in group]
+        except NoName:
+            continue
+    return list(dict.fromkeys(found))
+
+
+def _parted(text: str) -> Iterable[str]:
+    return re.split(rf",|;|\b(?:{JOINS}|between|and|or|then|followed by)\b", text)

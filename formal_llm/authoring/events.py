@@ -1,0 +1,282 @@
+"""Steps in clauses: "the head chef has checked the plate" and "checking the plate" are ``check_plate``.
+
+A clause is taken apart into who acts, the verb and what it is done to. Who acts is kept beside the name. A clause that
+describes how things are ("the guest is under 18") is a fact and no step.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from formal_llm.authoring.names import QUOTED, RESERVED, NoName, Unclear, name_of
+from formal_llm.authoring.verbs import PARTICLES, STATES, base, gerund, participle
+from formal_llm.automata.languages.spelling import IRREGULAR
+
+_BE = frozenset("is are was were be been being gets get got".split())  # noqa: SIM905
+_HAVE = frozenset({"has", "have", "had", "having"})
+_DETERMINERS = frozenset(
+    "the a an any every each all another further additional its their his her your our my this these".split()  # noqa: SIM905
+)
+_PEOPLE = frozenset("you we they he she i somebody someone anybody anyone everybody everyone one".split())  # noqa: SIM905
+_PREPOSITIONS = frozenset(
+    ("to from for with into onto of by at under over via against as on in through off out up about").split()  # noqa: SIM905
+)
+#: Ways in which something is done, which no "by" makes those who do it.
+_MEANS = frozenset("email e-mail phone telephone post mail letter hand courier fax card cash wire sms text".split())  # noqa: SIM905
+#: Verbs of which the subject is what begins or ends: "failover has begun" is to begin failover.
+_PHASES = frozenset("begin start commence end finish conclude stop open close".split())  # noqa: SIM905
+#: Words between a helping verb and the verb that add nothing.
+_FILLERS = frozenset(["already", "ever", "actually", "been", "being", "also", "then"])
+#: Words that say which or how many people do something: they are no part of a name, and must not be lost.
+_WHO = frozenset(
+    ("two three four five six several both all another other different second third same independent").split()  # noqa: SIM905
+)
+_DONE = re.compile(
+    r"(?:(?:is|are|be|been|was|has been|have been) (?:done|over|complete|completed|finished|made|performed|carried out"
+    r"|needed|in place)|happens?|occurs?|takes? place|has happened|have happened|has taken place|took place|happened)"
+)
+
+
+_STATE = "{!r} describes how things are; name the step that makes it so, or ask for it: if ..., ..."
+
+
+class State(Unclear):
+    """A clause that describes how things are."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A step that a clause speaks of.
+
+    Attributes:
+        name: the name of the step.
+        thing: what it is done to, in words; empty where there is nothing.
+        agent: who does it; empty where that is not said.
+    """
+
+    name: str
+    thing: str = ""
+    agent: str = ""
+
+
+@dataclass
+class EventReader:
+    """Reads the clauses of one sentence from the left to the right, and knows what its pronouns mean.
+
+    Attributes:
+        things: what the clauses so far speak of.
+        agents: who does each step, as far as that is said.
+    """
+
+    things: list[str] = field(default_factory=list)
+    agents: dict[str, set[str]] = field(default_factory=dict)
+
+    def read(self, clause: str) -> Event:
+        """The step of a clause.
+
+        Raises:
+            State: the clause describes how things are.
+            NoName: it is no clause that names a step.
+        """
+        event = self._read(clause.strip(" ,"))
+        if event.thing and event.thing not in self.things:
+            self.things.append(event.thing)
+        self.agents.setdefault(event.name, set()).update({event.agent} - {""})
+        return event
+
+    def _read(self, clause: str) -> Event:
+        if QUOTED.fullmatch(clause):
+            return Event(name_of(clause))
+        words = re.sub(r"^(?:please|the act of|the step(?: of)?) ", "", clause).split()
+        if not words:
+            raise NoName(clause)
+        if words[0] == "having" and len(words) > 2:
+            words = ["you", "have", *words[1:]]
+        done = re.fullmatch(rf"(.+?) {_DONE.pattern}", clause)
+        if done is not None:
+            return self._noun(done[1].split())
+        if "VERB" in words[1:]:  # a helping verb told where the verb is
+            at = words.index("VERB")
+            return self._done_by(
+                words[:at], base(words[at + 1]) or participle(words[at + 1]) or words[at + 1], words[at + 2 :]
+            )
+        return self._passive(words) or self._active(words) or self._verb_first(words) or self._noun(words)
+
+    # -- the forms of a clause -----------------------------------------------------------------------------------------
+
+    def _passive(self, words: list[str]) -> Event | None:
+        """Such as "the plate has been checked by the chef"."""
+        at = 0 if words[0] == "being" else next((i for i, word in enumerate(words) if word in _BE and i), None)
+        if at is None:
+            return None
+        subject = [word for word in words[:at] if word not in _HAVE | _FILLERS]
+        subject = subject or ["it"]
+        rest = words[at + 1 :]
+        while rest and rest[0] in _FILLERS:
+            rest = rest[1:]
+        verb = participle(rest[0]) if rest else None
+        if verb in ("follow", "precede"):
+            raise NoName(" ".join(words))
+        if verb is None or verb in STATES:
+            raise State(_STATE.format(" ".join(words)))
+        return self._made(verb, subject, rest[1:], passive=True)
+
+    def _active(self, words: list[str]) -> Event | None:
+        """Such as "the chef has checked the plate", "the chef checks the plate", "the bread goes in"."""
+        for at in range(1, len(words)):
+            word, before = words[at], words[:at]
+            if word in _HAVE:
+                rest = [one for one in words[at + 1 :] if one not in _FILLERS]
+                verb = participle(rest[0]) if rest else None
+                if verb is None or verb in STATES:
+                    raise State(_STATE.format(" ".join(words)))
+                return self._done_by(before, verb, rest[1:])
+            verb = base(word) or (word.removesuffix("s") if at == 1 and words[0] in _PEOPLE - {"one"} else None)
+            if verb in STATES and before[0] in _DETERMINERS | _PEOPLE | {"it"} and before[-1] not in _DETERMINERS:
+                raise State(_STATE.format(" ".join(words)))
+            if verb is None or not self._is_finite(words, at):
+                continue
+            if verb in STATES:
+                raise State(_STATE.format(" ".join(words)))
+            return self._done_by(before, verb, words[at + 1 :])
+        return None
+
+    def _is_finite(self, words: list[str], at: int) -> bool:
+        """Whether the verb at a place is that of a clause with a subject before it."""
+        word, subject = words[at], words[:at]
+        verb, following = base(word), words[at + 1 : at + 2]
+        if len(subject) == 1 and subject[0] in _PEOPLE | {"it"}:
+            return True
+        if any(one in _PREPOSITIONS for one in subject) or (gerund(subject[0]) and len(subject) < 2):
+            return False
+        if len(subject) > 1 and base(subject[0]) == subject[0]:
+            # "wash the hands" is an order; of "head chef checks the plate" the object follows
+            return (
+                len(subject) == 2
+                and subject[1] not in _DETERMINERS
+                and following[:1] != []
+                and following[0] in _DETERMINERS
+            )
+        if (word.endswith("ed") or word in IRREGULAR) and subject[0] in _DETERMINERS and len(subject) > 1:
+            return True  # "the supervisor agreed"
+        ends = not following or following[0] in _DETERMINERS | _PREPOSITIONS | PARTICLES | {"it", "them"}
+        if len(subject) == 1 and base(subject[0]) == subject[0]:
+            return False  # "freeze changes" is an order, too
+        if word.endswith("s") and word != verb:
+            return ends and not (not following and subject[0] in {"any", "all", "two"})
+        plural = subject[-1].endswith("s") and word == verb
+        return plural and ends and base(subject[0]) != subject[0]
+
+    def _done_by(self, subject: list[str], verb: str, rest: list[str]) -> Event:
+        if (
+            subject[0] in _PREPOSITIONS
+            or set(subject) & (RESERVED | _BE) - _DETERMINERS - _PEOPLE
+            or "," in "".join(subject)
+            or len(subject) > 5
+        ):
+            raise NoName(" ".join(subject))
+        particles, thing = _split_particles(rest)
+        if verb in _PHASES and not thing:
+            return self._made(verb, subject, rest)
+        if thing and thing[0] not in _PREPOSITIONS and verb not in ("go", "come"):
+            return self._made(verb, thing, particles, agent=subject)
+        if subject[0] in _PEOPLE and not (subject[0] == "they" and self.things and not rest):
+            return Event(_named([verb, *particles, *thing]))
+        noun = self._thing(subject)
+        return Event(_named([*noun, verb, *particles, *self._tail(thing)]), " ".join(noun))
+
+    def _verb_first(self, words: list[str]) -> Event | None:
+        """Such as "check the plate", "checking the plate", "to check the plate"."""
+        first, *rest = words[1:] if words[0] == "to" else words
+        verb = gerund(first) or (first if base(first) == first else None)
+        if verb is None and rest and rest[0] in _DETERMINERS and first.endswith("s"):
+            verb = base(first)  # "and informs the captain", of a subject named before
+        if verb is None and rest and rest[0] in _DETERMINERS and first not in _PREPOSITIONS | _DETERMINERS:
+            verb = first  # whatever stands before "the plate" is what is done to it
+        if verb is None or verb in STATES - {"belong"}:
+            return None
+        if rest and rest[0] == "of":  # "cutting of the grass"
+            rest = rest[1:]
+        particles, thing = _split_particles(rest)
+        if not thing:
+            return Event(_named([verb, *particles]))
+        if thing[0] in _PREPOSITIONS:
+            return Event(_named([verb, *particles, *self._tail(thing)]))
+        return self._made(verb, thing, particles)
+
+    def _noun(self, words: list[str]) -> Event:
+        noun = self._thing(words)
+        done = participle(noun[0]) if len(noun) > 1 and noun[1] in _PREPOSITIONS else None
+        if (
+            done not in (None, noun[0])
+            or noun[0] in _PREPOSITIONS | _BE
+            or (len(noun) > 1 and noun[0].endswith("s") and base(noun[0]) and noun[1] in _PREPOSITIONS | _DETERMINERS)
+        ):
+            raise NoName(" ".join(words))
+        return Event(_named(noun), "")
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def _agent(self, words: list[str]) -> str:
+        if set(words) & _WHO or any(word.isdigit() for word in words):
+            raise Unclear(f"who does it ({' '.join(words)}) is no part of a rule; make it part of the step, in quotes")
+        return " ".join(word for word in words if word not in _DETERMINERS)
+
+    def _made(
+        self, verb: str, thing: list[str], rest: list[str], *, agent: list[str] | None = None, passive: bool = False
+    ) -> Event:
+        """An event of a verb and what it is done to; ``rest`` stands behind the verb."""
+        at = next((i for i, word in enumerate(thing) if word in _PREPOSITIONS and i), len(thing))
+        noun, tail = self._thing(thing[:at]), thing[at:]
+        particles, more = _split_particles(rest)
+        if passive and particles and more and more[0] not in _PREPOSITIONS:  # "held in public"
+            particles, more = [], rest
+        if passive and len(more) == 1 and more[0] in _PREPOSITIONS:  # "paid for"
+            particles, more = [*particles, *more], []
+        who = self._agent(agent or [])
+        if passive and "by" in more:
+            by = len(more) - 1 - more[::-1].index("by")
+            if more[by + 1 :] and more[by + 1] not in _MEANS and not gerund(more[by + 1]):
+                who, more = self._agent(more[by + 1 :]), more[:by]
+        name = _named([verb, *particles, *noun, *self._tail([*tail, *more])])
+        return Event(name, " ".join(noun), who)
+
+    def _thing(self, words: list[str]) -> list[str]:
+        """A noun phrase without its article; what a pronoun means."""
+        found = [word for word in words if word not in _DETERMINERS and word not in _HAVE]
+        found += ["a"] if words[-1:] == ["a"] else []  # nothing follows the article, so it is the name
+        if len(words) == 1 and words[0] in {"it", "them", "they", "this", "that", "so", "one"}:
+            many = {"it": False, "they": True, "them": True}.get(words[0])
+            fits = [thing for thing in self.things if many is None or thing.endswith("s") == many]
+            if not self.things or (len(self.things) > 1 and len(fits) != 1):
+                raise Unclear(f"say what {words[0]!r} is, in the words of the other clauses")
+            return (fits[0] if len(fits) == 1 else self.things[0]).split()
+        if not found:
+            raise NoName(" ".join(words))
+        return found
+
+    def _tail(self, words: list[str]) -> list[str]:
+        """What stands behind the object: "to the ward"."""
+        if words and words[-1] in {"it", "them"}:
+            return [*words[:-1], *self._thing(words[-1:])]
+        return [word for word in words if word not in _DETERMINERS]
+
+
+def _split_particles(words: list[str]) -> tuple[list[str], list[str]]:
+    """The particles of a verb, before its object or behind it, and the rest."""
+    at = 0
+    while at < len(words) and words[at] in PARTICLES and words[at] not in {"to", "from"}:
+        if at + 1 < len(words) and words[at] in {"in", "on", "over", "through", "around"} and (
+            words[at + 1] in _DETERMINERS
+        ) and words[at] not in {"over", "on"}:  # fmt: skip
+            break
+        at += 1
+    particles, rest = words[:at], words[at:]
+    if not particles and len(rest) > 1 and rest[-1] in PARTICLES:
+        return [rest[-1]], rest[:-1]
+    return particles, rest
+
+
+def _named(words: list[str]) -> str:
+    return name_of(" ".join(words))

@@ -1,0 +1,100 @@
+"""Forms of one name: ``roll_back``, ``rollback`` and ``rolling back`` are spelled differently and mean one step.
+
+Names differ in spelling alone where they have one :func:`spelling_key`. Whoever reads rules from words takes such names
+for one step; whoever checks rules that are written in another notation warns of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+#: Other forms of verbs that do not end in "ed", and what they are forms of.
+IRREGULAR: Mapping[str, str] = {
+    form: base
+    for base, forms in (
+        line.split(":")
+        for line in (  # noqa: SIM905
+    "begin:begun,began bring:brought build:built buy:bought catch:caught choose:chosen,chose come:came"
+    " do:done,did draw:drawn,drew drink:drunk,drank drive:driven,drove eat:eaten,ate fall:fallen,fell"
+    " feed:fed fight:fought find:found fly:flown,flew forget:forgotten,forgot freeze:frozen,froze"
+    " get:got,gotten give:given,gave go:gone,went hang:hung hear:heard hide:hidden,hid hold:held keep:kept"
+    " lay:laid lead:led leave:left lend:lent lose:lost make:made meet:met pay:paid ring:rung,rang"
+    " rise:risen,rose run:ran sell:sold send:sent shine:shone show:shown sing:sung sink:sunk sit:sat"
+    " speak:spoken,spoke spend:spent steal:stolen,stole stick:stuck sweep:swept swim:swum,swam"
+    " take:taken,took teach:taught tear:torn tell:told throw:thrown,threw understand:understood"
+    " wake:woken,woke wear:worn win:won wind:wound withdraw:withdrawn,withdrew write:written,wrote"
+    " bind:bound dig:dug light:lit shoot:shot sew:sewn mow:mown saw:sawn see:seen"
+).split()
+    )
+    for form in forms.split(",")
+}  # fmt: skip
+#: Verbs that only say that something is done: to run a check is the check.
+_LIGHT = re.compile(r"(?:do|perform|execut|conduct|carry_out|mak|run)_(?=.)")
+#: The fewest letters of names that are compared; shorter ones are letters of a formal language, not words.
+_LEAST = 3
+
+
+def singular(word: str) -> str:
+    """A noun in the singular, by the regular rules."""
+    if re.search(r"[^aeiou]ies$", word) and len(word) > 4:
+        return word[:-3] + "y"
+    if re.search(r"(?:s|x|ch|sh)es$", word):
+        return word[:-2]
+    return word[:-1] if re.search(r"[^suiy']s$", word) else word
+
+
+def stem(name: str) -> str:
+    """What the forms of one name have in common: ``questions`` and ``question``, ``iron`` and ``ironing``."""
+    return "_".join(map(_stem, name.split("_")))
+
+
+def _stem(word: str) -> str:
+    word = singular(IRREGULAR.get(word, word))
+    word = re.sub(r"(?<=\w{2})ied$", "y", word)
+    cut = re.sub(r"(?<=\w{3})(?:ing|ed)$", "", word)
+    if cut != word:
+        cut = cut + "e" if word.endswith("eed") else cut  # "agreed"
+        cut = re.sub(r"([^aeiouls])\1$", r"\1", cut)
+    cut = re.sub(r"([aeiou]\w*[aeiou])ll$", r"\1l", cut)  # "cancelling" and "cancel"; "install" and "installing" too
+    return cut.removesuffix("e") if len(cut) > 3 else cut
+
+
+def spelling_key(name: str) -> str:
+    """What names have in common that differ only in spacing, case, number or inflection."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", name.strip()).casefold()
+    return _LIGHT.sub("", stem(words), count=1).replace("_", "")
+
+
+def spelled_nearly_alike(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of names that differ only in spacing, case, number or inflection, in order of appearance.
+
+    Names of fewer than three letters are not compared.
+    """
+    first: dict[str, str] = {}
+    pairs = []
+    for name in dict.fromkeys(names):
+        known = first.setdefault(spelling_key(name), name)
+        if known != name and sum(map(str.isalpha, name)) >= _LEAST:
+            pairs.append((known, name))
+    return pairs
+
+
+def spelling_warnings(names: Iterable[str], label: Callable[[str], str]) -> list[str]:
+    """What to report of terminals that may be one step under two names.
+
+    Args:
+        names: the terminals.
+        label: the text that a person reads for a terminal; its name where it has none. Two terminals with one text are
+            one step at two places of a chart.
+    """
+    return [
+        f"{one} and {other} differ only in how they are spelled; if they are one step, call both by one name"
+        for one, other in spelled_nearly_alike(label(name) for name in names)
+    ]
+
+
+def related(one: str, other: str) -> bool:
+    """Whether two words may be forms of one word: ``approve`` and ``approval`` are related."""
+    same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return one == other or (same >= 4 and same >= 0.6 * min(len(one), len(other)))

@@ -1,0 +1,57 @@
+"""Forms of one name."""
+
+from __future__ import annotations
+
+import pytest
+
+from formal_llm.automata.languages.spelling import (
+    related,
+    singular,
+    spelled_nearly_alike,
+    spelling_key,
+    spelling_warnings,
+    stem,
+)
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("roll_back", "rollback", "Roll-back", "rolled_back", "rolling back", "rollbacks", "rollBack"),
+        ("restart", "Restarts", "restarted", "perform_restart", "carry_out_restart"),
+        ("log_in", "login", "logging_in"), ("agree", "agreed"), ("pay_invoice", "paid_invoice", "paying_invoices"),
+        ("run_health_check", "health_check", "Health check"),
+    ],
+)  # fmt: skip
+def test_forms_of_one_name_have_one_key(forms: tuple[str, ...]) -> None:
+    assert len({spelling_key(form) for form in forms}) == 1
+
+
+def test_other_names_have_other_keys() -> None:
+    names = ("approve", "approval", "wash", "watch", "step1", "step2", "get_order", "get_user", "test", "taste")
+    assert len({spelling_key(name) for name in names}) == len(names)
+
+
+def test_regular_plurals_and_stems() -> None:
+    assert [singular(word) for word in ("boxes", "queries", "glass", "bus")] == ["box", "query", "glass", "bus"]
+    assert stem("ironing") == stem("iron") == stem("ironed")
+    assert stem("cancelling") == stem("cancel")
+
+
+def test_pairs_are_reported_once_and_letters_are_not_compared() -> None:
+    assert spelled_nearly_alike(["rollback", "deploy", "roll_back", "Rollback"]) == [
+        ("rollback", "roll_back"), ("rollback", "Rollback")
+    ]  # fmt: skip
+    assert spelled_nearly_alike(["a", "A", "as"]) == []
+    assert spelled_nearly_alike(["deploy", "deploy"]) == []
+
+
+def test_labels_are_compared_and_not_the_names_beside_them() -> None:
+    labels = {"n1": "Roll back", "n2": "Rollback", "n3": "Roll back", "n4": "Deploy"}
+    (warning,) = spelling_warnings(labels, labels.__getitem__)
+    assert warning.startswith("Roll back and Rollback differ only in how they are spelled")
+
+
+def test_related_words() -> None:
+    assert related("approve", "approval") and related("verif", "verification") and related("ab", "ab")
+    assert not related("contract", "contact") and not related("pay", "pat")
