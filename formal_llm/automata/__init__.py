@@ -33,14 +33,18 @@ from formal_llm.automata.notation.letters import read_letters
 from formal_llm.automata.notation.pda import read_pda
 from formal_llm.automata.notation.pda_writing import write_pda
 from formal_llm.automata.notation.scxml import read_scxml
+from formal_llm.automata.notation.state_diagram import read_state_diagram
 from formal_llm.automata.notation.typed_tools import grammar_of_tools
 from formal_llm.automata.notation.xstate import read_xstate
 from formal_llm.errors import GrammarError
 from formal_llm.pictures.drawable import graph_of, picture_of
 
 register(CFG, Notation(read_grammar, write_grammar, GrammarError, {"letters": read_letters, "tools": grammar_of_tools}))
-register(PDA, Notation(read_pda, write_pda, others={"scxml": read_scxml, "xstate": read_xstate}))
-register(Flowchart, Notation(read_flowchart, write_flowchart, others={"bpmn": read_bpmn}))
+register(PDA, Notation(read_pda, write_pda, others={
+    "scxml": read_scxml, "xml": read_scxml, "xstate": read_xstate, "json": read_xstate,
+    "mmd": read_state_diagram, "mermaid": read_state_diagram,
+}))  # fmt: skip
+register(Flowchart, Notation(read_flowchart, write_flowchart, others={"bpmn": read_bpmn, "xml": read_bpmn}))
 register(Behaviour, Notation(read_behaviour, write_behaviour))
 
 picture_of.register(CFG, cfg_picture)

@@ -51,10 +51,12 @@ def check(
     set_: options.SetOption = None,
     constraint: options.ConstraintOption = None,
     max_states: options.MaxStatesOption = 20_000,
+    process: options.ProcessOption = None,
+    final: options.FinalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
-    show(source, strict, set_, constraint, max_states, as_json)
+    show(source, strict, set_, constraint, max_states, as_json, process=process, final=final)
 
 
 def show(
@@ -64,6 +66,8 @@ def show(
     constraint: Sequence[str] | None = None,
     max_states: int = 20_000,
     as_json: bool = False,
+    process: str | None = None,
+    final: Sequence[str] | None = None,
 ) -> None:
     """Print what the check of rules finds.
 
@@ -71,14 +75,15 @@ def show(
         Exit: with code 1 where an example is not kept, or ``strict`` found warnings.
     """
     if source.endswith(".guard"):
-        if set_ or constraint:
-            raise InputError("--set and --constraint are for rules of plans; write the rule into the .guard file")
+        if set_ or constraint or process or final:
+            given = "--set, --constraint, --process and --final"
+            raise InputError(f"{given} are for rules of plans; write the rule into the .guard file")
         found = _guard(source)
         _tell(found, [], as_json)
         if "not kept" in found or (strict and found.keys() & {"conflicts", "never"}):
             raise typer.Exit(1)
         return
-    loaded = load(source, set_, constraint)
+    loaded = load(source, set_, constraint, process=process, final=final)
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)

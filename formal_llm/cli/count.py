@@ -62,10 +62,13 @@ def count(
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="Distinct words, or derivations.")] = Of.words,
+    process: options.ProcessOption = None,
+    final: options.FinalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Count the valid plans."""
-    cfg, limits = load(source, set_, constraint).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    loaded = load(source, set_, constraint, process=process, final=final)
+    cfg, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     number = Lookahead(cfg, limits, max_states=max_states).count(of=of.value, max_length=max_length)
     print_text(json.dumps({"count": number, "of": of.value, "max_length": max_length}) if as_json else str(number))
 
@@ -85,10 +88,13 @@ def sample(
     max_length: _MaxLength = None,
     max_states: _MaxStates = 100_000,
     of: Annotated[Of, typer.Option(help="What is equally likely: words, or derivations.")] = Of.words,
+    process: options.ProcessOption = None,
+    final: options.FinalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Draw valid plans at random."""
-    cfg, limits = load(source, set_, constraint).language(task, inputs=input_, goal=goal, limit=limit, require=require)
+    loaded = load(source, set_, constraint, process=process, final=final)
+    cfg, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     lookahead = Lookahead(cfg, limits, max_states=max_states)
     rng = random.Random(seed)
     words = [lookahead.sample(rng, of=of.value, max_length=max_length) for _ in range(number)]

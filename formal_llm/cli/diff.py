@@ -10,7 +10,7 @@ import typer
 
 from formal_llm.automata.languages.differences import Differences, differences
 from formal_llm.cli.console import command, counted, print_text
-from formal_llm.cli.options import JsonOption
+from formal_llm.cli.options import FinalOption, JsonOption, ProcessOption
 from formal_llm.cli.sources import load
 from formal_llm.planning.plans.vocabulary import write_word
 
@@ -33,10 +33,13 @@ def diff(
     other: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
     max_length: Annotated[int | None, typer.Option(min=0, help="Compare plans of at most so many terminals.")] = None,
     max_states: Annotated[int, typer.Option(min=1, help="How far plans are followed: the budget.")] = 5_000,
+    process: ProcessOption = None,
+    final: FinalOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare rules."""
-    found = differences(load(one).whole, load(other).whole, max_length, max_places=max_states)
+    a, b = (load(name, process=process, final=final).whole for name in (one, other))
+    found = differences(a, b, max_length, max_places=max_states)
     if as_json:
         print_text(json.dumps(_data(found), indent=2, ensure_ascii=False))
     else:

@@ -22,7 +22,15 @@ from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.notation.files import ENDINGS
 from formal_llm.cli.console import command, counted, err, out, print_text
-from formal_llm.cli.options import SHIPPED, JsonOption, OrderOption, SetOption, SourceArgument
+from formal_llm.cli.options import (
+    SHIPPED,
+    FinalOption,
+    JsonOption,
+    OrderOption,
+    ProcessOption,
+    SetOption,
+    SourceArgument,
+)
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms.llm import provider_forms
@@ -88,10 +96,12 @@ def draw(
     ] = None,
     max_boxes: Annotated[int, typer.Option(min=1, help="Draw no automaton that takes more boxes than this.")] = 60,
     set_: SetOption = None,
+    process: ProcessOption = None,
+    final: FinalOption = None,
     order: OrderOption = None,
 ) -> None:
     """Draw rules or their automaton."""
-    loaded = load(source, set_, order=None if order is None else order.value)
+    loaded = load(source, set_, order=None if order is None else order.value, process=process, final=final)
     language = loaded.whole
     drawable: Any = as_automaton(language) if what is What.pda else loaded.rules
     if plan is not None:

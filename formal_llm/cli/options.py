@@ -79,5 +79,12 @@ OrderOption = Annotated[
         "where the rules do not say it with %order.",
     ),
 ]
+ProcessOption = Annotated[
+    str | None, typer.Option("--process", metavar="NAME", help="The process of a BPMN file (else its first one).")
+]
+FinalOption = Annotated[
+    list[str] | None,
+    typer.Option("--final", metavar="STATE", help="A state of a state machine in which plans end. Repeatable."),
+]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]

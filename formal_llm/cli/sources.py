@@ -16,7 +16,7 @@ from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
-from formal_llm.automata.notation.files import ENDINGS, read_rules
+from formal_llm.automata.notation.files import ENDINGS, Reading, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
@@ -130,6 +130,9 @@ def load(
     facts: Sequence[str] | None = None,
     constraints: Sequence[str] | None = None,
     order: Order | None = None,
+    *,
+    process: str | None = None,
+    final: Sequence[str] | None = None,
 ) -> LoadedRules:
     """The pack or the rules of that name or path, with the warnings about them.
 
@@ -138,37 +141,45 @@ def load(
         facts: what stands for placeholders, each as ``NAME=VALUE``.
         constraints: formulas.
         order: the order of plans, where it is not that of the rules or the pack.
+        process: the process that is read of a BPMN file.
+        final: the states of a state machine in which plans end.
 
     Raises:
         ResourceNotFound: there is nothing of that name.
+        InputError: an option is given that does not fit the kind of the file.
         NotationError: a file or a formula cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
-        found = _load(name, read_facts(facts or ()))
+        found = _load(name, read_facts(facts or ()), Reading(process, tuple(final or ())))
         more = tuple(constraint(text, found.source) for text in constraints or ())
     told = dict.fromkeys(str(one.message) for one in caught)
     return replace(found, more=more, warnings=tuple(told), order=order)
 
 
-def _load(name: str, known: dict[str, str]) -> LoadedRules:
+def _load(name: str, known: dict[str, str], reading: Reading) -> LoadedRules:
     path = Path(name)
     if path.is_dir() or (name in authored.names("tasks") and not path.is_file()):
-        pack = TaskPack.load(name, known)
-        return LoadedRules(pack.rules, pack.source, pack)
+        return _pack(name, known, reading)
     if path.is_file() or path.suffix:
-        return _read(path, known)
+        return _read(path, known, reading)
     for kind in SHIPPED:
         if name in authored.names(kind):
-            return _read(authored.find(kind, name, ENDINGS), known)
+            return _read(authored.find(kind, name, ENDINGS), known, reading)
     if PACKS.find(name) is not None:
-        pack = TaskPack.load(name, known)
-        return LoadedRules(pack.rules, pack.source, pack)
+        return _pack(name, known, reading)
     shipped = (one for kind in ("tasks", *SHIPPED) for one in authored.names(kind))
     raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*shipped, *PACKS.names()]))
 
 
-def _read(path: Path, facts: dict[str, str]) -> LoadedRules:
-    rules = read_rules(path)
+def _pack(name: str, known: dict[str, str], reading: Reading) -> LoadedRules:
+    if reading != Reading():
+        raise InputError(f"--process and --final are for files, and {name} is a task pack")
+    pack = TaskPack.load(name, known)
+    return LoadedRules(pack.rules, pack.source, pack)
+
+
+def _read(path: Path, facts: dict[str, str], reading: Reading) -> LoadedRules:
+    rules = read_rules(path, process=reading.process, final=reading.final)
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
     known = (*names, *(rules.facts if isinstance(rules, Flowchart) else ()))
     for fact in facts:

@@ -51,10 +51,12 @@ def verify(
     max_states: options.MaxStatesOption = 50_000,
     order: options.OrderOption = None,
     strict: options.StrictOption = False,
+    process: options.ProcessOption = None,
+    final: options.FinalOption = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
-    loaded = load(source, set_, constraint, None if order is None else order.value)
+    loaded = load(source, set_, constraint, None if order is None else order.value, process=process, final=final)
     rules, limits = loaded.language(task, inputs=input_, goal=goal, limit=limit, require=require)
     verifier = Verifier(rules, limits, max_states=max_states)
     verdict = verify_text(plan_text(plan), verifier, order=loaded.wording.order, strict=strict)

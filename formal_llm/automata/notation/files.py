@@ -3,9 +3,11 @@
 ====================  =================================================
 ``.cfg``              a grammar (:class:`CFG`)
 ``.pda``              a pushdown automaton (:class:`PDA`)
-``.mmd, .mermaid``    a flowchart (:class:`Flowchart`), as its automaton
+``.mmd, .mermaid``    a flowchart (:class:`Flowchart`), or a state diagram as its automaton
 ``.bpmn``             a process in BPMN 2.0, as a flowchart
 ``.scxml, .xstate``   a state machine in SCXML, or of XState in JSON, as its automaton
+``.json``             the same as ``.xstate``
+``.xml``              BPMN or SCXML, whichever its first element is of
 ``.agent``            a behaviour (:class:`Behaviour`), as its automaton
 ====================  =================================================
 
@@ -14,6 +16,9 @@ Other packages may offer readers of more endings.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -25,13 +30,15 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Rules
 from formal_llm.automata.models.written import notation_of
-from formal_llm.errors import NotationError
+from formal_llm.automata.notation.state_diagram import is_state_diagram
+from formal_llm.errors import InputError, NotationError
 
-#: What a file holds, by its ending.
+#: What a file holds, by its ending; of state diagrams and XML the text decides.
 _KINDS: dict[str, type[Rules]] = {
     ".cfg": CFG, ".pda": PDA, ".mmd": Flowchart, ".mermaid": Flowchart, ".agent": Behaviour,
-    ".bpmn": Flowchart, ".scxml": PDA, ".xstate": PDA,
+    ".bpmn": Flowchart, ".scxml": PDA, ".xstate": PDA, ".json": PDA, ".xml": Flowchart,
 }  # fmt: skip
+_ROOT = re.compile(r"\ufeff?(?>\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>)*+<(?:[\w.-]+:)?([\w.-]+)", re.DOTALL)
 #: The endings of files with rules.
 ENDINGS = tuple(_KINDS)
 
@@ -60,40 +67,98 @@ def endings() -> tuple[str, ...]:
     return (*ENDINGS, *(f".{name}" for name in PLUGINS.names()))
 
 
-def read_rules_text(text: str, path: str | Path) -> Rules:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader of another standard is to know besides the text.
+
+    Attributes:
+        process: the name or id of the process of a BPMN file; else its first one.
+        final: the states of a state machine in which plans end; else its own final states.
+    """
+
+    process: str | None = None
+    final: tuple[str, ...] = ()
+
+    def options(self, kind: type[Rules], path: Path) -> dict[str, object]:
+        """What is given, for the reader of a file.
+
+        Raises:
+            InputError: the file is of another kind.
+        """
+        for name, value, fits, whose in (
+            ("process", self.process, kind is Flowchart and path.suffix in (".bpmn", ".xml"), "a process in BPMN"),
+            ("final", self.final, kind is PDA and path.suffix != ".pda", "a state machine (SCXML, XState, Mermaid)"),
+        ):
+            if value and not fits:
+                raise InputError(f"{name} ({value if isinstance(value, str) else ', '.join(value)}) is for {whose}, "
+                                 f"which {path} is not")  # fmt: skip
+        given = {"process": self.process, "final": self.final}
+        return {name: value for name, value in given.items() if value}
+
+
+def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), process: str | None = None) -> Rules:
     """The rules in the text of a file that may not be saved yet; paths in it are relative to it.
+
+    Args:
+        text: the rules.
+        path: the file; what its ending leaves open, the text decides.
+        final: the states of a state machine in which plans end, instead of its own final states.
+        process: the name or id of the process that is read of a BPMN file.
 
     Raises:
         NotationError: the text cannot be read, or the ending of the file names no notation.
+        InputError: ``final`` or ``process`` is given for a file of another kind.
+        ResourceNotFound: there is no such state or process.
         PluginError: another package reads this ending, and cannot be used.
     """
-    ending = Path(path).suffix
-    if ending in _KINDS:
-        notation = notation_of(_KINDS[ending])
-        return notation.others.get(ending[1:], notation.read)(text, str(path))
+    path = Path(path)
+    ending = path.suffix
+    kind = _kind_of(text, path)
+    options = Reading(process, tuple(final)).options(kind or CFG, path)
+    if kind is not None:
+        notation = notation_of(kind)
+        others = notation.others if kind is PDA or ending not in (".mmd", ".mermaid") else {}
+        return others.get(ending[1:], notation.read)(text, str(path), **options)
     rules = PLUGINS.make(ending[1:], text, str(path))
     if rules is None:
         raise NotationError(f"the ending names no notation of rules; there are: {', '.join(endings())}", file=str(path))
     return rules
 
 
-def read_rules(path: str | Path) -> Rules:
-    """The rules in a file, as what they are.
+def _kind_of(text: str, path: Path) -> type[Rules] | None:
+    """What a file with this text holds; None where its ending is not one of ours."""
+    if path.suffix in (".mmd", ".mermaid") and is_state_diagram(text):
+        return PDA
+    if path.suffix != ".xml":
+        return _KINDS.get(path.suffix)
+    root = _ROOT.match(text)
+    name = root[1] if root else ""
+    if name not in ("scxml", "definitions", "process"):
+        raise NotationError(
+            f"this XML is no rules: it begins with <{name}>" if root else "this is no XML", file=str(path),
+            expected=("<definitions> of BPMN 2.0", "<scxml>"),
+        )  # fmt: skip
+    return PDA if name == "scxml" else Flowchart
+
+
+def read_rules(path: str | Path, *, final: Sequence[str] = (), process: str | None = None) -> Rules:
+    """The rules in a file, as what they are; see :func:`read_rules_text` for the arguments.
 
     :func:`~formal_llm.automata.models.rules.automaton_of` makes an automaton of them.
 
     Raises:
         NotationError: the file cannot be read, or its ending names no notation.
+        InputError: ``final`` or ``process`` is given for a file of another kind.
+        ResourceNotFound: there is no such state or process.
         PluginError: another package reads this ending, and cannot be used.
     """
     path = Path(path)
-    ending = path.suffix
-    if ending in _KINDS or not ending:
-        return _KINDS.get(ending, CFG).from_file(path)
-    if PLUGINS.find(ending[1:]) is not None:
-        return read_rules_text(read_text(path), path)
-    if not path.is_file():
+    if path.suffix in _KINDS or PLUGINS.find(path.suffix[1:]) is not None:
+        text = read_text(path, notation_of(_KINDS.get(path.suffix, CFG)).error)
+        return read_rules_text(text, path, final=final, process=process)
+    if path.suffix and not path.is_file():
         raise NotationError(
-            f"the ending {ending} names no notation of rules; there are: {', '.join(endings())}", file=str(path)
+            f"the ending {path.suffix} names no notation of rules; there are: {', '.join(endings())}", file=str(path)
         )
+    Reading(process, tuple(final)).options(CFG, path)
     return CFG.from_file(path)

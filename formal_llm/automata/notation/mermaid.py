@@ -113,7 +113,9 @@ class _Parser(NodeScanner):
             if self.sees("```"):
                 self.fail("this is a block of Markdown", suggestion="leave out the lines with ``` around the flowchart")
             if other := _OTHER_DIAGRAM.match(self.text, start):
-                self.fail(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",))
+                way = "read it with PDA.from_mermaid or read_rules" if other[1] == "stateDiagram" else None
+                self.fail(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",),
+                          suggestion=way)  # fmt: skip
             word = re.split(r"[\s;]", self.text[start:], maxsplit=1)[0]
             near = did_you_mean(word, ["flowchart", "graph"])
             self.fail(

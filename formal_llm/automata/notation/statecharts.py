@@ -1,54 +1,157 @@
-"""State machines with states inside of states, as SCXML and XState write them: what they mean as a finite automaton.
+"""State machines with states inside states, as SCXML, XState and Mermaid write them: what they mean as an automaton.
 
-Its words are the events, in order. The automaton is in one innermost state at a time; an event is taken by the
-innermost state that has a transition for it, or by one around it. What has a guard may be taken or not: guards are
-names, and whoever plans decides. Transitions without an event are taken before any event. A word ends in a final state
-of the outermost level. (W3C SCXML 1.0, sections 3 and 3.13; parallel states and history are refused.)
+Its words are the events, in order. A configuration of the machine is the set of its active states, with the events that
+it has raised itself and not yet taken. How it goes on is the algorithm of the recommendation (W3C SCXML 1.0, appendix
+D): transitions without an event come first, then the events that the machine raised, then those of a plan. Each
+innermost active state takes an event by its own first transition for it, or by the first of a state around it; of two
+transitions that leave the same states, the inner one is followed. A parallel state is done when all its regions are.
+
+What a plan does not decide is a choice. A guard may hold or not, but one that asks for an active state, ``In('paid')``,
+is decided. Events that the machine raises itself are no steps of a plan.
+
+A plan ends in a final state of the outermost level. Where the machine reaches none, a plan may end wherever the machine
+waits for an event, and a warning states this assumption; ``final`` names the states in which plans end instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Literal, NamedTuple
 
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Symbol, reach
 from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import unknown
+from formal_llm.errors import ResourceNotFound, unknown
+
+#: How many configurations and moves a machine may have, how many raised events may wait, and in how many ways one step
+#: can go.
+MOST_CONFIGURATIONS, MOST_MOVES, MOST_RAISED, MOST_WAYS = 10_000, 50_000, 32, 64
+#: The events by which a state reports that it is done begin so; the state's name follows.
+DONE = "done.state."
+_IN = re.compile(r"""(!|not\b)?\s*In\(\s*(["'])(?P<state>[^"']+)\2\s*\)""")
 
 
-@dataclass
+class Raised(NamedTuple):
+    """An event that the machine raises: taken before any other, after those, or by itself at any later time."""
+
+    event: str
+    when: Literal["now", "next", "later"] = "now"
+
+
+#: What is done on the way, as the events that it may raise: one sequence for each way in which it can go.
+Content = tuple[tuple[Raised, ...], ...]
+NOTHING: Content = ((),)
+
+
+@dataclass(eq=False)
 class Arc:
-    """A transition: its event (None: without one), its guard, its target (None: it stays), and where it is written."""
+    """A transition.
 
-    event: str | None
-    target: str | None
+    Attributes:
+        events: the events that it takes: ``*`` for any, ``name.*`` for a name and all that begins with it and a dot;
+            none for a transition that needs no event.
+        targets: the states that it enters, in several regions where there are several; none: it stays.
+        guard: its condition; empty where it has none.
+        text: what an option says of it where it has no guard.
+        optional: whether it may be passed over although it has no guard.
+        within: whether its source is not left where all targets are inside it, or it itself.
+        content: what is done when it is followed.
+        place: where it is written.
+        source: the state that it leaves.
+    """
+
+    events: tuple[str, ...]
+    targets: tuple[str, ...]
     guard: str = ""
+    text: str = ""
+    optional: bool = False
+    within: bool = False
+    content: Content = NOTHING
     place: Place | None = None
+    source: str = ""
+
+    def takes(self, event: str | None) -> bool:
+        """Whether it is for an event; None for none."""
+        return not self.events if event is None else any(matches(one, event) for one in self.events)
 
 
 @dataclass
 class State:
-    """A state, with those directly in it by name; ``done`` is followed when a final one of these is reached."""
+    """A state; of those directly in it one is active, or each of a parallel state."""
 
     name: str
     parent: str | None
     place: Place | None = None
-    final: bool = False
-    initial: str | None = None
+    kind: Literal["state", "parallel", "final"] = "state"
+    initial: tuple[str, ...] = ()
     children: list[str] = field(default_factory=list)
     arcs: list[Arc] = field(default_factory=list)
-    done: list[Arc] = field(default_factory=list)
+    entry: Content = NOTHING
+    exit: Content = NOTHING
+    start: Content = NOTHING  # of the transition to its first state
+    label: str = ""
 
 
-def automaton(states: dict[str, State], root: str, title: str, source: SourceText) -> PDA:
-    """The automaton of a state machine.
+class Configuration(NamedTuple):
+    """The active states, those around them included, and the raised events that wait."""
+
+    active: frozenset[str]
+    queue: tuple[Raised, ...] = ()
+
+
+def matches(descriptor: str, event: str) -> bool:
+    """Whether a descriptor (``*``, ``name`` or ``name.*``) is for an event."""
+    return descriptor in ("*", event) or (descriptor.endswith(".*") and f"{event}.".startswith(descriptor[:-1]))
+
+
+def join_contents(contents: Iterable[Content], source: SourceText, place: Place | None) -> Content:
+    """What is done one after the other.
 
     Raises:
-        NotationError: a target or first state that there is not, or no final state that is ever reached.
+        NotationError: it can go in too many ways.
     """
-    return _Machine(states, root, source).made(title)
+    ways = NOTHING
+    for content in contents:
+        ways = tuple(dict.fromkeys((*way, *more) for way in ways for more in content))
+        if len(ways) > MOST_WAYS:
+            source.fail(f"what is done here can go in more than {MOST_WAYS} ways", place)
+    return ways
+
+
+def build_automaton(
+    states: dict[str, State],
+    root: str,
+    title: str,
+    source: SourceText,
+    *,
+    final: Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
+) -> PDA:
+    """The automaton of a state machine.
+
+    Warns of the events that the machine raises itself, and where it is assumed that plans may end anywhere.
+
+    Args:
+        states: the states by name, in the order of the text.
+        root: the one around all others.
+        title: what messages call the machine.
+        source: its text.
+        final: the states in which plans end; else the final ones of the outermost level.
+        labels: texts of events.
+
+    Raises:
+        NotationError: a target or first state that there is not, or more configurations than are followed.
+        ResourceNotFound: a name in ``final`` is no state.
+    """
+    for name in final:
+        if name not in states:
+            raise ResourceNotFound("state", name, [one for one in states if one != root and ":" not in one])
+    return _Machine(states, root, source).build(title, final, labels or {})
 
 
 class _Machine:
@@ -56,71 +159,281 @@ class _Machine:
         self.states = states
         self.root = root
         self.source = source
-        self.events = tuple(
-            dict.fromkeys(arc.event for s in states.values() for arc in s.arcs if arc.event not in (None, "*"))
-        )
+        self.order = {name: number for number, name in enumerate(states)}
+        self.around: dict[str, tuple[str, ...]] = {}  # the states around each, innermost first
+        for name, state in states.items():
+            self.around[name] = () if state.parent is None else (state.parent, *self.around[state.parent])
         for state in states.values():
-            for arc in (*state.arcs, *state.done):
-                if arc.target is not None and arc.target not in states:
-                    source.fail(unknown("target of a transition", arc.target, states), arc.place or state.place)
-            if state.initial is not None and state.initial not in states:
-                source.fail(unknown("first state", state.initial, states), state.place)
-            if state.children and state.initial is None:
-                state.initial = state.children[0]
+            self._check(state)
+        self.begin = Arc((), states[root].initial, within=True, source=root)
+        self.descriptors = dict.fromkeys(one for state in states.values() for arc in state.arcs for one in arc.events)
+        own = self._own_events()
+        named = dict.fromkeys(one.removesuffix(".*") for one in self.descriptors if one != "*")
+        self.events = [event for event in named if event not in own and not f"{event}.".startswith(DONE)]
+        self.events = self.events or (["any"] if "*" in self.descriptors else [])
+        if heard := sorted(filter(self._is_heard, own)):
+            source.warn(f"the machine itself raises {', '.join(heard)}: plans have no such steps", None, stacklevel=4)
+        self.heard = {
+            name: dict.fromkeys(event for arc in state.arcs for event in self.events if arc.takes(event))
+            for name, state in states.items()
+        }
+        self.taking: dict[tuple[str, str | None], list[Arc]] = {}
+        self.settled: dict[Configuration, Configuration] = {}
+        self.names: dict[Configuration, str] = {}
+        self.taken: set[str] = set()
+        self.labels: Mapping[str, str] = {}
 
-    def made(self, title: str) -> PDA:
-        start = self._enter(self.root)
+    def _check(self, state: State) -> None:
+        for arc in state.arcs:
+            arc.source = state.name
+            for target in arc.targets:
+                if target not in self.states:
+                    self.source.fail(unknown("target of a transition", target, self.states), arc.place or state.place)
+        for first in state.initial:
+            if first not in self.states:
+                self.source.fail(unknown("first state", first, self.states), state.place)
+            if state.name not in self.around[first]:
+                self.source.fail(f"{state.name} begins with {first}, which is not inside it", state.place)
+        state.initial = state.initial or tuple(state.children[:1])
+
+    def _own_events(self) -> set[str]:
+        """The events that only the machine itself raises."""
+        contents = [
+            content
+            for state in self.states.values()
+            for content in (state.entry, state.exit, state.start, *(arc.content for arc in state.arcs))
+        ]
+        raised = {one for content in contents for way in content for one in way}
+        return {one.event for one in raised if one.when != "later"} - {r.event for r in raised if r.when == "later"}
+
+    def _is_heard(self, event: str) -> bool:
+        return any(matches(descriptor, event) for descriptor in self.descriptors)
+
+    # -- the automaton ------------------------------------------------------------------------------------------------
+
+    def build(self, title: str, final: Sequence[str], labels: Mapping[str, str]) -> PDA:
+        """The automaton whose states are the configurations."""
         found: list[Transition] = []
+        self.labels = labels
 
-        def after(name: str) -> list[str]:
-            made = list(dict.fromkeys(self._moves(name)))
-            found.extend(made)
-            return [str(move.target) for move in made]
+        def follow(where: Configuration) -> list[Configuration]:
+            moves = [(event, text, self._settle(then)) for event, text, then in self._moves(where)]
+            found.extend(Transition(self.name(where), e, None, self.name(then), (), text) for e, text, then in moves)
+            if len(self.names) > MOST_CONFIGURATIONS or len(found) > MOST_MOVES:
+                self.source.fail(
+                    f"the machine has more than {MOST_CONFIGURATIONS:,} configurations or {MOST_MOVES:,} moves",
+                    self.states[self.root].place, suggestion="leave out parallel regions that no plan needs",
+                )  # fmt: skip
+            return [then for _, _, then in moves]
 
-        reached = reach([start], after)
-        final = [name for name in reached if self.states[name].final and self.states[name].parent == self.root]
-        if not final:
-            self.source.fail(
-                "no final state is reached: a plan would never be finished",
-                self.states[self.root].place,
-                suggestion="give the machine a final state on its outermost level, and a way to it",
-            )
-        symbols = {str(event): Symbol(str(event)) for event in self.events}
+        start = self._settle(Configuration(frozenset()))
+        reached = reach([start], follow)
         used = {move.read for move in found}
-        return PDA(found, start=start, accepting=final, name=title, order="forward",
-                   symbols={name: symbol for name, symbol in symbols.items() if name in used})  # fmt: skip
+        return PDA(
+            found, start=self.name(start), accepting=map(self.name, self._accepting(list(reached), final)), name=title,
+            order="forward", symbols={name: Symbol(labels.get(name, name)) for name in self.events if name in used},
+        )  # fmt: skip
 
-    def _enter(self, name: str) -> str:
-        """The innermost state that is entered with one."""
-        seen = {name}
-        while self.states[name].children:
-            name = str(self.states[name].initial)
-            if name in seen:
-                self.source.fail(f"{name} begins inside of itself", self.states[name].place)
-            seen.add(name)
-        return name
+    def _accepting(self, reached: list[Configuration], final: Sequence[str]) -> list[Configuration]:
+        place = self.states[self.root].place
+        done = [where for where in reached if self._is_done(self.root, where.active)]
+        ended = set(done)
+        waiting = [where for where in reached if where in ended or self._silent(where)[1]]
+        named = [where for where in waiting if not where.active.isdisjoint(final)]
+        if final and not named:
+            self.source.fail(f"{' and '.join(final)} is not reached: a plan would never be finished", place)
+        if not waiting:
+            self.source.fail("no final state is reached, and the machine never waits for an event", place)
+        if not final and not done:
+            self.source.warn(
+                "no final state of the outermost level is reached: a plan may end wherever the machine waits; "
+                "--final STATE names the states in which plans end (in Python: final=)", place, stacklevel=5,
+            )  # fmt: skip
+        return named or done or waiting
 
-    def _around(self, name: str | None) -> Iterator[State]:
-        while name is not None:
-            yield self.states[name]
-            name = self.states[name].parent
+    def name(self, where: Configuration) -> str:
+        """What the automaton calls a configuration: its innermost states, and the events that wait."""
+        if where not in self.names:
+            name = "+".join([*self._atoms(where.active), *(f"!{one.event}" for one in where.queue)]) or "(start)"
+            self.names[where] = name if name not in self.taken else f"{name}+{len(self.names)}"
+            self.taken.add(self.names[where])
+        return self.names[where]
 
-    def _moves(self, name: str) -> Iterator[Transition]:
-        around = list(self._around(name))
-        if around[0].parent == self.root and around[0].final:
+    # -- moves --------------------------------------------------------------------------------------------------------
+
+    def _moves(self, where: Configuration) -> Iterator[tuple[str | None, str, Configuration]]:
+        """What can happen: the event of the plan (None: it needs none), the text of the option, and what follows."""
+        silent, waits = self._silent(where)
+        yield from ((None, text, then) for then, text in silent.items())
+        atoms = self._atoms(where.active) if waits else []
+        inner_first = (self.states[name] for atom in atoms for name in (atom, *self.around[atom]))
+        for event in dict.fromkeys(event for state in inner_first for event in self.heard[state.name]):
+            for arcs in self._selections(where.active, event):
+                guards = _guards(arcs)
+                for then in self._step(where, arcs) if arcs else ():
+                    yield event, f"{self.labels.get(event, event)} ({guards})" if guards else "", then
+
+    def _silent(self, where: Configuration) -> tuple[dict[Configuration, str], bool]:
+        """What follows without an event of the plan, each with its text, and whether the machine may wait for one."""
+        if self._is_done(self.root, where.active):
+            return {}, False
+        found: dict[Configuration, str] = {}
+        waits = False
+        for arcs in self._selections(where.active, None) if where.active else [[self.begin]]:
+            changing = [arc for arc in arcs if arc.targets or arc.content != NOTHING]
+            waits = waits or not changing
+            found |= dict.fromkeys(self._step(where, changing), self._text(changing)) if changing else {}
+        if not waits or not where.queue:
+            return found, waits
+        taken = next((one for one in where.queue if one.when == "now"), where.queue[0])
+        at = where.queue.index(taken)
+        rest = where._replace(queue=where.queue[:at] + where.queue[at + 1 :])
+        for arcs in self._selections(where.active, taken.event):
+            found |= dict.fromkeys(self._step(rest, arcs), self._text(arcs))
+        return found, False
+
+    def _text(self, arcs: list[Arc]) -> str:
+        targets = " and ".join(self.states[name].label or name for arc in arcs for name in arc.targets)
+        return _guards(arcs) or f"go on to {targets}".removesuffix(" to ")
+
+    def _settle(self, where: Configuration) -> Configuration:
+        """Where the machine comes from a configuration as long as it has no choice."""
+        first, passed = where, {where}
+        while first not in self.settled:
+            silent, waits = self._silent(where)
+            (then, *_) = silent or [where]
+            if waits or len(silent) != 1 or then in passed:
+                self.settled[first] = where
+            passed.add(where := then)
+        return self.settled[first]
+
+    def _selections(self, active: frozenset[str], event: str | None) -> list[list[Arc]]:
+        """The transitions that an event enables together, a list for each way in which the guards may hold."""
+        found: dict[tuple[int, ...], list[Arc]] = {}
+        for number, chosen in enumerate(self._choose(self._atoms(active), event, active, {})):
+            arcs = self._without_conflicts(list(dict.fromkeys(chosen)), active)
+            found.setdefault(tuple(map(id, arcs)), arcs)
+            if number > MOST_MOVES // 10:
+                self.source.fail("too many guards are asked at once", self.states[self.root].place)
+        return list(found.values())
+
+    def _choose(
+        self, atoms: Sequence[str], event: str | None, active: frozenset[str], known: Mapping[object, bool]
+    ) -> Iterator[list[Arc]]:
+        """For each innermost state the first transition whose guard holds, in each way in which guards may hold."""
+        if not atoms:
+            yield []
             return
-        done = around[1].done if around[0].final and len(around) > 1 else []
-        silent = [*done, *(arc for state in around for arc in state.arcs if arc.event is None)]
-        for arc in silent:
-            if arc.target is not None and self._enter(arc.target) != name:
-                yield Transition(name, None, None, self._enter(arc.target), (), arc.guard or f"go on to {arc.target}")
-            if not arc.guard:
+        for arc in self._taking(atoms[0], event):
+            asked = arc.guard or arc
+            holds = known[asked] if asked in known else self._decide(arc, active)
+            if holds is not False:
+                more = known if holds else {**known, asked: True}
+                yield from ([arc, *rest] for rest in self._choose(atoms[1:], event, active, more))
+            if holds:
                 return
-        told = [arc.event for state in around for arc in state.arcs if arc.event is not None]
-        for event in dict.fromkeys(self.events if "*" in told else told):
-            for arc in (arc for state in around for arc in state.arcs if arc.event in (event, "*")):
-                target = name if arc.target is None else self._enter(arc.target)
-                text = f"{event} ({arc.guard})" if arc.guard else str(event)
-                yield Transition(name, event, None, target, (), text)
-                if not arc.guard:
-                    break
+            known = {**known, asked: False}
+        yield from self._choose(atoms[1:], event, active, known)
+
+    def _taking(self, atom: str, event: str | None) -> list[Arc]:
+        """The transitions of a state and of those around it that are for an event."""
+        if (atom, event) not in self.taking:
+            around = (self.states[name] for name in (atom, *self.around[atom]))
+            self.taking[atom, event] = [arc for state in around for arc in state.arcs if arc.takes(event)]
+        return self.taking[atom, event]
+
+    def _decide(self, arc: Arc, active: frozenset[str]) -> bool | None:
+        """Whether a guard holds; None where that is open."""
+        if arc.guard in ("", "true", "false"):
+            return None if arc.optional else arc.guard != "false"
+        asked = _IN.fullmatch(arc.guard.strip())
+        if asked is None or asked["state"] not in self.states:
+            return None
+        return (asked["state"] in active) != bool(asked[1])
+
+    def _without_conflicts(self, arcs: list[Arc], active: frozenset[str]) -> list[Arc]:
+        kept: list[Arc] = []
+        for arc in arcs:
+            others = [other for other in kept if self._exits(arc, active) & self._exits(other, active)]
+            if all(other.source in self.around[arc.source] for other in others):
+                kept = [*(other for other in kept if other not in others), arc]
+        return kept
+
+    # -- one step -----------------------------------------------------------------------------------------------------
+
+    def _step(self, where: Configuration, arcs: list[Arc]) -> Iterator[Configuration]:
+        """The configurations after transitions that are followed together."""
+        place = arcs[0].place if arcs else None
+        left = {name for arc in arcs for name in self._exits(arc, where.active)}
+        contents = [self.states[name].exit for name in sorted(left, key=self.order.__getitem__, reverse=True)]
+        contents += [arc.content for arc in arcs]
+        now = set(where.active - left)
+        entered, begun = self._enter(arcs)
+        for name in sorted(entered - now, key=self.order.__getitem__):
+            now.add(name)
+            contents += [self.states[name].entry, *([self.states[name].start] if name in begun else [])]
+            contents += [((Raised(DONE + done),),) for done in self._finished(name, now)]
+        for name in {self.around[one][0] for one in entered if one != self.root}:
+            inside = [child for child in self.states[name].children if child in now]
+            if len(inside) > 1 and self.states[name].kind != "parallel":
+                self.source.fail(f"{' and '.join(inside)} cannot be active together", place)
+        for way in join_contents(contents, self.source, place):
+            raised = [one for one in way if one.when != "later" and self._is_heard(one.event)]
+            if len(where.queue) + len(raised) > MOST_RAISED:
+                self.source.fail("the machine raises events without end", place)
+            yield Configuration(frozenset(now), () if self._is_done(self.root, now) else (*where.queue, *raised))
+
+    def _finished(self, name: str, active: set[str]) -> Iterator[str]:
+        """The states that are done when a final one is entered: that around it, and parallel ones around that."""
+        if self.states[name].kind == "final":
+            parent, *outer = self.around[name]
+            yield parent
+            yield from takewhile(lambda one: self.states[one].kind == "parallel" and self._is_done(one, active), outer)
+
+    def _is_done(self, name: str, active: AbstractSet[str]) -> bool:
+        state = self.states[name]
+        if state.kind == "parallel":
+            return bool(state.children) and all(self._is_done(child, active) for child in state.children)
+        return any(child in active and self.states[child].kind == "final" for child in state.children)
+
+    def _domain(self, arc: Arc) -> str:
+        """The innermost state that is not left: it holds the source and all targets, and is not parallel."""
+        source, around = arc.source, self.around
+        if arc.within and all(source in (target, *around[target]) for target in arc.targets):
+            return source
+        for name in around[source]:
+            if self.states[name].kind != "parallel" and all(name in around[target] for target in arc.targets):
+                return name
+        return self.root
+
+    def _exits(self, arc: Arc, active: frozenset[str]) -> set[str]:
+        domain = self._domain(arc)
+        return {name for name in active if domain in self.around[name]} if arc.targets else set()
+
+    def _enter(self, arcs: list[Arc]) -> tuple[set[str], set[str]]:
+        """The states that transitions enter, and those of them that begin with their first states."""
+        begun: set[str] = set()
+        entered = {name: None for arc in arcs for one in arc.targets for name in self._between(one, self._domain(arc))}
+        todo = list(entered)
+        for name in todo:
+            state = self.states[name]
+            more = [child for child in state.children if child not in entered] if state.kind == "parallel" else []
+            if state.kind != "parallel" and entered.keys().isdisjoint(state.children):
+                begun.add(name)
+                more = [inner for first in state.initial for inner in self._between(first, name)]
+            todo += [one for one in dict.fromkeys(more) if one not in entered]
+            entered |= dict.fromkeys(more)
+        return set(entered), begun
+
+    def _between(self, name: str, outer: str) -> list[str]:
+        """A state and those around it up to an outer one."""
+        around = (name, *self.around[name])
+        return list(around[: around.index(outer) + 1])
+
+    def _atoms(self, active: frozenset[str]) -> list[str]:
+        """The innermost active states, in the order of the text."""
+        return sorted((name for name in active if not self.states[name].children), key=self.order.__getitem__)
+
+
+def _guards(arcs: list[Arc]) -> str:
+    return " and ".join(dict.fromkeys(arc.guard or arc.text for arc in arcs if arc.guard or arc.text))

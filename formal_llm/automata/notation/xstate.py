@@ -1,40 +1,93 @@
-"""State machines of XState in JSON: read into automata whose words are events.
+"""State machines of XState (versions 4 and 5) in JSON: read into automata whose words are events.
 
-Guards are shown by their names. Actions, entry, exit and context mean nothing here; ``after`` (timers) is left out
-with a warning. A service that is invoked answers with the events ``NAME.done`` and ``NAME.error``.
+A state is named by its path (``pay.card``). Guards are shown by their names. A service that is invoked answers with the
+events ``NAME.done`` and ``NAME.error``, which are steps of a plan; timers (``after``) are left out with a warning.
+Actions and data mean nothing here, but what an action of the kind ``raise`` raises is followed. What
+:mod:`formal_llm.automata.notation.statecharts` explains holds for the rest, with one difference: of the transitions of
+one state those for an event by its name come before those for ``name.*`` and ``*``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from formal_llm.authored.files import parse_json
 from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.notation.coverage import Coverage
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.automata.notation.statecharts import Arc, State, automaton
+from formal_llm.automata.notation.statecharts import DONE, NOTHING, Arc, Content, Raised, State, build_automaton
 from formal_llm.errors import NotationError
 
 #: How deep states may stand in each other.
 _DEEPEST = 100
+_REMARK = "a remark"
+_DATA = "data decides no plan: conditions about it are choices"
+_DOUBLE = "written by XState itself, and the same as what is read"
+_CLOCK = "plans have no clock of their own"
+_ACTION = "what is done on the way is no step of a plan"
+#: What each key of a state, a transition and an invoked service means here.
+COVERAGE = Coverage(
+    "XState",
+    meant={
+        "@id", "state@initial", "state@type", "state@states", "state@on", "state@always", "state@onDone",
+        "state@invoke", "state@entry", "state@exit", "state@parallel",
+        "state@target", "invoke@src", "invoke@onDone", "invoke@onError",
+        "transition@target", "transition@guard", "transition@cond", "transition@in", "transition@reenter",
+        "transition@internal", "transition@actions", "transition@event",
+    },
+    harmless={
+        "state@key": _DOUBLE, "state@order": _DOUBLE, "state@transitions": _DOUBLE, "transition@eventType": _DOUBLE,
+        "transition@source": _DOUBLE, "state@parent": _DOUBLE, "@toJSON": _DOUBLE, "state@options": _ACTION,
+        "state@delimiter": "states are named by paths with dots here",
+        "@description": _REMARK, "@meta": _REMARK, "state@tags": _REMARK, "state@version": _REMARK,
+        "state@$schema": _REMARK, "state@context": _DATA, "state@schema": _DATA, "state@schemas": _DATA,
+        "state@types": _DATA, "state@tsTypes": _DATA, "state@data": _DATA, "state@output": _DATA, "state@input": _DATA,
+        "invoke@data": _DATA, "invoke@input": _DATA, "state@activities": _ACTION, "state@onEntry": _ACTION,
+        "state@onExit": _ACTION, "state@strict": "events that no state takes are no steps of a plan",
+        "state@predictableActionArguments": _ACTION, "state@preserveActionOrder": _ACTION,
+        "invoke@type": "what kind of service answers changes no plan", "invoke@systemId": _REMARK,
+        "invoke@autoForward": "what a service hears is no part of a plan", "invoke@forward": "as autoForward",
+    },
+    warned={
+        "state@after": _CLOCK, "transition@delay": _CLOCK, "invoke@onSnapshot": "what a service reports is data",
+        "state@route": "who enters a state by its route may do so from anywhere",
+    },
+    refused={"state@history": "which states were active before would have to be part of every configuration"},
+)  # fmt: skip
 
 
-def read_xstate(text: str, file: str | None = None) -> PDA:
+def read_xstate(text: str, file: str | None = None, *, final: Sequence[str] = ()) -> PDA:
     """The automaton of a machine of XState, as its configuration in JSON.
 
+    Warns of what is left out, of events that the machine raises itself, and of the assumption that a plan may end
+    anywhere where the machine reaches no final state.
+
+    Args:
+        text: the machine.
+        file: what messages call the place it is from.
+        final: the paths or ids of the states in which plans end, instead of the final ones of the outermost level.
+
     Raises:
-        NotationError: it is no JSON or no machine, it has parallel states or history, or it never ends; with the
-            path of the state.
+        NotationError: it is no JSON or no machine, it has history, or a state that there is not; with the path of the
+            state.
+        ResourceNotFound: a name in ``final`` is no state.
     """
     source = SourceText.of(text, file, NotationError)
     try:
         data = parse_json(source.text)
     except ValueError as error:
         source.fail(f"this is no JSON: {error}", None)
-    if not isinstance(data, dict) or not isinstance(data.get("states"), dict):
-        source.fail("this is no machine of XState", None, expected=('{"initial": "a", "states": {"a": {...}}}',))
+    if not isinstance(data, dict) or not _dict(data.get("states")):
+        keys = f": its keys are {', '.join(map(str, data))[:60]}" if isinstance(data, dict) and data else ""
+        source.fail(f"this JSON is no machine of XState{keys}", None,
+                    expected=('{"initial": "a", "states": {"a": {...}}}',))  # fmt: skip
     machine = _Reader(source)
-    machine.read(data, "", None)
-    return automaton(machine.states, "", str(data.get("id") or ""), source)
+    machine.read(data)
+    ends = [machine.ids.get(name.removeprefix("#"), name) for name in final]
+    return build_automaton(machine.states, "", str(data.get("id") or ""), source, final=ends)
 
 
 class _Reader:
@@ -43,10 +96,10 @@ class _Reader:
         self.states: dict[str, State] = {}
         self.ids: dict[str, str] = {}
 
-    def read(self, data: Mapping[str, object], path: str, parent: str | None, depth: int = 0) -> None:
-        """Read a state and those in it; a state is named by its path, as ``pay.card``."""
-        self._note_ids(data, path, depth)
-        self._state(data, path, parent)
+    def read(self, machine: Mapping[str, object]) -> None:
+        """Read a machine; its states are named by their paths, the machine itself by none."""
+        self._note_ids(machine, "", 0)
+        self._state(machine, "", None)
 
     def _note_ids(self, data: Mapping[str, object], path: str, depth: int) -> None:
         if depth > _DEEPEST:
@@ -55,40 +108,69 @@ class _Reader:
         for name, inner in _dict(data.get("states")).items():
             self._note_ids(_dict(inner), _join(path, name), depth + 1)
 
+    def _report(self, kind: str, data: Mapping[str, object], path: str) -> None:
+        for key, value in data.items():
+            if value not in (None, [], {}, False):
+                shown = f"{key!r} of the {kind} {path}" if path else f"{key!r} of the machine"
+                COVERAGE.report(f"{kind}@{key}", shown, self.source, None)
+
     def _state(self, data: Mapping[str, object], path: str, parent: str | None) -> None:
-        kind = data.get("type")
-        if kind in ("parallel", "history"):
-            self.source.fail(f"the state {path or 'of the machine'} is {kind}, which is not covered", None,
-                             suggestion="write the states out, one for each combination")  # fmt: skip
-        state = self.states[path] = State(path, parent, final=kind == "final")
+        self._report("state", data, path)
+        kind = "parallel" if data.get("parallel") is True else str(data.get("type") or "state")
+        if kind == "history":
+            COVERAGE.report("state@history", f"the history state {path}", self.source, None)
+        if kind not in ("state", "atomic", "compound", "parallel", "final"):
+            self.source.fail(f"the state {path or 'of the machine'} has an unknown type: {kind}", None,
+                             expected=("atomic", "compound", "parallel", "final"))  # fmt: skip
+        named: Literal["state", "parallel", "final"]
+        named = "parallel" if kind == "parallel" else "final" if kind == "final" else "state"
+        state = self.states[path] = State(path, parent, kind=named, entry=_raised(data.get("entry")),
+                                          exit=_raised(data.get("exit")))  # fmt: skip
         inside = _dict(data.get("states"))
         state.children = [_join(path, name) for name in inside]
-        state.initial = _join(path, str(data["initial"])) if data.get("initial") else None
-        for event, given in _dict(data.get("on")).items():
-            state.arcs += self._arcs(event, given, path, parent)
-        state.arcs += self._arcs(None, data.get("always"), path, parent)
-        state.done = list(self._arcs(None, data.get("onDone"), path, parent))
-        for number, invoked in enumerate(_list(data.get("invoke"))):
-            service = _dict(invoked)
-            name = str(service.get("id") or service.get("src") or f"service_{number}")
-            state.arcs += self._arcs(f"{name}.done", service.get("onDone"), path, parent)
-            state.arcs += self._arcs(f"{name}.error", service.get("onError"), path, parent)
-        if data.get("after"):
-            told = f"the timers (after) of {path or 'the machine'} are left out: plans have no clock of their own"
-            self.source.warn(told, None)
+        first = data.get("initial")
+        if named == "state" and isinstance(first, dict):
+            state.start = _raised(first.get("actions"))
+            first = (_list(first.get("target")) or [None])[0]
+        if named == "state" and first:
+            state.initial = (self._target(f"{'' if str(first).startswith(('#', '.')) else '.'}{first}", path, parent),)
+        state.arcs = sorted(self._arcs_of(data, path, parent), key=_breadth)
         for name, inner in inside.items():
             self._state(_dict(inner), _join(path, name), path)
 
-    def _arcs(self, event: str | None, given: object, path: str, parent: str | None) -> Iterator[Arc]:
+    def _arcs_of(self, data: Mapping[str, object], path: str, parent: str | None) -> Iterator[Arc]:
+        events = data.get("on")
+        named = _dict(events).items() if not isinstance(events, list) else ((_dict(e).get("event"), e) for e in events)
+        for event, given in named:
+            if str(event).startswith("xstate.after("):
+                COVERAGE.report("state@after", f"the timer {event}", self.source, None)
+            else:
+                yield from self._arcs(self._event(str(event)), given, path, parent)
+        yield from self._arcs("", data.get("always"), path, parent)
+        yield from self._arcs(DONE + path, data.get("onDone"), path, parent)
+        for number, invoked in enumerate(_list(data.get("invoke"))):
+            service = _dict(invoked) or {"src": invoked}
+            self._report("invoke", service, path)
+            src = service.get("src")
+            name = service.get("id") or (src.get("type") if isinstance(src, dict) else src) or f"service_{number}"
+            yield from self._arcs(f"{name}.done", service.get("onDone"), path, parent)
+            yield from self._arcs(f"{name}.error", service.get("onError"), path, parent)
+
+    def _event(self, event: str) -> str:
+        """An event by the name that it has here: one that reports that a state is done has the state's path."""
+        plain = event.removeprefix("xstate.")
+        name = plain.removeprefix(DONE)
+        return DONE + self.ids[name] if plain != name and name in self.ids else event
+
+    def _arcs(self, event: str, given: object, path: str, parent: str | None) -> Iterator[Arc]:
         for one in _list(given):
             arc = {"target": one} if isinstance(one, str) else _dict(one)
-            guard = arc.get("guard", arc.get("cond"))
-            guard = _dict(guard).get("type", guard) if isinstance(guard, dict) else guard
-            targets = [str(target) for target in _list(arc.get("target"))]
-            if len(targets) > 1:
-                self.source.fail(f"a transition of {path} has several targets: parallel states are not covered", None)
-            target = self._target(targets[0], path, parent) if targets else None
-            yield Arc(event, target, str(guard) if guard else "")
+            self._report("transition", arc, path)
+            inside = f"In('{self._target(str(arc.get('in')), path, path.rpartition('.')[0].rpartition('.')[0])}')"
+            guards = [_guard(guard) for guard in (arc.get("guard", arc.get("cond")),) if guard]
+            targets = tuple(self._target(str(target), path, parent) for target in _list(arc.get("target")))
+            yield Arc((event,) if event else (), targets, " and ".join([*guards, *([inside] if arc.get("in") else [])]),
+                      within=not arc.get("reenter"), content=_raised(arc.get("actions")))  # fmt: skip
 
     def _target(self, target: str, path: str, parent: str | None) -> str:
         if target.startswith("#"):
@@ -99,6 +181,30 @@ class _Reader:
         if target.startswith("."):
             return _join(path, target[1:])
         return _join(parent or "", target)
+
+
+def _breadth(arc: Arc) -> int:
+    """Where a transition is among those of its state: behind those by name, ``*`` behind ``name.*``."""
+    return next((-len(event) for event in arc.events if event.endswith("*")), -sys.maxsize)
+
+
+def _guard(given: object) -> str:
+    """A guard by its name, with what it is given."""
+    if not isinstance(given, dict):
+        return str(given)
+    name = str(given.get("type") or given.get("name") or "guard")
+    more = {key: value for key, value in given.items() if key not in ("type", "name") and value}
+    return f"{name} {json.dumps(more, ensure_ascii=False)}" if more else name
+
+
+def _raised(actions: object) -> Content:
+    """The events that actions raise."""
+    found = [
+        Raised(str(event.get("type") if isinstance(event, dict) else event))
+        for action in map(_dict, _list(actions))
+        if action.get("type") in ("xstate.raise", "raise") and (event := action.get("event"))
+    ]
+    return (tuple(found),) if found else NOTHING
 
 
 def _join(path: str, name: str) -> str:

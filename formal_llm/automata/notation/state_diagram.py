@@ -1,0 +1,406 @@
+"""Mermaid state diagrams: read into automata whose words are the labels of transitions, or the states.
+
+- Where a transition has a label, labels are events, and the words of the automaton are events, as of any
+  :mod:`state machine <formal_llm.automata.notation.statecharts>`. A label is the name of its event, whole; what is in
+  brackets at its end (``pay [valid]``), and each label out of a choice, is a condition: a choice, and no step. A
+  transition without a label takes no step: it may be followed at any time in its state.
+- Where no transition has one, states are activities: a word lists the innermost states that are entered.
+
+One rule holds for the whole diagram, because a plan of events and a plan of activities cannot be told apart once they
+are mixed; a warning counts the transitions without labels where some have one.
+
+``[*]`` begins and ends what it is directly in. A transition without a label leaves a composite state when it is done:
+in its ``[*]``, or, where it has none, in the states in it that nothing leaves. The branches of a fork run side by side
+until they meet in their join, as the parts between two ``--`` do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from formal_llm.automata.models.flowgraph import one_line
+from formal_llm.automata.models.pda import PDA
+from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.notation.coverage import Coverage
+from formal_llm.automata.notation.mermaid_nodes import NodeScanner, read_text
+from formal_llm.automata.notation.mermaid_title import read_title
+from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.automata.notation.statecharts import DONE, Arc, State, build_automaton
+from formal_llm.errors import NotationError
+
+_LOOKS = "how a diagram looks changes no plan"
+_REMARK = "a remark"
+#: What each statement of Mermaid's state diagrams, and each kind of state, means here.
+COVERAGE = Coverage(
+    "Mermaid's state diagrams",
+    meant={"state", "-->", "[*]", "--", "choice", "fork", "join"},
+    harmless={
+        "note": _REMARK, "accTitle": _REMARK, "accDescr": _REMARK, "direction": _LOOKS, "scale": _LOOKS,
+        "hide": _LOOKS, "classDef": _LOOKS, "class": _LOOKS, "style": _LOOKS, "click": _LOOKS, ":::": _LOOKS,
+    },
+    refused={"history": "which states were active before would have to be part of every configuration"},
+)  # fmt: skip
+_COMMENT = r"%%\{(?:(?!%%).)*\}%%|%%[^\n]*|#[^\n]*"
+_HEADER = re.compile(rf"(?>\s|{_COMMENT})*+stateDiagram(?:-v2)?(?![\w-])", re.DOTALL | re.IGNORECASE)
+_TITLE = re.compile(r"\A\s*---[ \t]*\n.*?\n---[ \t]*(?=\n)", re.DOTALL)
+_GAP = re.compile(rf"(?>\s|{_COMMENT})*+", re.DOTALL)
+_ID = re.compile(r"\[\*\]|[^:\s\-{};]+")
+_CLASSES = re.compile(r"[ \t]*:::[ \t]*[^:\s\-{}]+")
+_ARROW = re.compile(r"[ \t]*-->[ \t]*")
+_LABEL = re.compile(r"[ \t]*:((?:#\w+;|[^:\n;]|:(?=[^:\n;]))+)")
+_STATE = re.compile(
+    r'state[ \t]+(?:"(?P<text>[^"]*)"[ \t]*as[ \t]+(?P<alias>[^\n{:<]*[^\s{:<])|(?P<id>[^\s{:<\["]+))', re.IGNORECASE
+)
+_KIND = re.compile(r"[ \t]*(?:<<[ \t]*(?P<a>[\w*]+)[ \t]*>>|\[\[[ \t]*(?P<b>[\w*]+)[ \t]*\]\])")
+_OPEN = re.compile(r"\s*\{")
+_ENDS = re.compile(r"[ \t]*(?=\n|\}|%%|#|$)")
+_REMARKS = re.compile(
+    r"(?P<note>note)[ \t]+(?:(?:left|right) of[ \t]+[^:\n]+(?::[^\n]*|\n.*?\n[ \t]*end note\b)|\"[^\"]*\"[^\n]*)"
+    r"|(?P<word>direction|scale|hide|classDef|class|style|click|accTitle|accDescr)(?=[ \t:{])"
+    r"(?:[ \t]*\{[^}]*\}|[^\n]*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_GUARDED = re.compile(r"(?P<event>[^\[\]]*)(?<!\S)\[(?P<guard>[^\[\]]+)\](?P<rest>(?: ?/.*)?)")
+
+
+@dataclass
+class _Link:
+    """An arrow: where it leads, its event and its condition."""
+
+    target: str
+    text: str
+    place: Place
+    event: str = ""
+    guard: str = ""
+
+
+@dataclass
+class _Node:
+    """A state, or what is drawn in its stead: a start, an end, a choice, a fork, a join; its scope is around it.
+
+    Names that no state can have, with a colon, are those of starts (``A:start``), ends and parts (``A:1``).
+    """
+
+    name: str
+    scope: str
+    kind: str
+    place: Place
+    label: str = ""
+    links: list[_Link] = field(default_factory=list)
+
+
+def is_state_diagram(text: str) -> bool:
+    """Whether a text begins as a Mermaid state diagram does, maybe behind a title block and comments."""
+    return _HEADER.match(_TITLE.sub("", text.removeprefix("\ufeff"))) is not None
+
+
+def read_state_diagram(text: str, file: str | None = None, *, final: Sequence[str] = ()) -> PDA:
+    """The automaton of a Mermaid state diagram.
+
+    Warns where only some transitions have labels, where it is not drawn in which state something begins, and of the
+    assumption that a plan may end anywhere where the diagram reaches no end.
+
+    Args:
+        text: the diagram.
+        file: what messages call the place it is from.
+        final: the names of the states in which plans end, instead of ``[*]``.
+
+    Raises:
+        NotationError: it is no state diagram, or uses what is not covered; with line and column.
+        ResourceNotFound: a name in ``final`` is no state.
+    """
+    source = SourceText.of(text, file, NotationError)
+    parser = Parser(source)
+    parser.parse()
+    return _Diagram(source, parser.nodes, parser.regions).automaton(parser.title, final)
+
+
+class Parser(NodeScanner):
+    """Reads what is drawn: the nodes by name, and how many parts each composite state has."""
+
+    def __init__(self, source: SourceText) -> None:
+        super().__init__(source)
+        self.title, self.at = read_title(source)
+        self.nodes = {"": _Node("", "", "composite", Place(1, 1))}
+        self.regions: dict[str, int] = {}  # how many parts each composite state has
+        self.open: list[tuple[str, int]] = []  # the composite states around, each with where it begins
+
+    def parse(self) -> None:
+        """Read all statements."""
+        if self.take(_HEADER) is None:
+            self.fail("the state diagram does not begin with its header", expected=("stateDiagram-v2",))
+        self.take(_GAP)
+        while self.at < len(self.text):
+            self._statement()
+            self.take(_GAP)
+        if self.open:
+            self.fail(f"the state {self.open[-1][0]} does not end", self.open[-1][1], expected=("}",))
+
+    @property
+    def scope(self) -> str:
+        """The part of a composite state in which statements are; empty for the diagram."""
+        return f"{self.open[-1][0]}:{self.regions[self.open[-1][0]]}" if self.open else ""
+
+    def _statement(self) -> None:
+        start = self.at
+        if self.open and self.sees("}"):
+            self.at += 1
+            self.open.pop()
+        elif self.open and self.sees("--") and not self.sees("-->"):
+            self.at += 2
+            self.regions[self.open[-1][0]] += 1
+        elif remark := self.take(_REMARKS):
+            self._report(remark["word"] or remark["note"], start)
+        elif state := self.take(_STATE):
+            self._state(state, start)
+        else:
+            self._transition(start)
+
+    def _report(self, name: str, start: int) -> None:
+        known = {one.lower(): one for one in (*COVERAGE.meant, *COVERAGE.harmless, *COVERAGE.refused)}
+        if name.lower() not in known:
+            self.fail(f"unknown kind of state: {name}", start, expected=("choice", "fork", "join"))
+        COVERAGE.report(known[name.lower()], name, self.source, self.source.at(start))
+
+    def _state(self, state: re.Match[str], start: int) -> None:
+        node = self._mention(state["alias"] or state["id"], start)
+        self._describe(node, state["text"])
+        if kind := self.take(_KIND):
+            node.kind = (kind["a"] or kind["b"]).lower()
+            self._report(node.kind, start)
+        elif label := self.take(_LABEL):
+            self._describe(node, label[1])
+        self.take(_CLASSES)
+        if self.take(_OPEN):
+            self.open.append((node.name, start))
+            self.regions[node.name] = self.regions.get(node.name, 0) + 1
+        elif self.take(_ENDS) is None:
+            self._unexpected()
+
+    def _transition(self, start: int) -> None:
+        source = self._end("start")
+        arrow = self.take(_ARROW)
+        target = self._end("end") if arrow else None
+        label = self.take(_LABEL)
+        if self.take(_ENDS) is None:
+            self._unexpected()
+        if target is None:
+            self._describe(source, label[1] if label else None)
+            return
+        text = one_line(read_text(label[1])) if label else ""
+        guarded = _GUARDED.fullmatch(text)
+        event, guard = (guarded["event"].strip(), guarded["guard"] + guarded["rest"]) if guarded else (text, "")
+        source.links.append(_Link(target.name, text, self.source.at(start), event, guard))
+
+    def _describe(self, node: _Node, text: str | None) -> None:
+        node.label = "; ".join(filter(None, [node.label, one_line(read_text(text or ""))]))
+
+    def _end(self, kind: str) -> _Node:
+        """The state at one end of an arrow; ``[*]`` is the start or end of what is around."""
+        start = self.at
+        name = self.take(_ID)
+        if name is None:
+            self._unexpected()
+        if name[0].upper() in ("[H]", "[H*]"):
+            self._report("history", start)
+        self.take(_CLASSES)
+        if name[0] != "[*]":
+            return self._mention(name[0], start)
+        named = f"{self.scope}:{kind}"
+        return self.nodes.setdefault(named, _Node(named, self.scope, kind, self.source.at(start)))
+
+    def _mention(self, name: str, start: int) -> _Node:
+        """The node of a name; what is mentioned inside and outside of a composite state is inside."""
+        node = self.nodes.setdefault(name, _Node(name, self.scope, "state", self.source.at(start)))
+        if node.scope in self._around(self.scope):
+            node.scope = self.scope
+        elif self.scope not in self._around(node.scope):
+            self.fail(f"{name} is drawn inside {node.scope.rpartition(':')[0]} and elsewhere", start,
+                      suggestion="give one of both a name of its own")  # fmt: skip
+        return node
+
+    def _around(self, scope: str) -> Iterator[str]:
+        while scope:
+            yield scope
+            scope = self.nodes[scope.rpartition(":")[0]].scope
+        yield ""
+
+    def _unexpected(self) -> NoReturn:
+        self.take(re.compile(r"[ \t]*"))
+        found = re.compile(r"\S*").match(self.text, self.at)
+        self.fail(f"unexpected {found[0] if found and found[0] else 'end of the line'!r}",
+                  expected=("A --> B : label", "state A { ... }", "A : text"))  # fmt: skip
+
+
+class _Diagram:
+    """What the nodes of a drawing mean."""
+
+    def __init__(self, source: SourceText, nodes: dict[str, _Node], regions: dict[str, int]) -> None:
+        self.source = source
+        self.nodes = nodes
+        self.done: dict[str, str] = {}  # where states lead that are done
+        self.events: dict[str, str] = {}  # the name of the event of each label
+        for name, count in regions.items():
+            parts = [part for n in range(1, count + 1) if self._inside(part := f"{name}:{n}")]
+            for part in parts:
+                if len(parts) > 1:
+                    self._add(part, name, "composite", nodes[name])
+                for node in self._inside(part) if len(parts) < 2 else ():
+                    node.scope = name
+            nodes[name].kind = "parallel" if len(parts) > 1 else "composite" if parts else nodes[name].kind
+
+    def _add(self, name: str, scope: str, kind: str, like: _Node) -> _Node:
+        return self.nodes.setdefault(name, _Node(name, scope, kind, like.place))
+
+    def _inside(self, scope: str) -> list[_Node]:
+        return [node for node in self.nodes.values() if node.scope == scope and node.name]
+
+    def _depth(self, node: _Node) -> int:
+        return 1 + self._depth(self.nodes[node.scope]) if node.name else 0
+
+    def automaton(self, title: str, final: Sequence[str]) -> PDA:
+        """The automaton of the diagram."""
+        if not self._inside(""):
+            self.source.fail("the state diagram is empty", None, suggestion="write: stateDiagram-v2, then [*] --> A")
+        nodes = list(self.nodes.values())
+        for link in (link for node in nodes if node.kind == "choice" for link in node.links):
+            link.event, link.guard = "", link.text
+        links = [(node, link) for node in nodes for link in node.links]
+        by_states = not any(link.event for _, link in links)
+        inner = ("state", "composite", "parallel")
+        silent = [
+            link for node, link in links
+            if not link.event and not link.guard and node.kind == "state" and self.nodes[link.target].kind in inner
+        ]  # fmt: skip
+        if silent and not by_states:
+            self.source.warn(
+                f"{len(silent)} of {len(links)} transitions have no label and are no steps: the steps of plans are the "
+                "labels; label all transitions, or none and the states are the steps", silent[0].place, stacklevel=4,
+            )  # fmt: skip
+        for fork in [node for node in nodes if node.kind == "fork"]:
+            self._split(fork)
+        for node in nodes:
+            if node.kind == "join" and node.name not in {
+                link.target for n in self.done.values() for link in self.nodes[n].links
+            }:
+                self.source.fail(f"the join {node.name} ends no fork: not all branches of one lead to it", node.place)
+        for node in sorted(self.nodes.values(), key=self._depth):
+            if node.kind in ("composite", "parallel") and node.name:
+                self._lead_on(node, by_states)
+        for node in list(self.nodes.values()):
+            if node.kind == "composite":
+                self._begin(node)
+        states: dict[str, State] = {}
+        self._collect(self.nodes[""], states, by_states)
+        labels = {name: text for text, name in self.events.items()}
+        return build_automaton(states, "", title, self.source, final=final, labels=labels)
+
+    def _collect(self, node: _Node, states: dict[str, State], by_states: bool) -> None:
+        """Add the state that a node is, and those in it."""
+        inside = self._inside(node.name)
+        state = states[node.name] = State(
+            node.name, node.scope if node.name else None, node.place, label=node.label,
+            kind="final" if node.kind == "end" else "parallel" if node.kind == "parallel" else "state",
+            children=[one.name for one in inside], initial=tuple(one.name for one in inside if one.kind == "start"),
+        )  # fmt: skip
+        events = [self._event(link, by_states) for link in node.links]
+        for number, (link, event) in enumerate(zip(node.links, events, strict=True)):
+            later = events[number + 1 :]
+            passing = node.kind in ("start", "choice", "join", "done")
+            sure = passing or (self.nodes[link.target].kind in ("end", "join") and len(events) == 1)
+            optional = event in later if event or sure else True
+            optional = optional or (not event and any(events))
+            state.arcs.append(
+                Arc((event,) if event else (), (link.target,), text=link.guard, optional=optional, place=link.place)
+            )
+        if node.name in self.done:
+            state.arcs.append(Arc((DONE + node.name,), (self.done[node.name],)))
+        for one in inside:
+            self._collect(one, states, by_states)
+
+    def _event(self, link: _Link, by_states: bool) -> str:
+        """The name of the event of a link; empty where it takes no step."""
+        target = self.nodes[link.target]
+        text = link.event if not by_states else (target.label or target.name) if target.kind == "state" else ""
+        if not text or text in self.events:
+            return self.events.get(text, "")
+        name = target.name if by_states else re.sub(r"\W+", "_", text).strip("_") or "event"
+        while name in self.events.values():
+            name += "_"
+        self.events[text] = name
+        return name
+
+    def _begin(self, node: _Node) -> None:
+        """Draw where a composite state begins, if that is not drawn."""
+        inside = [one for one in self._inside(node.name) if one.kind != "end"]
+        for one in inside:
+            if one.kind == "start" and len(one.links) > 1 and not all(link.text for link in one.links):
+                told = f"{node.name or 'the diagram'} has {len(one.links)} arrows from [*]: a plan follows one of them"
+                self.source.warn(told, one.place, stacklevel=4)
+        if inside and all(one.kind != "start" for one in inside):
+            start = self._add(f"{node.name}:start", node.name, "start", node)
+            start.links.append(_Link(inside[0].name, "", node.place))
+            entered = {link.target for one in self.nodes.values() for link in one.links}
+            if not node.name or node.name in entered or self.nodes[node.scope].kind == "parallel":
+                told = f"{node.name or 'the diagram'} has no [*] --> ...: it begins with {inside[0].name}"
+                self.source.warn(told, node.place, stacklevel=4)
+
+    def _lead_on(self, node: _Node, by_states: bool) -> None:
+        """Let what needs no event leave a composite state only when that is done."""
+        leaving = [link for link in node.links if by_states or not link.event]
+        if not leaving:
+            return
+        for part in [node] if node.kind == "composite" else self._inside(node.name):
+            inside = self._inside(part.name)
+            if all(one.kind != "end" for one in inside):
+                end = self._add(f"{part.name}:end", part.name, "end", part)
+                inside = [one for one in inside if one.kind in ("state", "composite", "parallel")]
+                for one in [one for one in inside if not one.links] or inside:
+                    one.links.append(_Link(end.name, "", part.place))
+        node.links = [link for link in node.links if link not in leaving]
+        self.done[node.name] = self._add(f"{node.name}:done", node.scope, "done", node).name
+        self.nodes[self.done[node.name]].links = leaving
+
+    def _split(self, fork: _Node) -> None:
+        """Make a parallel state of a fork: its branches up to the join at which all of them meet, or to the end."""
+        around = {node.name: node for node in self._inside(fork.scope)}
+
+        def follow(name: str, stop: str = "") -> list[str]:
+            return [link.target for link in around[name].links if link.target in around and link.target != stop]
+
+        def branch(first: str, stop: str) -> list[str]:
+            found = reach([first], lambda name: follow(name, stop))
+            return [name for name in found if stop in reach([name], follow)]
+
+        ends = [name for name in reach([fork.name], follow) if around[name].kind in ("join", "end")]
+        for stop in sorted(ends, key=lambda name: around[name].kind == "end"):
+            parts = [branch(link.target, stop) for link in fork.links]
+            if all(link.target in part for link, part in zip(fork.links, parts, strict=True)) and len(
+                {name for part in parts for name in part}
+            ) == sum(map(len, parts)):
+                break
+        else:
+            self.source.fail(
+                f"the branches of the fork {fork.name} do not meet in one join, or lead into each other", fork.place,
+                suggestion="let each branch lead to one state <<join>>, or to [*]",
+            )  # fmt: skip
+        inside = {name for part in parts for name in part}
+        for node in around.values():
+            for link in node.links:
+                if node is not fork and node.name not in inside and link.target in inside:
+                    self.source.fail(f"this leads into a branch of the fork {fork.name}, past it", link.place)
+        fork.kind = "parallel"
+        for number, (first, part) in enumerate(zip(fork.links, parts, strict=True), 1):
+            region = self._add(f"{fork.name}:{number}", fork.name, "composite", fork)
+            self._add(f"{region.name}:start", region.name, "start", fork).links = [first]
+            end = self._add(f"{region.name}:end", region.name, "end", fork)
+            for name in part:
+                around[name].scope = region.name
+                for link in around[name].links:
+                    link.target = end.name if link.target == stop else link.target
+        self.done[fork.name] = self._add(f"{fork.name}:done", fork.scope, "done", fork).name
+        self.nodes[self.done[fork.name]].links = [_Link(stop, "", fork.place)]
+        fork.links = []
