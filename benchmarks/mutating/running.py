@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -291,7 +292,7 @@ def _judge(mutant: Mutant, code: int, by: Path) -> Outcome:
 class _Loop:
     """A plugin of pytest: runs the tests in a given order till one fails, and writes down where it is.
 
-    A test that takes much more processor time than without a mutant, or two minutes where that is not known, ends the
+    A test that takes much more processor time than without a mutant, or a minute where that is not known, ends the
     process. Without an order all tests are run.
     """
 
@@ -308,7 +309,7 @@ class _Loop:
         chosen = [items[name] for name in self._order or items if name in items]
         for item, following in zip(chosen, [*chosen[1:], None], strict=True):
             self._by.write_text(item.nodeid)
-            signal.setitimer(signal.ITIMER_PROF, 5 + 10 * self._seconds.get(item.nodeid, 12))
+            signal.setitimer(signal.ITIMER_PROF, 1 + 2 * self._seconds.get(item.nodeid, 20))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if session.testsfailed:
                 raise session.Failed("a test failed")
@@ -379,12 +380,15 @@ class _Server:
         gc.unfreeze()
         functions = [
             one for one in gc.get_objects()
-            if isinstance(one, types.FunctionType) and one.__code__.co_filename == str(self._path)
+            if type(one) is types.FunctionType and one.__code__.co_filename == str(self._path)
         ]  # fmt: skip
         gc.freeze()
         by = self._runner.folder / "by"
+        noticing = Counter[str]()
         with self._report.open("w") as report:
-            for mutant, order in self._mutants:
+            for mutant, tests in self._mutants:
+                # A test that noticed others comes early, too.
+                order = sorted(tests, key=lambda test: self._known.seconds[test] / (1 + 4 * noticing[test]))
                 by.unlink(missing_ok=True)
                 if codes := self._codes(mutant, functions):
                     code = self._runner._fork(
@@ -401,6 +405,7 @@ class _Server:
                         outcome = outcome if plain == PASSED else Outcome(mutant, "cold")
                 else:
                     outcome = Outcome(mutant, "cold")
+                noticing[outcome.by] += 1
                 print(json.dumps({"outcome": outcome.outcome, "by": outcome.by}), file=report, flush=True)
         (self._runner.folder / "modules.json").write_text(json.dumps(_foreign_modules()))
         return True

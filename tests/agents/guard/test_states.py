@@ -129,3 +129,19 @@ def test_grammars_under_the_stronger_promise() -> None:
     assert weak.start().check(Call("a")).certain
     assert not strong.start().check(Call("a")).certain
     assert strong.start().check(Call("b")).action == "allow"
+
+
+@pytest.mark.parametrize(
+    ("severity", "rules"),
+    # What is blocked for sure needs no more reasons; an approval is not enough for what may have to be blocked.
+    [("block", ("r",)), ("ask", ("s",)), ("warn", ("s",))],
+)
+def test_a_call_that_lacks_an_argument_keeps_the_rules_on_both_sides(severity: str, rules: tuple[str, ...]) -> None:
+    text = f"a: pay\nbig: pay[amount > 100]\nok: approve\nrule r {severity}: ok before a\nrule s: ok before big\n"
+    state = guard(text).start()
+    unsure = state.check(Call("pay"))
+    assert (unsure.action, unsure.rules) == ("block", rules)
+    assert ("cannot be told" in unsure.reason) is (severity != "block")
+    assert state.check(Call("pay", {"amount": 5})).action == severity
+    assert "cannot be told" not in state.check(Call("pay", {"amount": 5})).reason
+    assert state.after(Call("approve")).check(Call("pay")).action == "allow"
