@@ -26,6 +26,7 @@ import argparse
 import fcntl
 import hashlib
 import json
+import math
 import os
 import random
 import sys
@@ -173,7 +174,7 @@ def known_baseline(runner: Runner, module: str) -> Baseline:
     return found
 
 
-def work(number: int, groups: Sequence[tuple[str, list[Mutant]]], console: Console) -> None:
+def work(number: int, groups: Sequence[tuple[str, list[Mutant]]], minutes: float, console: Console) -> None:
     """Run mutants, module by module, and append each outcome to the results."""
     while True:  # a folder that no other run works in
         lock = (FOLDER / f"job{number}.lock").open("w")
@@ -182,7 +183,7 @@ def work(number: int, groups: Sequence[tuple[str, list[Mutant]]], console: Conso
             break
         except BlockingIOError:
             number += 1
-    runner = Runner(ROOT, FOLDER / f"job{number}")
+    runner = Runner(ROOT, FOLDER / f"job{number}", minutes)
     for module, mutants in groups:
         begin, seen = time.monotonic(), Counter[str]()
         try:
@@ -205,18 +206,20 @@ def work(number: int, groups: Sequence[tuple[str, list[Mutant]]], console: Conso
     runner.clean()
 
 
-def run(mutants: Iterable[Mutant], jobs: int, console: Console) -> None:
+def run(mutants: Iterable[Mutant], jobs: int, minutes: float, console: Console) -> None:
     """Run mutants in processes."""
     groups: dict[str, list[Mutant]] = {}
     for mutant in mutants:
         groups.setdefault(mutant.file, []).append(mutant)
+    for group in groups.values():
+        random.Random(0).shuffle(group)  # where the time ends, those that were run are any of them
     # Modules that need much are last: what has been imported stays.
     rows = sorted(groups.items(), key=lambda row: any(word in row[0] for word in ("rltf", "local", "packs", "studio")))
     children = []
     for number in range(min(jobs, len(rows))):
         child = os.fork()
         if not child:
-            work(number, rows[number::jobs], console)
+            work(number, rows[number::jobs], minutes, console)
             os._exit(0)
         children.append(child)
     for child in children:
@@ -265,6 +268,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=26, help="of the random sample")
     parser.add_argument("--file", action="append", default=[], metavar="PATH[:LINE]", help="those of a file or a line")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="how long one module may take")
     parser.add_argument("--fresh", action="store_true", help="forget what was recorded")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--report", action="store_true", help="print what is recorded and run nothing")
@@ -280,7 +284,7 @@ def main() -> None:
     if not options.report:
         FOLDER.mkdir(parents=True, exist_ok=True)
         done = recorded()
-        run([mutant for mutant in mutants if place(mutant) not in done], options.jobs, console)
+        run([mutant for mutant in mutants if place(mutant) not in done], options.jobs, options.minutes, console)
     sys.exit(0 if report(mutants, console) else 1)
 
 

@@ -18,6 +18,7 @@ import contextlib
 import gc
 import importlib
 import json
+import math
 import os
 import resource
 import shutil
@@ -93,10 +94,12 @@ class Runner:
     Args:
         root: The repository.
         folder: Where the copy and the files of the tests go; made if it is missing. No two runners share one.
+        minutes: How long the mutants of one module may take; those that are left then have no outcome.
     """
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        self.root, self.folder = root, folder
+    def __init__(self, root: Path, folder: Path, minutes: float = math.inf) -> None:
+        self.root, self.folder, self.minutes = root, folder, minutes
+        self.end = math.inf
         self.copy = folder / "copy"
         temporary = folder / "tmp"
         self.clean()
@@ -144,6 +147,7 @@ class Runner:
 
     def run(self, module: str, tests: str, mutants: Sequence[Mutant], known: Baseline) -> Iterator[Outcome]:
         """The outcome of each mutant of a module."""
+        self.end = time.monotonic() + 60 * self.minutes
         source = (self.copy / module).read_bytes()
         warm, cold = [], []
         for mutant in mutants:
@@ -166,6 +170,8 @@ class Runner:
             else:
                 yield outcome
         for mutant, order in cold:
+            if time.monotonic() > self.end:
+                return
             yield self._run_cold(module, tests, mutant, order, known, source)
 
     def run_few(self, module: str, tests: str, mutants: Sequence[Mutant]) -> Iterator[Outcome]:
@@ -203,7 +209,7 @@ class Runner:
         lines = report.read_text().splitlines() if report.is_file() else []
         for (mutant, _), line in zip(mutants, lines, strict=False):
             yield Outcome(mutant, **json.loads(line))
-        if code != PASSED or len(lines) < len(mutants):
+        if code != PASSED or (len(lines) < len(mutants) and time.monotonic() < self.end):
             raise TestsFail(f"{tests}: the server ended with {code}\n{self._log()[-3000:]}")
 
     def _run_cold(
@@ -387,8 +393,10 @@ class _Server:
         noticing = Counter[str]()
         with self._report.open("w") as report:
             for mutant, tests in self._mutants:
+                if time.monotonic() > self._runner.end:
+                    break
                 # A test that noticed others comes early, too.
-                order = sorted(tests, key=lambda test: self._known.seconds[test] / (1 + 4 * noticing[test]))
+                order = sorted(tests, key=lambda test: self._known.seconds.get(test, 0) / (1 + 4 * noticing[test]))
                 by.unlink(missing_ok=True)
                 if codes := self._codes(mutant, functions):
                     code = self._runner._fork(

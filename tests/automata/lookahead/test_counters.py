@@ -1,5 +1,7 @@
 """Packed bounds against plain sums."""
 
+from math import ceil
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +36,9 @@ class TestAgainstSums:
             if fits:
                 remaining -= counters.need.get(name, 0)
                 read.append(name)
+        fields = zip(counters.fields, bounds, strict=True)
+        left = [(b.most - total(b, read), remaining >> shift & mask) for (shift, mask), b in fields if b.most is not None]
+        assert all(plain == packed for plain, packed in left)
 
     @given(bounds, words)
     def test_lower_bounds(self, bounds, word):
@@ -51,6 +56,17 @@ class TestAgainstSums:
         for name in word:
             paid = counters.earn(name, paid)
         assert counters.less(counters.needed, paid) == counters.pay_all(word, counters.needed)
+        for read in (word, word[::2], ["a", *word]):
+            needed = counters.pay_all(read, counters.needed)
+            assert counters.less(needed, paid) == counters.pay_all(word, needed)
+
+    @given(lowers)
+    def test_reads_of_one_bound(self, bound):
+        """As many as if each were the one that counts most; of a bound that nothing counts for, each counts one."""
+        counters = Counters([bound])
+        assert counters.reads(counters.needed) == ceil(bound.least / max(bound.weights.values()))
+        nothing = Counters([Bound({}, bound.least, None, "lower")])
+        assert nothing.reads(nothing.needed) == bound.least
 
     @given(st.lists(lowers, max_size=3))
     def test_reads_never_overrates(self, bounds):
