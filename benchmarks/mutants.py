@@ -1,19 +1,20 @@
 """Small mistakes made on purpose: does the test file that mirrors a module notice them?
 
-    python benchmarks/mutants.py --core                          # the parts that decide what is allowed and what is learned
-    python benchmarks/mutants.py --random 300 --seed 26          # a random sample of the whole library
+    python benchmarks/mutants.py --core                    # the parts that decide what is allowed and what is learned
+    python benchmarks/mutants.py --random 300 --seed 26    # a random sample of the whole library
     python benchmarks/mutants.py --file formal_llm/llms/reading.py --file formal_llm/automata/lookahead/flow.py:120
-    python benchmarks/mutants.py --core --list                   # what would be run
+    python benchmarks/mutants.py --core --list             # what would be run
+    python benchmarks/mutants.py --core --report           # what is known from earlier runs
 
 A mutant is one small change of one line (``benchmarks/mutating/mutations.py``): a comparison, a sign, a condition, a
-constant of 0 to 2. Only the mirrored test file is run over it: the first test that fails notices the mutant. One that no
-test notices is either a gap in the tests or an equivalent program. Equivalent ones are named, each with its reason, in
-``benchmarks/mutating/equivalent.toml``, and are not counted.
+constant of 0 to 2. Only the mirrored test file is run over it: the first test that fails notices the mutant. One that
+no test notices is either a gap in the tests or an equivalent program. Equivalent ones are named, each with its reason,
+in ``benchmarks/mutating/equivalent.toml``, and are not counted.
 
 Nothing is written into the checkout but ``build/mutants/``: copies of the repository, in which mutants are run, and
-``results.jsonl``, to which every outcome is appended. So a run that was stopped goes on where it was. An outcome holds as
-long as the module is unchanged, and that of a mutant which was not noticed as long as its test file is unchanged, too.
-The exit code is 1 if a mutant survives that is not named.
+``results.jsonl``, to which outcomes are appended. A run that was stopped starts again with the module that it was at.
+An outcome holds as long as the module is unchanged, and that of a mutant which was not noticed as long as its test file
+is unchanged, too. The exit code is 1 if a mutant survives that is not named, or was not run.
 
 Why not mutmut or cosmic-ray: both run a test command for each mutant, with all imports, two seconds and more for each
 here, and neither restricts a module to the test file of its name. Here a mutant is a copy of a process that has
@@ -64,7 +65,9 @@ CORE = {
     ],
     "the guard's search": [
         f"agents/guard/{name}"
-        for name in ("search", "relaxation", "supervisor", "states", "component", "copies", "control", "position", "plant")
+        for name in (
+            "search", "relaxation", "supervisor", "states", "component", "copies", "control", "position", "plant",
+        )
     ],
     "the reading of answers": ["llms/reading"],
     "the objective of training": ["rltf/objective", "rltf/importance", "rltf/advantages"],
@@ -230,7 +233,7 @@ def run(mutants: Iterable[Mutant], jobs: int, minutes: float, console: Console) 
 
 
 def report(mutants: Sequence[Mutant], console: Console) -> bool:
-    """Print a table by module and what survives; whether nothing does."""
+    """Print a table by module and what survives; whether nothing does and all were run."""
     results, named = recorded(), equivalents()
     table = Table("module", "mutants", "noticed", "equivalent", "survive", "not run")
     counts: dict[str, Counter[str]] = {}
@@ -253,12 +256,13 @@ def report(mutants: Sequence[Mutant], console: Console) -> bool:
     for mutant, outcome in surviving:
         seen = "" if outcome == "survived" else "   (no test runs it)"
         console.print(f"{mutant.file}:{mutant.line} {mutant.function}{seen}", markup=False, highlight=False)
-        console.print(f"    line: {mutant.source}\n    change: {mutant.change}", markup=False, highlight=False, soft_wrap=True)
+        text = f"    line: {mutant.source}\n    change: {mutant.change}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
     counted = total["noticed"] + total["survive"]
     if counted:
         share = f"{total['noticed'] / counted:.1%}"
         console.print(f"noticed by the mirrored test file: {total['noticed']} of {counted}, {share}", highlight=False)
-    return not surviving
+    return not surviving and not total["not run"]
 
 
 def main() -> None:

@@ -134,9 +134,7 @@ class _Finder:
                     return False
         return True
 
-    def _mutant(
-        self, start: int, end: int, text: str, around: ast.AST, function: str, head: tuple[int, int]
-    ) -> Mutant:
+    def _mutant(self, start: int, end: int, text: str, around: ast.AST, function: str, head: tuple[int, int]) -> Mutant:
         line = self._source.count(b"\n", 0, start) + 1
         low, high = self._span(around)
         before = self._source[low:high].decode()

@@ -30,6 +30,7 @@ import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ class Runner:
         report = self.folder / "baseline.json"
         report.unlink(missing_ok=True)
         recorder = _Recorder(self.copy / module, report)
-        code = self._fork(lambda: self._pytest(tests, recorder, recorder), 3600)
+        code = self.fork(lambda: self._pytest(tests, recorder, recorder), 3600)
         if code != PASSED or not report.is_file():
             raise TestsFail(f"{tests}: exit code {code}\n{self._log()[-3000:]}")
         return Baseline(**json.loads(report.read_text()))
@@ -153,7 +154,8 @@ class Runner:
         for mutant in mutants:
             covering = known.covering(mutant)
             if known.executes(IMPORTED, mutant):
-                cold.append((mutant, sorted(known.seconds, key=lambda test: (test not in covering, known.seconds[test]))))
+                rest = [test for test in known.seconds if test not in covering]
+                cold.append((mutant, covering + rest))
             elif covering:
                 warm.append((mutant, covering))
             elif known.programs:
@@ -192,7 +194,7 @@ class Runner:
                 if again.outcome == "noticed" and again.by.startswith("tests"):
                     test = again.by.removesuffix(ENDLESS)
                     loop = _Loop([test], {}, self.folder / "by")
-                    if self._fork(lambda loop=loop: self._pytest(tests, loop, None), known.limit([])) != PASSED:  # type: ignore[misc]
+                    if self.fork(partial(self._pytest, tests, loop, None), known.limit([])) != PASSED:
                         raise TestsFail(f"{test} fails without a mutant\n{self._log()[-3000:]}")
                 yield again
 
@@ -205,7 +207,7 @@ class Runner:
         report.unlink(missing_ok=True)
         server = _Server(self, self.copy / module, source, mutants, known, report)
         limit = sum(known.limit(order) for _, order in mutants) + 600
-        code = self._fork(lambda: self._pytest(tests, server, None), limit)
+        code = self.fork(lambda: self._pytest(tests, server, None), limit)
         lines = report.read_text().splitlines() if report.is_file() else []
         for (mutant, _), line in zip(mutants, lines, strict=False):
             yield Outcome(mutant, **json.loads(line))
@@ -221,7 +223,7 @@ class Runner:
         path.write_bytes(mutant.apply(source))
         os.utime(path, (before.st_atime + 1000, before.st_mtime + 1000))  # so that no compiled file fits
         try:
-            code = self._fork(lambda: self._pytest(tests, _Loop(order, known.seconds, by), None), known.limit(order))
+            code = self.fork(lambda: self._pytest(tests, _Loop(order, known.seconds, by), None), known.limit(order))
         finally:
             path.write_bytes(source)
             os.utime(path, (before.st_atime, before.st_mtime))
@@ -245,7 +247,7 @@ class Runner:
     def _log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
 
-    def _fork(self, work: Callable[[], int], limit: float, *, session: bool = True) -> int:
+    def fork(self, work: Callable[[], int], limit: float, *, session: bool = True) -> int:
         """The exit code of work in a copy of this process; negative where a signal ended it or the time was over."""
         child = os.fork()
         if not child:
@@ -342,13 +344,13 @@ class _Recorder:
         if event in ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork"):
             self._found.programs = True
 
-    def _trace(self, frame: types.FrameType, event: str, _: object) -> Any:  # as sys.settrace has it
+    def _trace(self, frame: types.FrameType, _: str, __: object) -> Any:  # as sys.settrace has it
         if frame.f_code.co_filename != self._name:
             return None
         self._now.add(frame.f_lineno)
         return self._line
 
-    def _line(self, frame: types.FrameType, event: str, _: object) -> Any:
+    def _line(self, frame: types.FrameType, _: str, __: object) -> Any:
         self._now.add(frame.f_lineno)
         return self._line
 
@@ -399,16 +401,16 @@ class _Server:
                 order = sorted(tests, key=lambda test: self._known.seconds.get(test, 0) / (1 + 4 * noticing[test]))
                 by.unlink(missing_ok=True)
                 if codes := self._codes(mutant, functions):
-                    code = self._runner._fork(
-                        lambda codes=codes, order=order: self._execute(session, codes, order, by),  # type: ignore[misc]
+                    code = self._runner.fork(
+                        partial(self._execute, session, codes, order, by),
                         self._known.limit(order),
                         session=False,
                     )
                     outcome = _judge(mutant, code, by)
                     if not order and outcome.outcome == "noticed":
                         first = [outcome.by.removesuffix(ENDLESS)]
-                        plain = self._runner._fork(
-                            lambda first=first: self._execute(session, [], first, by), self._known.limit([]), session=False  # type: ignore[misc]
+                        plain = self._runner.fork(
+                            partial(self._execute, session, [], first, by), self._known.limit([]), session=False
                         )
                         outcome = outcome if plain == PASSED else Outcome(mutant, "cold")
                 else:
@@ -419,7 +421,11 @@ class _Server:
         return True
 
     def _execute(
-        self, session: pytest.Session, codes: list[tuple[types.FunctionType, types.CodeType]], order: list[str], by: Path
+        self,
+        session: pytest.Session,
+        codes: list[tuple[types.FunctionType, types.CodeType]],
+        order: list[str],
+        by: Path,
     ) -> int:
         for function, code in codes:
             function.__code__ = code

@@ -222,6 +222,7 @@ class GuardState:
                 if supervisor.viable(position) is not False:
                     break
                 blamed = supervisor.blamed(position) or tuple(supervisor.numbers)
-                worst = max(blamed, key=lambda place: (_ORDER.index(self.guard.rules.parts[place].rule.severity), place))
+                parts = self.guard.rules.parts
+                worst = max(blamed, key=lambda place: (_ORDER.index(parts[place].rule.severity), place))
                 lost |= {worst}
         return lost

@@ -64,7 +64,7 @@ class TestCycles:
         ):
             cfg = CFG.from_string(text)
             # What a symbol can do without taking anything is known of the limits.
-            symbols, ways, _ = known(cfg, Limits({name: 1 for name in limited}))
+            symbols, ways, _ = known(cfg, Limits(dict.fromkeys(limited, 1)))
             found = find_cycles(symbols, ways, set(limited))
             assert [("S" in named(cfg, one)) for one in found] == [bool(cycles), bool(grows)], text
 

@@ -214,7 +214,7 @@ class TestComposition:
         behaviour = Behaviour.load("react")
         assert isinstance(as_automaton(chart), PDA)
         assert isinstance(as_automaton(behaviour), PDA)
-        with pytest.raises(TypeError, match="not 'S -> a'; CFG.from_string reads the text of one"):
+        with pytest.raises(TypeError, match=r"not 'S -> a'; CFG\.from_string reads the text of one"):
             as_automaton("S -> a")
-        with pytest.raises(TypeError, match="not 3$"):
+        with pytest.raises(TypeError, match=r"not 3$"):
             as_automaton(3)

@@ -290,7 +290,8 @@ def random_rules(rng: random.Random) -> dict[str, Any]:
 
     def limit(number: int) -> dict[str, Any]:
         weights = {step: rng.choice([1, 2, "1/2"]) for step in "ab" if rng.random() < 0.8}
-        return {"name": f"limit {number}", "weights": weights, rng.choice(["at_most", "at_least"]): rng.choice([0, 1, 3])}
+        kind = rng.choice(["at_most", "at_least"])
+        return {"name": f"limit {number}", "weights": weights, kind: rng.choice([0, 1, 3])}
 
     base = {"automaton": random_automaton(rng)} if rng.random() < 0.7 else {"grammar": random_grammar(rng)}
     constraints = [constraint_(number) for number in range(rng.choice([0, 0, 1, 2]))]
@@ -316,8 +317,10 @@ def moves_of(rules: dict[str, Any], state: tuple[Any, ...], stack: tuple[str, ..
             after = (*pushed, *(stack if popped is None else stack[1:]))
             ends = [()]
             for place, one in enumerate(rules["constraints"], 1):
-                following = {t for s, read, t in one["transitions"] if step is not None and (s, read) == (state[place], step)}
-                ends = [(*end, t) for end in ends for t in ([state[place]] if step is None else sorted(following))]
+                following = {state[place]} if step is None else {
+                    after for before, read, after in one["transitions"] if (before, read) == (state[place], step)
+                }  # fmt: skip
+                ends = [(*end, q) for end in ends for q in sorted(following)]
             for end in ends:
                 yield step, (target, *end), after
 
@@ -327,17 +330,18 @@ def start_of(rules: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def accepts(rules: dict[str, Any], state: tuple[Any, ...]) -> bool:
-    base = [0] if "grammar" in rules else rules["automaton"]["accepting"]
-    return all(q in accepting for q, accepting in zip(state, [base, *(c["accepting"] for c in rules["constraints"])]))
+    accepting = [[0] if "grammar" in rules else rules["automaton"]["accepting"]]
+    accepting += [one["accepting"] for one in rules["constraints"]]
+    return all(q in some for q, some in zip(state, accepting, strict=True))
 
 
 def prices_of(rules: dict[str, Any], multipliers: list[int]) -> tuple[list[tuple[Any, ...]], dict[Any, dict[int, Any]]]:
     """All states, and the least price of taking a symbol off: of runs, written down as the checker's page says."""
     cost = {
         step: sum(m * Fraction(one["weights"].get(step, 0)) * (1 if "at_most" in one else -1)
-                  for m, one in zip(multipliers, rules["limits"]))
+                  for m, one in zip(multipliers, rules["limits"], strict=True))
         for step in "abST"
-        if not any("at_most" in one and Fraction(one["weights"].get(step, 0)) > one["at_most"] for one in rules["limits"])
+        if all(Fraction(one["weights"].get(step, 0)) <= one.get("at_most", 99) for one in rules["limits"])
     }  # fmt: skip
     if "grammar" in rules:
         used = {"S", *(name for head, body in rules["grammar"]["productions"] for name in [head, *body])}
@@ -346,34 +350,36 @@ def prices_of(rules: dict[str, Any], multipliers: list[int]) -> tuple[list[tuple
         used = {*rules["automaton"]["stack"], *(name for row in rows for name in [row[2], *row[4]])} - {None}
     symbols = sorted(used)
     states, table = [start_of(rules)], {}
+
+    def ways(at: int, stack: tuple[str | None, ...]) -> dict[int, Any]:
+        if at < 0 or not stack:
+            return {at: 0}
+        found: dict[int, Any] = {}
+        for end, price in table.get((at, stack[0]), {}).items():
+            for last, more in ways(end, stack[1:]).items():
+                found[last] = min(found.get(last, price + more), price + more)
+        return found
+
+    def rows_of(at: int, symbol: str | None) -> Iterator[tuple[int, Any]]:
+        """Where taking a symbol off may lead, and for how much."""
+        if accepts(rules, states[at]) and (symbol is None or "automaton" in rules):
+            yield -1, Fraction(0)
+        for step, after, stack in moves_of(rules, states[at], () if symbol is None else (symbol,)):
+            if step is None or step in cost:
+                states.extend([] if after in states else [after])
+                # What was not looked at is still there: the end of the stack, too.
+                for end, price in ways(states.index(after), (*stack, *([None] if symbol is None else []))).items():
+                    yield end, price + (0 if step is None else cost[step])
+
     turns = 40
     for turn in range(2 * turns):
         before = {key: dict(ends) for key, ends in table.items()}
-
-        def ways(at: int, stack: tuple[str | None, ...]) -> dict[int, Any]:
-            if at < 0 or not stack:
-                return {at: 0}
-            found: dict[int, Any] = {}
-            for end, price in table.get((at, stack[0]), {}).items():
-                for last, more in ways(end, stack[1:]).items():
-                    found[last] = min(found.get(last, price + more), price + more)
-            return found
-
-        def record(at: int, symbol: str | None, end: int, price: Any) -> None:
-            ends = table.setdefault((at, symbol), {})
-            if end not in ends or price < ends[end]:
-                ends[end] = price if turn < turns else float("-inf")
-
-        for at, state in enumerate(states):
+        for at, _ in enumerate(states):
             for symbol in [*symbols, None]:
-                if accepts(rules, state) and (symbol is None or "automaton" in rules):
-                    record(at, symbol, -1, Fraction(0))
-                for step, after, stack in moves_of(rules, state, () if symbol is None else (symbol,)):
-                    if step is None or step in cost:
-                        states += [] if after in states else [after]
-                        # What was not looked at is still there: the end of the stack, too.
-                        for end, price in ways(states.index(after), (*stack, *([None] if symbol is None else []))).items():
-                            record(at, symbol, end, price + (0 if step is None else cost[step]))
+                for end, price in rows_of(at, symbol):
+                    ends = table.setdefault((at, symbol), {})
+                    if end not in ends or price < ends[end]:
+                        ends[end] = price if turn < turns else float("-inf")
         if table == before:
             return states, table
     raise AssertionError("the prices do not come to rest")
@@ -392,7 +398,8 @@ def test_a_proof_that_there_is_no_plan_is_taken_exactly_where_its_prices_prove_i
         ]  # fmt: skip
         certificate = {
             "format": "formal_llm.certificate/1", "rules": claimed_for(rules), "claim": "no plan", "how": "linear",
-            "multipliers": [m or rng.choice([0, -1]) for m in multipliers], "states": [list(s) for s in states], "prices": rows,
+            "multipliers": [m or rng.choice([0, -1]) for m in multipliers], "states": [list(one) for one in states],
+            "prices": rows,
         }  # fmt: skip
         # The start's whole stack, then the end of it.
         stack = [rules["grammar"]["start"]] if "grammar" in rules else rules["automaton"]["stack"]
@@ -405,7 +412,7 @@ def test_a_proof_that_there_is_no_plan_is_taken_exactly_where_its_prices_prove_i
             reached = following
         bound = sum(
             m * one["at_most"] if "at_most" in one else -m * one["at_least"]
-            for m, one in zip(multipliers, rules["limits"])
+            for m, one in zip(multipliers, rules["limits"], strict=True)
         )
         if -1 in reached and reached[-1] <= bound:
             refused += 1
@@ -457,8 +464,8 @@ def test_a_run_is_taken_exactly_where_it_is_one() -> None:
             word += [] if step is None else [step]
             run.append(number)
         certificate = {
-            "format": "formal_llm.certificate/1", "rules": claimed_for(rules), "claim": "plan", "word": word, "run": run,
-            "constraints": [], "sums": [],
+            "format": "formal_llm.certificate/1", "rules": claimed_for(rules), "claim": "plan", "constraints": [],
+            "sums": [], "word": word, "run": run,
         }  # fmt: skip
         holds = holds and state in automaton["accepting"]
         counts[holds] += 1
