@@ -33,6 +33,7 @@ class TestAgainstSums:
         for name in word:
             fits = all(total(b, [*read, name]) <= b.most for b in bounds if b.most is not None)
             assert counters.affords(name, remaining) == fits
+            assert counters.affords("of no bound", remaining)
             if fits:
                 remaining -= counters.need.get(name, 0)
                 read.append(name)
