@@ -40,8 +40,8 @@ from benchmarks.mutating.mutations import Mutant
 
 #: Where the lines are recorded that are executed while the tests are collected.
 IMPORTED = "imported"
-#: Exit codes of a run: tests passed, a test failed, something else went wrong.
-PASSED, FAILED, BROKEN = 0, 1, 3
+#: Exit codes of a run: tests passed, a test failed, something else went wrong, all tests are skipped.
+PASSED, FAILED, BROKEN, NO_TESTS = 0, 1, 3, 5
 #: What is added to the name of a test that takes too long.
 ENDLESS = " (does not end)"
 #: The most memory of a run, in bytes.
@@ -208,6 +208,8 @@ class Runner:
         server = _Server(self, self.copy / module, source, mutants, known, report)
         limit = sum(known.limit(order) for _, order in mutants) + 600
         code = self.fork(lambda: self._pytest(tests, server, None), limit)
+        if code == NO_TESTS:
+            raise TestsFail(f"{tests}: all tests are skipped here")
         lines = report.read_text().splitlines() if report.is_file() else []
         for (mutant, _), line in zip(mutants, lines, strict=False):
             yield Outcome(mutant, **json.loads(line))
@@ -242,7 +244,7 @@ class Runner:
         if recorder is not None:
             recorder.start()
         code = int(pytest.main(arguments, plugins=[plugin]))
-        return code if code in (PASSED, FAILED) else BROKEN
+        return code if code in (PASSED, FAILED, NO_TESTS) else BROKEN
 
     def _log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
@@ -315,7 +317,7 @@ class _Loop:
     def execute(self, session: pytest.Session) -> None:
         items = {item.nodeid: item for item in session.items}
         chosen = [items[name] for name in self._order or items if name in items]
-        for item, following in zip(chosen, [*chosen[1:], None], strict=True):
+        for item, following in zip(chosen, [*chosen[1:], None], strict=False):
             self._by.write_text(item.nodeid)
             signal.setitimer(signal.ITIMER_PROF, 1 + 2 * self._seconds.get(item.nodeid, 20))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -385,6 +387,8 @@ class _Server:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if not session.items:
+            return True
         gc.unfreeze()
         functions = [
             one for one in gc.get_objects()
