@@ -37,11 +37,11 @@ class Counters:
         shift = low_shift = 0
         for bound in self.bounds:
             if bound.most is not None:
-                width = bound.most.bit_length()
+                width = (bound.most + 1).bit_length()
                 self.fields.append((shift, (1 << width) - 1))
                 self.remaining |= bound.most << shift
                 for name, weight in bound.weights.items():
-                    # A weight above the bound can never be paid; cut, it takes the guard bit and nothing beyond it.
+                    # A weight above the bound can never be paid; cutting it keeps it within the field.
                     self.need[name] = self.need.get(name, 0) + (min(weight, bound.most + 1) << shift)
                 shift += width
                 self.guard |= 1 << shift

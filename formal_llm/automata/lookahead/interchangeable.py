@@ -69,7 +69,7 @@ def divide(
     for name, number in uses.items():
         shape: object = name
         if exchange and not (counting and (counters.bounds[number].most or 0) > 1):
-            where = places.get(name, Counter({name: 1}))
+            where = places.get(name, Counter([name]))
             where_else = tuple(sums.get(name, {}).items()), counters.dues.get(name, ())
             shape = (frozenset(where.items() if counting else where), *where_else)
         if shape not in fields:

@@ -41,6 +41,13 @@ class TestAgainstSums:
         for (shift, mask), bound in fields:
             assert bound.most is None or remaining >> shift & mask == bound.most - total(bound, read)
 
+    @given(bounds)
+    def test_a_field_holds_what_a_bound_allows_and_one_more_which_it_never_pays(self, bounds):
+        counters = Counters(bounds)
+        for (shift, mask), bound in zip(counters.fields, bounds, strict=True):
+            for name, weight in bound.weights.items() if bound.most is not None else ():
+                assert counters.need[name] >> shift & mask == min(weight, bound.most + 1)
+
     @given(bounds, words)
     def test_lower_bounds(self, bounds, word):
         counters = Counters(bounds)
