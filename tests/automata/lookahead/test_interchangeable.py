@@ -126,6 +126,10 @@ def test_the_first_members_of_a_class_are_those_left():
     assert [counters.affords(name, two) for name in "abcd"] == [True, True, False, True]
     once = two - counters.need["a"] - counters.need["d"] - counters.need["d"]
     assert [counters.affords(name, once) for name in "abcd"] == [False, True, False, False]
+    lookahead = Lookahead(CFG.from_string("%limit 1\nS -> A S | d\nA -> a | b"))
+    made, counters = vectors(lookahead), lookahead._search.counters
+    both = made.some_remaining(made.vector(lookahead.automaton.start().remaining))
+    assert counters.affords("b", both) and not counters.affords("a", both - counters.need["a"])
 
 
 def test_members_of_a_class_are_counted():
