@@ -107,7 +107,8 @@ def chosen(options: argparse.Namespace) -> list[Mutant]:
     found = [mutant for mutant in found if valid(mutant)]
     if options.random:
         everything = [mutant for module in modules() for mutant in mutants_of(module)]
-        random.Random(options.seed).shuffle(everything)
+        # By a number of its own for each, so that a change of one module leaves the rest of a sample as it is.
+        everything.sort(key=lambda one: hashlib.sha256(f"{options.seed} {one.key} {one.text}".encode()).digest())
         sample: list[Mutant] = []
         for mutant in everything:
             if len(sample) == options.random:
@@ -216,8 +217,7 @@ def run(mutants: Iterable[Mutant], jobs: int, minutes: float, console: Console) 
         groups.setdefault(mutant.file, []).append(mutant)
     for group in groups.values():
         random.Random(0).shuffle(group)  # where the time ends, those that were run are any of them
-    # Modules that need much are last: what has been imported stays.
-    rows = sorted(groups.items(), key=lambda row: any(word in row[0] for word in ("rltf", "local", "packs", "studio")))
+    rows = list(groups.items())
     children = []
     for number in range(min(jobs, len(rows))):
         child = os.fork()
