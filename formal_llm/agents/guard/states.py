@@ -117,7 +117,7 @@ class GuardState:
         mildest of them, the last written first, are left out from here on (:attr:`lost_rules`).
         """
         event = self._timed(event)
-        if self._asked is not None and self._asked[0] == event and self._asked[0].at == event.at:
+        if self._asked is not None and self._asked[0] == event:
             _, labels, moved, trouble = self._asked
         else:
             labels = self.guard.rules.labeller.of(event, self._seen)
@@ -192,8 +192,6 @@ class GuardState:
         """Where an event leads, and which rules of which severity mind; of none, what is not known."""
         guard = self.guard
         moved = guard.positions.after(self.position, event, letters)
-        if not letters and moved.position is self.position:
-            return moved, ()
         found: list[Trouble] = []
         parts = guard.rules.parts
         direct = [one for one in moved.refused if one.timed or one.place not in self.lost]

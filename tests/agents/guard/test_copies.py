@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,3 +51,22 @@ def test_a_trap_among_copies_is_seen_at_once() -> None:
     state = Guard(rules, tools=["a", "b"]).start()
     decision = state.check(Call("b", {"key": 1}))
     assert decision.action == "block" and decision.certain
+
+
+def test_an_event_that_breaks_a_rule_does_not_hide_the_next() -> None:
+    """Of three events the first may not come."""
+    events = [((), [Moves(0, B, None), Moves(1, A, None)]), ((), [Moves(1, A, None)]), ((), [Moves(0, A, None)])]
+    assert CopyDistances([NEVER, OWES], events).of((True, False)) == 0
+    assert CopyDistances([NeverMachine(("a", "b"), A, B, True), OWES], [
+        ((), [Moves(0, A, None), Moves(1, A, None)]), ((), [Moves(1, A, None)]),
+    ]).of((True, True)) == 1  # fmt: skip
+    assert CopyDistances([NEVER, OWES], [([Moves(0, A, None)], [Moves(1, A, None)]), ((), [Moves(1, A, None)])]).of(
+        (True, True)
+    ) == 1  # fmt: skip
+
+
+def test_rules_with_many_states_together_are_measured_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("formal_llm.agents.guard.copies._MOST", 0)
+    events = [((), [Moves(0, A, None), Moves(1, A, None)])]
+    assert CopyDistances([OWES, OWES], events).of((True, True)) == 2
+    assert CopyDistances([OWES, OWES], events).of((True, False)) == 1

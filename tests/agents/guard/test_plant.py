@@ -29,3 +29,15 @@ def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, i
 @given(st.integers(0, 10**6))
 def test_guards_against_all_short_runs(seed: int) -> None:
     compare_with_runs(seed)
+
+
+@pytest.mark.parametrize(("name", "tool"), [("web_*", "web_…"), ("get_?", "get_…"), ("*_?", "…_…"), ("plain", "plain")])
+def test_a_tool_that_a_name_with_stars_may_mean(name: str, tool: str) -> None:
+    assert Guard(GuardRules.from_string(f"a: {name}\nrule r: never a\n")).plant.tools == (tool,)
+
+
+def test_what_is_only_perhaps_is_doubtful() -> None:
+    for kind in ("t", "t.result"):
+        plant = Guard(GuardRules.from_string(f"a: {kind}[p * q == 7]\nrule r: never a\n")).plant
+        of_kind = [one for one in plant.symbols if one.kind == ("result" if "." in kind else "call")]
+        assert {(one.doubtful, one.letters) for one in of_kind} == {(False, frozenset()), (True, frozenset("a"))}
