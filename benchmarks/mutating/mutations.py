@@ -2,7 +2,7 @@
 
 Changed are comparisons, arithmetic signs, ``and``/``or``/``not``, conditions, bounds of slices, the constants 0, 1, 2,
 True and False, ``break`` and ``continue``. Left alone is what does not run or only guards: annotations, decorators,
-``assert``, ``strict=`` of ``zip``, blocks for type checkers.
+``assert``, ``strict=`` of ``zip``, ``total=`` of typed dictionaries, blocks for type checkers.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class _Finder:
             if field in ("annotation", "returns", "decorator_list", "type_comment"):
                 continue
             for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and not (isinstance(child, ast.keyword) and child.arg == "strict"):
+                aside = isinstance(child, ast.keyword) and child.arg in ("strict", "total")
+                if isinstance(child, ast.AST) and not aside:
                     yield from self._visit(child, function, head)
 
     def _head(self, node: ast.stmt) -> tuple[int, int]:
