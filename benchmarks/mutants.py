@@ -95,6 +95,13 @@ def mutants_of(module: str) -> list[Mutant]:
     return list_mutants(module, (ROOT / module).read_text(encoding="utf-8"))
 
 
+Place = tuple[str, int, int, str]
+
+
+def place(mutant: Mutant) -> Place:
+    return mutant.file, mutant.start, mutant.end, mutant.text
+
+
 def chosen(options: argparse.Namespace) -> list[Mutant]:
     """The mutants asked for."""
     found: list[Mutant] = []
@@ -108,7 +115,13 @@ def chosen(options: argparse.Namespace) -> list[Mutant]:
     if options.random:
         everything = [mutant for module in modules() for mutant in mutants_of(module)]
         # By a number of its own for each, so that a change of one module leaves the rest of a sample as it is.
-        everything.sort(key=lambda one: hashlib.sha256(f"{options.seed} {one.key} {one.text}".encode()).digest())
+        seen = Counter[str]()
+        order: dict[Place, bytes] = {}
+        for one in everything:
+            name = f"{options.seed} {one.key} {one.text}"
+            seen[name] += 1
+            order[place(one)] = hashlib.sha256(f"{name} {seen[name]}".encode()).digest()
+        everything.sort(key=lambda one: order[place(one)])
         sample: list[Mutant] = []
         for mutant in everything:
             if len(sample) == options.random:
@@ -130,12 +143,6 @@ def equivalents() -> dict[tuple[str, str, str, str], str]:
 
 
 # -- results ----------------------------------------------------------------------------------------------------------
-
-Place = tuple[str, int, int, str]
-
-
-def place(mutant: Mutant) -> Place:
-    return mutant.file, mutant.start, mutant.end, mutant.text
 
 
 def recorded() -> dict[Place, dict[str, Any]]:
