@@ -182,6 +182,7 @@ class Runner:
         A test that fails is run again without the mutant; where it fails, too, TestsFail is raised. One that no test
         fails for is run again cold.
         """
+        self.end = time.monotonic() + 60 * self.minutes
         source, known, modules = (self.copy / module).read_bytes(), Baseline(), self.folder / "modules.json"
         modules.unlink(missing_ok=True)
         for outcome in self._run_warm(module, tests, [(mutant, []) for mutant in mutants], known, source):
