@@ -178,3 +178,12 @@ def test_only_rules_that_are_to_blame_are_lost() -> None:
     state = guard(SHOP + "other: other\nrule d: at least 1 other\nrule e log: at most 3 other\n").start()
     assert state.after(Call("draft")).lost_rules == ("c",)
     assert state.lost_rules == ()
+
+
+def test_what_came_before_is_remembered_for_conditions() -> None:
+    text = "ok: approve with o = id\nplain: pay[not ok(id)]\nrule r: never plain\n"
+    state = guard(text).start()
+    assert state.check(Call("pay", {"id": 1})).action == "block"
+    state = state.after(Call("approve", {"id": 1}))
+    assert state.check(Call("pay", {"id": 1})).action == "allow"
+    assert state.check(Call("pay", {"id": 2})).action == "block"
