@@ -120,22 +120,23 @@ class ActingRules:
 
     def _rule(self, rule: Rule) -> PDA:
         names = (*self.behaviour.states, *self.tools, NO_TOOL)
+        about: Iterable[str] = ()  # what the rule knows, though it may never allow it
         if isinstance(rule, str | Formula):
             formula = read_formula(str(rule), names)
-            about = self.tools if formula.names and set(formula.names) <= set(self.tools) else names
-            made = constraint(formula, about, name=str(rule))
+            of_tools = bool(formula.names) and set(formula.names) <= set(self.tools)
+            about = self.tools if of_tools else formula.names
+            made = constraint(formula, self.tools if of_tools else names, name=str(rule))
         elif isinstance(rule, Behaviour):
-            made = rule.pda
+            made, about = rule.pda, rule.states
         else:
             source = automaton_of(rule) if not isinstance(rule, PDA) else rule  # type: ignore[arg-type]
             made = source if isinstance(source, PDA) else PDA.from_cfg(source)
-        return _besides(made, names)
+        return _besides(made, [name for name in names if name not in {*made.terminals, *about}])
 
 
-def _besides(rule: PDA, names: Iterable[str]) -> PDA:
-    """A rule to which what it does not know makes no difference."""
-    unknown = [name for name in names if name not in rule.terminals]
-    loops = [Transition(state, name, None, state) for state in rule.states for name in unknown]
+def _besides(rule: PDA, unknown: Iterable[str]) -> PDA:
+    """A rule to which names that it does not know make no difference."""
+    loops = [Transition(state, name, None, state) for name in unknown for state in rule.states]
     return PDA(
         (*rule.transitions, *loops), start=rule.start_state, accepting=rule.accepting_states, stack=rule.start_stack,
         symbols=rule.symbols, classes=rule.classes, name=rule.name, limits=rule.limits, check=False,
