@@ -120,18 +120,17 @@ class ActingRules:
 
     def _rule(self, rule: Rule) -> PDA:
         names = (*self.behaviour.states, *self.tools, NO_TOOL)
-        about: Iterable[str] = ()  # what the rule knows, though it may never allow it
         if isinstance(rule, str | Formula):
             formula = read_formula(str(rule), names)
             of_tools = bool(formula.names) and set(formula.names) <= set(self.tools)
-            about = self.tools if of_tools else formula.names
             made = constraint(formula, self.tools if of_tools else names, name=str(rule))
-        elif isinstance(rule, Behaviour):
-            made, about = rule.pda, rule.states
+            # It knows what it names, though it may never allow it.
+            about = {*(self.tools if of_tools else formula.names), *(move.read for move in made.transitions)}
         else:
             source = automaton_of(rule) if not isinstance(rule, PDA) else rule  # type: ignore[arg-type]
             made = source if isinstance(source, PDA) else PDA.from_cfg(source)
-        return _besides(made, [name for name in names if name not in {*made.terminals, *about}])
+            about = {*made.terminals}
+        return _besides(made, [name for name in names if name not in about])
 
 
 def _besides(rule: PDA, unknown: Iterable[str]) -> PDA:
