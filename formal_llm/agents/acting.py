@@ -122,20 +122,20 @@ class ActingRules:
         names = (*self.behaviour.states, *self.tools, NO_TOOL)
         if isinstance(rule, str | Formula):
             formula = read_formula(str(rule), names)
-            about = self.tools if formula.names and set(formula.names) <= set(self.tools) else names
-            made = constraint(formula, about, name=str(rule))
-        elif isinstance(rule, Behaviour):
-            made = rule.pda
+            of_tools = bool(formula.names) and set(formula.names) <= set(self.tools)
+            made = constraint(formula, self.tools if of_tools else names, name=str(rule))
+            # It knows what it names, though it may never allow it.
+            about = {*(self.tools if of_tools else formula.names), *(move.read for move in made.transitions)}
         else:
             source = automaton_of(rule) if not isinstance(rule, PDA) else rule  # type: ignore[arg-type]
             made = source if isinstance(source, PDA) else PDA.from_cfg(source)
-        return _besides(made, names)
+            about = {*made.terminals}
+        return _besides(made, [name for name in names if name not in about])
 
 
-def _besides(rule: PDA, names: Iterable[str]) -> PDA:
-    """A rule to which what it does not know makes no difference."""
-    unknown = [name for name in names if name not in rule.terminals]
-    loops = [Transition(state, name, None, state) for state in rule.states for name in unknown]
+def _besides(rule: PDA, unknown: Iterable[str]) -> PDA:
+    """A rule to which names that it does not know make no difference."""
+    loops = [Transition(state, name, None, state) for name in unknown for state in rule.states]
     return PDA(
         (*rule.transitions, *loops), start=rule.start_state, accepting=rule.accepting_states, stack=rule.start_stack,
         symbols=rule.symbols, classes=rule.classes, name=rule.name, limits=rule.limits, check=False,

@@ -103,3 +103,21 @@ def test_wrong_rules_are_told() -> None:
         ActingRules(REACT, "Act", TOOLS, limits=Limits({"serch": 1}))
     with pytest.raises(NotAllowed, match="nothing keeps the rules"):
         ActingRules(REACT, "Act", TOOLS, ["(eventually search)"], Limits({"search": 0}))
+
+
+@pytest.mark.parametrize(
+    ("rule", "allowed"),
+    [
+        ("(not (eventually lookup))", ["search"]),
+        ("(until search search)", ["search"]),
+        (Behaviour("b", TOOLS, read_formula("(until search search)", TOOLS)), ["search"]),
+        ("(not (eventually (next Act lookup)))", ["search"]),
+        ("(eventually Act)", ["search", "lookup"]),
+        ("(next Ques (until (or Tht Act Act-Inp Obs Final-Tht) Ans))", ["search", "lookup"]),  # not about tools
+    ],
+)
+def test_a_tool_that_a_rule_never_allows_is_forbidden(rule: str | Behaviour, allowed: list[str]) -> None:
+    rules = ActingRules(REACT, "Act", TOOLS, [rule])
+    assert [*rules.monitor().after_all(["Ques", "Tht", "Act"]).allowed()] == allowed
+    slipped = rules.monitor(1).after_all(["Ques", "Tht", "Act", NO_TOOL, "Act-Inp", "Obs", "Tht", "Act"])
+    assert [*slipped.allowed()] == [*allowed, NO_TOOL] or [*slipped.allowed()] == allowed

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm.agents import Agent
+from formal_llm.agents import Agent, Segment
+from formal_llm.agents.decoding import steps
 from formal_llm.agents.many import AgentRun, AgentRuns
 from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
 from formal_llm.agents.tools.articles import JsonArticles
 from formal_llm.authored import find
 from formal_llm.errors import AgentStopped, Cancelled, LLMError, ResultsError
 from formal_llm.llms.doubles import AsyncFunctionLLM
-from formal_llm.llms.generation import Writing
+from formal_llm.llms.generation import Generated, Writing
 from formal_llm.llms.question import Answer
 from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM
 from formal_llm.llms.usage import TokenUsage
@@ -130,6 +131,31 @@ def test_an_error_that_is_given_in_place_of_an_answer_ends_the_run() -> None:
     whole = AgentRun(Agent("direct", Chats(1, ["x"])), 0, "q")
     whole.give(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
     assert whole.outcome is not None and whole.outcome.unwrap().answer == "yes"
+
+
+def test_a_text_that_is_wanted_piece_by_piece_comes_in_one_piece_or_as_an_error() -> None:
+    seen: list[object] = []
+
+    class Telling:
+        """Asks for pieces, and again after an error."""
+
+        def steps(self, *_, **__):  # type: ignore[no-untyped-def]
+            asked = Writing("say")
+            try:
+                seen.append((yield steps.Telling(asked)))
+            except LLMError as error:
+                seen.append(error)
+            seen.append((yield steps.Telling(asked)))
+            seen.append((yield steps.MORE))
+            yield Segment("Ans", "yes")
+
+    run = AgentRun(Agent("direct", FunctionTextLLM(echo), writer=lambda *_: Telling()), 0, "q")
+    error = LLMError("no")
+    run.give(error)
+    assert seen == [error]
+    run.give(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
+    assert seen[1] == "yes" and isinstance(seen[2], Generated) and seen[2].usage == TokenUsage(1, 2, 3)
+    assert run.outcome is not None and run.outcome.unwrap().answer == "yes"
 
 
 def test_a_results_file_belongs_to_one_agent_and_its_questions(tmp_path) -> None:  # type: ignore[no-untyped-def]

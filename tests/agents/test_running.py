@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.agents import Agent, Segment
+from formal_llm.agents.decoding.writer import Due
 from formal_llm.agents.tools import agent_toolkit
+from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import WritingError
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
@@ -41,3 +43,39 @@ def test_prices_make_costs() -> None:
     made = Agent("direct", RandomTextLLM(2), prices=Prices(1, 1)).run("q")
     tokens = made.usage.input_tokens + made.usage.output_tokens
     assert made.usage.cost == pytest.approx(tokens / 1_000_000)
+
+
+class Freely:
+    """A writer that lets every name of a tool pass."""
+
+    def __init__(self, *lines: tuple[str, str]) -> None:
+        self.lines = iter(lines)
+
+    def steps(self, _, monitor, *, until=(), contents=None):  # type: ignore[no-untyped-def]
+        while not set(monitor.allowed()) <= set(until):
+            state, text = next(self.lines)
+            monitor = monitor.after(state)
+            yield Segment(state, text)
+        yield Due(tuple(monitor.allowed()))
+
+
+ACTIONS = (("Tht", "t"), ("Act", "lookup"), ("Act-Inp", "x"), ("Final-Tht", "f"), ("Ans", "a"))
+
+
+def test_any_tool_is_called_where_no_rule_is_about_tools() -> None:
+    made = Agent("react", RandomLLM(), agent_toolkit, writer=lambda *_: Freely(*ACTIONS)).run("q")
+    assert made.corrections == ()
+    wrong = Freely(("Tht", "t"), ("Act", "lokup"), ("Act-Inp", "x"), ("Final-Tht", "f"), ("Ans", "a"))
+    (correction,) = Agent("react", RandomLLM(), agent_toolkit, writer=lambda *_: wrong).run("q").corrections
+    assert correction.legal == ("calculate", "search", "lookup")
+
+
+def test_of_the_tools_those_may_be_called_that_the_rules_allow() -> None:
+    def run(*lines: tuple[str, str]) -> Transcript:
+        return Agent(
+            "react", RandomLLM(), agent_toolkit, rules=["(not (eventually lookup))"], writer=lambda *_: Freely(*lines)
+        ).run("q")
+
+    (correction,) = run(*ACTIONS).corrections
+    assert correction.written == "lookup" and correction.legal == ("calculate", "search")
+    assert run(("Tht", "t"), ("Act", "search"), *ACTIONS[2:]).corrections == ()

@@ -124,3 +124,22 @@ def test_a_text_is_never_taken_for_that_of_an_option_that_another_option_reads_j
     else:
         assert found == (number,)
         assert options[number - 1].strip() == text.strip() or f": {text}".strip() == options[number - 1].strip()
+
+
+def test_marks_with_nothing_between_them_are_a_text() -> None:
+    for said, options in (("``", ['""', "x"]), ("___", ["****", "x"]), ("***", ["**", "x"])):
+        assert read_numbers(f"1: {options[0]}", options) == (1,)
+        with pytest.raises(ValueError):
+            read_numbers(f"1: {said}", options)
+
+
+def test_numbers_of_more_than_nine_digits_are_not_converted() -> None:
+    assert read_numbers("000000002", OPTIONS) == (2,)
+    with pytest.raises(ValueError, match="'0000000002' is not one of the numbers from 1 to 2"):
+        read_numbers("0000000002", OPTIONS)
+
+
+def test_sixty_letters_are_shown_and_of_more_57() -> None:
+    for length, shown in ((60, "x" * 60), (61, "x" * 57 + "...")):
+        with pytest.raises(ValueError, match=f"^'{shown.replace('.', '[.]')}' is not a number"):
+            read_numbers("x" * length, OPTIONS)

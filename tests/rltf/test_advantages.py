@@ -17,6 +17,9 @@ from formal_llm import CFG, Planner, Task
 from formal_llm.errors import ResourceNotFound
 from formal_llm.rltf.advantages import (
     ADVANTAGES,
+    PLUGINS,
+    TOLERANCE,
+    Estimator,
     KnownPlans,
     PlanWeights,
     TaskRewards,
@@ -335,3 +338,24 @@ def test_a_reward_that_is_no_number(name: str, bad: float) -> None:
 def test_what_is_missing_or_wrong(name: str, what: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         estimate(name, **what)
+
+
+def test_probabilities_of_known_plans_are_taken_up_to_a_tolerance() -> None:
+    for most in (0.0, 1.0, 1 + TOLERANCE):
+        assert estimate("stratified", rewards=[1.0], known=KnownPlans((most,), (1.0,), (True,)))
+    assert estimate("exact", known=KnownPlans((1 - TOLERANCE, 0.0), (1.0, 2.0)))
+    for beyond in (-TOLERANCE, 1 + 2 * TOLERANCE, 1.5):
+        with pytest.raises(ValueError, match=r"known plan 1 is .* not between 0 and 1"):
+            estimate("stratified", rewards=[1.0], known=KnownPlans((beyond,), (1.0,), (True,)))
+
+
+def test_what_an_estimator_needs_unless_it_declares_more() -> None:
+    made = Estimator("own", ADVANTAGES["plain"].function, True)
+    assert (made.least_samples, made.needs_samples) == (1, True)
+    assert not (made.needs_baseline or made.needs_known or made.needs_all)
+
+
+def test_an_estimator_of_another_package_has_the_name_it_is_offered_under() -> None:
+    own = Estimator("own", ADVANTAGES["plain"].function, True)
+    assert PLUGINS.fits("own", own)
+    assert not PLUGINS.fits("other", own) and not PLUGINS.fits("own", "own")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import struct
@@ -13,7 +14,7 @@ from PIL import Image
 
 from formal_llm.errors import InputError
 from formal_llm.tools import IMAGE
-from formal_llm.tools.images import plain, read_image
+from formal_llm.tools.images import data_uri, plain, read_image
 from tests.tools.picture_tools import picture
 
 
@@ -110,3 +111,15 @@ def test_16_bits_a_pixel_are_scaled_to_8(mode: str) -> None:
     read = read_image(buffer.getvalue())
     assert read.mode == "L"
     assert list(read.tobytes()) == [0, 1, 127, 255]
+
+
+@pytest.mark.parametrize(
+    ("longest", "size"), [(None, (30, 10)), (30, (30, 10)), (31, (30, 10)), (29, (29, 10)), (15, (15, 5)), (1, (1, 1))]
+)
+def test_an_image_for_a_page_is_no_longer_than_it_may_be(longest: int | None, size: tuple[int, int]) -> None:
+    image = Image.new("RGB", (30, 10), "red")
+    head, _, data = data_uri(image, longest).partition(",")
+    assert head == "data:image/png;base64"
+    with Image.open(io.BytesIO(base64.b64decode(data))) as read:
+        assert read.size == size
+    assert image.size == (30, 10)

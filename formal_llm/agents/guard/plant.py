@@ -16,8 +16,6 @@ from formal_llm.agents.guard.labels import Labeller
 from formal_llm.agents.guard.machines import Letters
 from formal_llm.agents.guard.samples import Found, possible, possible_results
 
-_WILD = "*?["
-
 
 @dataclass(frozen=True)
 class Symbol:
@@ -65,9 +63,7 @@ class Plant:
             found = [tool for tool in self.told if any(fnmatchcase(tool, name) for name in named)]
         else:
             # Where the tools are not known, a name with a star stands for one tool that nothing else names.
-            found = [
-                name if not any(sign in name for sign in _WILD) else _one_of(name) for name in dict.fromkeys(named)
-            ]
+            found = [_one_of(name) for name in dict.fromkeys(named)]
         #: The tools that the rules look at.
         self.tools: tuple[str, ...] = tuple(dict.fromkeys(found))
         #: Those whose results they look at, so that calls under way matter.
@@ -86,16 +82,7 @@ class Plant:
 
 def _one_of(name: str) -> str:
     """A tool that a name with stars means, and hardly any other name does."""
-    text = ""
-    inside = False
-    for sign in name:
-        if sign == "[":
-            inside = True
-        elif not inside:
-            text += "…" if sign in "*?" else sign
-        elif sign == "]":
-            inside = False
-    return text if fnmatchcase(text, name) else name
+    return name.replace("*", "…").replace("?", "…")
 
 
 def _made(kind: str, tool: str, found: Found) -> Iterable[Symbol]:

@@ -16,6 +16,11 @@ from formal_llm.planning.json_data import JSON
 
 FORMAT = "formal-llm guard 1"
 E = TypeVar("E", bound=GuardEvent)
+_ORDER = ("block", "ask", "warn", "log")
+
+
+def _strictest_first(trouble: Iterable[Trouble]) -> tuple[Trouble, ...]:
+    return tuple(sorted(trouble, key=lambda one: _ORDER.index(one.severity)))
 
 
 class _Told:
@@ -67,8 +72,8 @@ class GuardState:
         trouble = self._trouble(call, labels, labels.letters)
         if labels.unsure and not (trouble and trouble[0].severity == "block"):
             # An argument is missing, so it cannot be told which rules it is about: then those on both sides count.
-            also = self._judge(call, labels_of(labels, unsure=True))[1]
-            trouble = trouble + also if trouble else tuple(replace(one, notes=labels.notes) for one in also)
+            also = (one for one in self._judge(call, labels_of(labels, unsure=True))[1] if one not in trouble)
+            trouble = _strictest_first([*trouble, *(replace(one, notes=labels.notes) for one in also)])
         found = [one for one in trouble if not (isinstance(call, Call) and call.approved and one.severity == "ask")]
         strict = [one for one in found if one.rules]
         if not strict:
@@ -112,7 +117,7 @@ class GuardState:
         mildest of them, the last written first, are left out from here on (:attr:`lost_rules`).
         """
         event = self.timed(event)
-        if self._asked is not None and self._asked[0] == event and self._asked[0].at == event.at:
+        if self._asked is not None and self._asked[0] == event:
             _, labels, moved, trouble = self._asked
         else:
             labels = self.guard.rules.labeller.of(event, self._seen)
@@ -188,8 +193,6 @@ class GuardState:
         """Where an event leads, and which rules of which severity mind; of none, what is not known."""
         guard = self.guard
         moved = guard.positions.after(self.position, event, letters)
-        if not letters and moved.position is self.position:
-            return moved, ()
         found: list[Trouble] = []
         parts = guard.rules.parts
         direct = [one for one in moved.refused if one.timed or one.place not in self.lost]
@@ -206,8 +209,7 @@ class GuardState:
                 break
             if viable is None:
                 found.append(Trouble(severity, ()))
-        order = ("block", "ask", "warn", "log")
-        return moved, tuple(sorted(found, key=lambda one: order.index(one.severity)))
+        return moved, _strictest_first(found)
 
     def _settled(self, position: Position) -> frozenset[int]:
         """The rules that are to be left out, so that the others can be kept."""
@@ -218,8 +220,8 @@ class GuardState:
                 supervisor = dict(self.guard.tiers(lost))[severity]
                 if supervisor.viable(position) is not False:
                     break
-                order = ("block", "ask", "warn", "log")
                 blamed = supervisor.blamed(position) or tuple(supervisor.numbers)
-                worst = max(blamed, key=lambda place: (order.index(self.guard.rules.parts[place].rule.severity), place))
+                parts = self.guard.rules.parts
+                worst = max(blamed, key=lambda place: (_ORDER.index(parts[place].rule.severity), place))
                 lost |= {worst}
         return lost

@@ -33,7 +33,7 @@ def fixed_counts(ways: Ways, touching: Collection[str]) -> dict[int, float]:
         index = ready.pop()
         found[index] = sum(prod(int(found[child]) for child in children) for _, children, _ in ways[index])
         for user in set(users.get(index, ())):
-            if user in waiting and index in waiting[user]:
+            if user in waiting:
                 waiting[user].discard(index)
                 if not waiting[user]:
                     ready.append(user)

@@ -69,7 +69,7 @@ def divide(
     for name, number in uses.items():
         shape: object = name
         if exchange and not (counting and (counters.bounds[number].most or 0) > 1):
-            where = places.get(name, Counter({name: 1}))
+            where = places.get(name, Counter([name]))
             where_else = tuple(sums.get(name, {}).items()), counters.dues.get(name, ())
             shape = (frozenset(where.items() if counting else where), *where_else)
         if shape not in fields:
@@ -152,8 +152,8 @@ class ClassVectors:
         once = {bound.terminal for bound in counters.bounds if bound.most is not None and bound.most <= 1}
         self.class_of = {name: field for name, field in self._fields.uses.items() if name in once}
         self.total_field = len(self._fields.parts)
-        # Room for the sum of all that is left.
-        most = sum(mask for group in self._fields.parts for _, mask in group) + 1
+        # Room for the sum of all that is left, and for more than is left: a mask holds one more than its bound.
+        most = sum(mask for group in self._fields.parts for _, mask in group)
         self._packing = Packing(self.total_field, most)
         self.pack = self._packing.pack
         self.left = self._packing.amount

@@ -301,6 +301,7 @@ def argument(flow: Flow, near: Prices, capped: Collection[int] = ()) -> tuple[Ar
         if short > 0:
             if number in capped:
                 extra[number] = short
-            elif way.alone is not None:
+            else:
+                assert way.alone is not None
                 whole[way.alone[0]] = -(-short // way.alone[1])
     return made, extra

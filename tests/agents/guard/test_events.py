@@ -27,3 +27,10 @@ def test_the_message_is_short() -> None:
     said = Decision("block", "r", "No.", tuple(f"t{number}" for number in range(20)), ("a", "b")).message
     assert said.endswith("t11 and 8 more. The shortest way on: a, then b.")
     assert Decision("log", "r", "No.").message == ""
+
+
+def test_events_with_any_arguments_have_a_hash() -> None:
+    nested = {"x": [1, {"y": []}]}
+    assert hash(Call("a", nested, "7")) == hash(Call("a", {}, "7"))
+    assert hash(Result("a", nested, nested, "7")) == hash(Result("a", {}, None, "7"))
+    assert Call("a", nested) != Call("a", {})

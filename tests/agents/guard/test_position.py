@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from formal_llm.agents.guard import Call, Guard, GuardRules, Result
+from tests.agents.guard.short_runs import compare_with_runs
+from tests.agents.guard.whole_product import RULES, follow
+from tests.strategies import examples
 
 
 def test_position() -> None:
@@ -13,3 +20,16 @@ def test_position() -> None:
         .after(Call("t", {}, "2"))
     )
     assert [name for name, _ in state.after(Result("t", {}, 1, "2")).position.calls] == ["1"]
+
+
+@pytest.mark.parametrize("guarantee", ["some", "whatever"])
+@examples(60)
+@given(rules=RULES, seed=st.integers(0, 1_000_000))
+def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) -> None:
+    follow(guarantee, rules, seed)
+
+
+@examples(30)
+@given(st.integers(0, 10**6))
+def test_guards_against_all_short_runs(seed: int) -> None:
+    compare_with_runs(seed)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from formal_llm.agents.guard import Call, Guard, GuardRules
+from tests.agents.guard.short_runs import compare_with_runs
+from tests.agents.guard.whole_product import RULES, follow
+from tests.strategies import examples
 
 
 def test_relaxation() -> None:
@@ -25,3 +32,16 @@ def test_what_a_copy_owes_the_other_rules_forbid() -> None:
     assert written.check(Call("pay")).action == "allow"
     ((_, supervisor),) = guard.tiers(frozenset())
     assert supervisor.lookouts[0].visited < 50  # of orders without end
+
+
+@pytest.mark.parametrize("guarantee", ["some", "whatever"])
+@examples(60)
+@given(rules=RULES, seed=st.integers(0, 1_000_000))
+def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) -> None:
+    follow(guarantee, rules, seed)
+
+
+@examples(30)
+@given(st.integers(0, 10**6))
+def test_guards_against_all_short_runs(seed: int) -> None:
+    compare_with_runs(seed)

@@ -26,3 +26,12 @@ def test_all_sets_of_letters(conditions: list[str]) -> None:
     found = possible(labeller, "call", "t")
     assert not found.doubtful
     assert set(found.least) == wanted
+
+
+def test_the_least_amount_of_a_call_is_nothing_and_never_less() -> None:
+    labeller = Labeller(read_rules("a: t with c = n\nb: t[n > 5] with c = n\nrule r: budget c <= 8\n").letters)
+    least = possible(labeller, "call", "t").least
+    assert least[frozenset("a")] == {"c": 0}
+    assert 5 < least[frozenset("ab")]["c"] < 5.1
+    below = Labeller(read_rules("a: t[n < -2] with c = n\nrule r: budget c <= 8\n").letters)
+    assert possible(below, "call", "t").least[frozenset("a")] == {}  # less than nothing is no amount

@@ -129,3 +129,61 @@ def test_grammars_under_the_stronger_promise() -> None:
     assert weak.start().check(Call("a")).certain
     assert not strong.start().check(Call("a")).certain
     assert strong.start().check(Call("b")).action == "allow"
+
+
+@pytest.mark.parametrize(
+    ("severity", "rules"),
+    # What is blocked for sure needs no more reasons; an approval is not enough for what may have to be blocked.
+    [("block", ("r",)), ("ask", ("s",)), ("warn", ("s",))],
+)
+def test_a_call_that_lacks_an_argument_keeps_the_rules_on_both_sides(severity: str, rules: tuple[str, ...]) -> None:
+    text = f"a: pay\nbig: pay[amount > 100]\nok: approve\nrule r {severity}: ok before a\nrule s: ok before big\n"
+    state = guard(text).start()
+    unsure = state.check(Call("pay"))
+    assert (unsure.action, unsure.rules) == ("block", rules)
+    assert ("cannot be told" in unsure.reason) is (severity != "block")
+    assert state.check(Call("pay", {"amount": 5})).action == severity
+    assert "cannot be told" not in state.check(Call("pay", {"amount": 5})).reason
+    assert state.after(Call("approve")).check(Call("pay")).action == "allow"
+
+
+def test_how_long_a_run_is_and_which_tools_are_allowed() -> None:
+    state = guard(SHOP, "approve", "draft", "pay").start()
+    assert (len(state), bool(state), repr(state)) == (0, True, "<GuardState after 0 events>")
+    assert state.allowed_tools() == ("approve",)
+    assert [state.allows_tool(tool) for tool in ("approve", "draft", "pay", "other")] == [True, False, False, True]
+    later = state.after(Call("approve")).after(Call("pay")).after(Said("user", "thanks"))
+    assert (len(later), bool(later), repr(later)) == (3, True, "<GuardState after 3 events>")
+    assert guard(SHOP).start().allowed_tools() == ()
+
+
+def test_the_clock_is_asked_where_rules_are_about_time() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    timed = guard("tools a\nrule r: at most 2 a within 1h\n", clock=lambda: now).start()
+    assert timed.after(Call("a")).history[0].at == now
+    other = now + timedelta(days=1)
+    assert timed.after(Call("a", at=other)).history[0].at == other
+    assert guard("tools a\nrule r: at most 2 a\n", clock=lambda: now).start().after(Call("a")).history[0].at is None
+
+
+def test_what_two_rules_together_forbid_is_told_and_an_approval_is_for_milder_rules_too() -> None:
+    text = "tools a, b\nrule r ask: never a after b\nrule s ask: at least 1 a\nrule t warn: at most 9 b\n"
+    decision = guard(text).start().check(Call("b"))
+    assert (decision.action, decision.rules) == ("ask", ("r", "s"))
+    assert "after it these rules could not be kept any more" in decision.reason
+    assert guard(text).start().check(Call("b", approved=True)).action == "allow"
+
+
+def test_only_rules_that_are_to_blame_are_lost() -> None:
+    state = guard(SHOP + "other: other\nrule d: at least 1 other\nrule e log: at most 3 other\n").start()
+    assert state.after(Call("draft")).lost_rules == ("c",)
+    assert state.lost_rules == ()
+
+
+def test_what_came_before_is_remembered_for_conditions() -> None:
+    text = "ok: approve with o = id\nplain: pay[not ok(id)]\nrule r: never plain\n"
+    state = guard(text).start()
+    assert state.check(Call("pay", {"id": 1})).action == "block"
+    state = state.after(Call("approve", {"id": 1}))
+    assert state.check(Call("pay", {"id": 1})).action == "allow"
+    assert state.check(Call("pay", {"id": 2})).action == "block"

@@ -62,3 +62,20 @@ def test_logarithms_that_come_out_even_are_exact(base: int, exponent: int) -> No
 def test_what_has_no_value_is_refused_in_words(name: str, values: list[float]) -> None:
     with pytest.raises(Refused):
         apply(name, [Fraction(value) for value in values])
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "wanted"),
+    [
+        ("choose", [4], "choose takes two numbers, not 1"),
+        ("choose", [4, 2, 1], "choose takes two numbers, not 3"),
+        ("round", [], "round takes one or two numbers, not 0"),
+        ("log", [8, 2, 1], "log takes one or two numbers, not 3"),
+        ("sqrt", [1, 2], "sqrt takes one number, not 2"),
+        ("lcm", [], "lcm takes 1 to 20 numbers, not 0"),
+    ],
+)
+def test_how_many_numbers_a_function_takes(name: str, values: list[int], wanted: str) -> None:
+    with pytest.raises(Refused) as refused:
+        apply(name, [Fraction(value) for value in values])
+    assert refused.value.problem == wanted

@@ -27,6 +27,7 @@ from formal_llm.agents.tools.sentences import sentences
         ["A line without a point", "Another line."],
         ["Élan vital is a term.", "Über is a word."],
         ["It ended in 1945.", "1946 was better."],
+        ["He worked for NATO.", "Brussels was his town."],
     ],
 )
 def test_sentences(parts: list[str]) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Limits, constraint
-from formal_llm.automata.languages.differences import differences
+from formal_llm import CFG, PDA, Limits, Lookahead, constraint
+from formal_llm.automata.languages.differences import _finite, differences
 from formal_llm.automata.languages.words import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from tests.automata.languages.order import in_order
@@ -134,3 +134,10 @@ class TestShortestWords:
         assert differences(CFG.from_string("S -> a S b | ε"), pda, 8).equal
         found = differences(CFG.from_string("S -> a S b | c"), pda, 8)
         assert (found.only_one, found.only_other) == (("c",), ())
+
+
+def test_which_are_finite_automata():
+    finite = Lookahead(PDA([("p", "a", None, "p")], start="p", accepting=["p"]))
+    stacked = Lookahead(CFG.from_string("S -> a S b | a b"))
+    assert _finite((finite, finite))
+    assert not _finite((finite, stacked)) and not _finite((stacked, finite))

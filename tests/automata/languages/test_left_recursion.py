@@ -65,3 +65,10 @@ def test_what_stays_as_it_is() -> None:
         assert without_left_recursion(pda) is pda
     finite = constraint("(until a b)", ["a", "b"]).with_limits(Limits(at_most={"a": 1}))
     assert without_left_recursion(finite) is finite
+
+
+def test_what_recurses_again_further_on_is_turned_round_and_what_hides_behind_nothing_is_not() -> None:
+    again = PDA.from_cfg(CFG.from_string("%order forward\nS -> S a S | b"))
+    assert without_left_recursion(again) is not again
+    hidden = PDA.from_cfg(CFG.from_string("%order forward\nS -> N S a | S c | b\nN -> n | ε"))
+    assert without_left_recursion(hidden) is hidden

@@ -1,5 +1,7 @@
 """Packed bounds against plain sums."""
 
+from math import ceil
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,9 +33,20 @@ class TestAgainstSums:
         for name in word:
             fits = all(total(b, [*read, name]) <= b.most for b in bounds if b.most is not None)
             assert counters.affords(name, remaining) == fits
+            assert counters.affords("of no bound", remaining)
             if fits:
                 remaining -= counters.need.get(name, 0)
                 read.append(name)
+        fields = zip(counters.fields, bounds, strict=True)
+        for (shift, mask), bound in fields:
+            assert bound.most is None or remaining >> shift & mask == bound.most - total(bound, read)
+
+    @given(bounds)
+    def test_a_field_holds_what_a_bound_allows_and_one_more_which_it_never_pays(self, bounds):
+        counters = Counters(bounds)
+        for (shift, mask), bound in zip(counters.fields, bounds, strict=True):
+            for name, weight in bound.weights.items() if bound.most is not None else ():
+                assert counters.need[name] >> shift & mask == min(weight, bound.most + 1)
 
     @given(bounds, words)
     def test_lower_bounds(self, bounds, word):
@@ -51,6 +64,17 @@ class TestAgainstSums:
         for name in word:
             paid = counters.earn(name, paid)
         assert counters.less(counters.needed, paid) == counters.pay_all(word, counters.needed)
+        for read in (word, word[::2], ["a", *word]):
+            needed = counters.pay_all(read, counters.needed)
+            assert counters.less(needed, paid) == counters.pay_all(word, needed)
+
+    @given(lowers)
+    def test_reads_of_one_bound(self, bound):
+        """As many as if each were the one that counts most; of a bound that nothing counts for, each counts one."""
+        counters = Counters([bound])
+        assert counters.reads(counters.needed) == ceil(bound.least / max(bound.weights.values()))
+        nothing = Counters([Bound({}, bound.least, None, "lower")])
+        assert nothing.reads(nothing.needed) == bound.least
 
     @given(st.lists(lowers, max_size=3))
     def test_reads_never_overrates(self, bounds):

@@ -46,6 +46,23 @@ class TestDivide:
         text = "%limit 2\n%limit 1 c d\nS -> A S | e\nA -> a | b | c | d"
         assert fields(text)[0] == [["a", "b", "c", "d"], ["e"]]
         assert fields(text, counting=True)[0] == [["a"], ["b"], ["c", "d"], ["e"]]
+        made = vectors(Lookahead(CFG.from_string("%limit 2\nS -> A S | d\nA -> a | b")))
+        assert made.class_of == {} and made.total_field == 3
+
+    def test_unless_it_is_asked_for_ways_are_not_counted(self):
+        cfg = CFG.from_string("%limit 2\nS -> A S | d\nA -> a | b")
+        search = Lookahead(cfg)._search
+        leaves = search.demands.resources.leaves
+        assert len(divide(search.counters, find_ways(search.grammar, leaves), leaves, exchange=True).parts) == 2
+
+    def test_what_is_read_after_a_terminal_that_stands_alone(self):
+        assert fields("%limit 1\nS -> L A S | d\nL -> x\nA -> B | a\nB -> b | c")[0] == [
+            ["a"],
+            ["b", "c"],
+            ["d"],
+            ["x"],
+        ]
+        assert fields("%limit 1\nS -> A L S | d\nL -> x\nA -> a | b | c")[0] == [["a", "b", "c"], ["d"], ["x"]]
 
     def test_when_counting_it_matters_in_how_many_ways_a_terminal_is_read(self):
         text = "%limit 1\nS -> b T | T b | a T\nT -> c"
@@ -68,7 +85,8 @@ class TestPacking:
 
     def test_more_than_a_field_holds_is_cut(self):
         packing = Packing(2, 5)
-        assert packing.amounts(packing.pack({0: 1_000, 1: 2})) == [packing.most, 2]
+        assert (packing.width, packing.most) == (4, 7)
+        assert packing.amounts(packing.pack({0: 1_000, 1: 2})) == [7, 2]
 
 
 def vectors(lookahead):
@@ -89,6 +107,29 @@ def test_what_is_left_after_some_moves(cfg, picks):
     assert left & made.guard == made.guard
     # A number of the counters with this vector; which members of a class are left does not matter.
     assert made.vector(made.some_remaining(left)) == left
+
+
+def test_a_weight_above_a_bound_is_never_left():
+    for most, weight in ((1, 2), (3, 4), (3, 5), (7, 90)):
+        lookahead = Lookahead(CFG.from_string(f"%limit cost <= {most}\nS -> a | b\na cost={weight}\nb cost=1"))
+        made = vectors(lookahead)
+        full = made.vector(lookahead.automaton.start().remaining)
+        assert (full - made.taken(("b",))) & made.guard == made.guard
+        assert (full - made.taken(("a",))) & made.guard != made.guard
+
+
+def test_the_first_members_of_a_class_are_those_left():
+    lookahead = Lookahead(CFG.from_string("%limit 1\n%limit 3 d\nS -> A S | d\nA -> a | b | c"))
+    made, counters = vectors(lookahead), lookahead._search.counters
+    full = made.vector(lookahead.automaton.start().remaining)
+    two = made.some_remaining(full - made.taken(("c", "d")))
+    assert [counters.affords(name, two) for name in "abcd"] == [True, True, False, True]
+    once = two - counters.need["a"] - counters.need["d"] - counters.need["d"]
+    assert [counters.affords(name, once) for name in "abcd"] == [False, True, False, False]
+    lookahead = Lookahead(CFG.from_string("%limit 1\nS -> A S | d\nA -> a | b"))
+    made, counters = vectors(lookahead), lookahead._search.counters
+    both = made.some_remaining(made.vector(lookahead.automaton.start().remaining))
+    assert counters.affords("b", both) and not counters.affords("a", both - counters.need["a"])
 
 
 def test_members_of_a_class_are_counted():

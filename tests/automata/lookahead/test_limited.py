@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol, Transition
+from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead, SumLimit, Symbol, Transition
 from formal_llm.automata.languages.why_empty import clash
 from formal_llm.automata.lookahead.limited import (
     LimitedAutomaton,
@@ -188,3 +188,33 @@ class TestComposition:
             == 2
         )
         assert depth("anything") == 1
+
+    def test_what_the_automaton_inside_does_not_tell(self):
+        class Once:
+            terminals = ("a",)
+
+            def start(self):
+                return 0
+
+            def moves(self, configuration):
+                return [Transition(0, "a", None, 1)] if configuration == 0 else []
+
+            def step(self, configuration, move):
+                return 1
+
+            def accepting(self, configuration):
+                return configuration == 1
+
+        automaton = as_automaton(Once(), Limits(at_most={"a": 2}))
+        assert automaton.at_class(automaton.start()) is False
+        assert automaton.selection(automaton.start()) is None
+
+    def test_rules_of_each_kind_are_automata_and_a_text_is_none(self):
+        chart = Flowchart.from_string("flowchart TD\n  a([Start]) --> b[Go] --> c([End])")
+        behaviour = Behaviour.load("react")
+        assert isinstance(as_automaton(chart), PDA)
+        assert isinstance(as_automaton(behaviour), PDA)
+        with pytest.raises(TypeError, match=r"not 'S -> a'; CFG\.from_string reads the text of one"):
+            as_automaton("S -> a")
+        with pytest.raises(TypeError, match=r"not 3$"):
+            as_automaton(3)

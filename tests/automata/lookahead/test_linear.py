@@ -1,9 +1,11 @@
 """Linear arguments: right for every state, and what they rule out is impossible."""
 
+from collections import Counter
+
 from hypothesis import assume, given
 
 from formal_llm import CFG, Lookahead
-from formal_llm.automata.lookahead.linear import Argument, Flow, Prices, argument
+from formal_llm.automata.lookahead.linear import Argument, Cut, Flow, Prices, argument
 from tests.automata.lookahead.judging import parts, reference
 from tests.automata.lookahead.test_linear_program import priced_tools, state_at
 from tests.oracles import INF
@@ -54,6 +56,20 @@ class TestArgument:
         made, extra = argument(flow, near)
         assert made.holds(flow) and not extra
         assert made.excess(trips(flow), [119], {}) > 0
+
+    def test_a_cut_binds_a_way_to_those_that_lead_to_it(self):
+        cut = Cut(2, 3, frozenset((5, 6)), (0, 1))
+        assert cut.row() == {2: 1, 0: -3, 1: -3}
+        assert (cut.right({5: 2, 6: 1, 7: 9}), cut.right({7: 1}), cut.right({})) == (9, 0, 0)
+
+    def test_what_only_one_way_takes_is_no_resource(self):
+        flow = flow_of(CFG.from_string("%limit 1 a b\nS -> a S | T b | b S | c\nT -> b | d"))
+        takes = [dict(way.takes) for way in flow.ways]
+        users = Counter(number for one in takes for number in one)
+        assert sorted(users.values()) == [1, 3]
+        assert flow.resources == [number for number, count in users.items() if count > 1]
+        (alone,) = (way for way in flow.ways if way.alone is not None)
+        assert users[alone.alone[0]] == 1 and alone.alone in alone.takes
 
     def test_without_prices_there_is_none(self):
         flow = flow_of(DAYS)

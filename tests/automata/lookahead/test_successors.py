@@ -57,3 +57,16 @@ def test_a_state_can_be_completed_where_one_that_follows_can(source, picks) -> N
     if not done(state):
         found = [0 if done(following) else search._search(following, 5_000) for _, following in after.of(state)]
         assert (least == INFINITE) == all(one == INFINITE for one in found)
+
+
+def test_of_what_is_free_as_much_is_kept_as_bounds_may_still_need() -> None:
+    for needs in (1, 2, 3, 9):
+        lookahead = Lookahead(CFG.from_string(f"%require {needs} a\n%order forward\nS -> F F F F\nF -> a F | a | b"))
+        now, _ = walk(lookahead.automaton, [0, 0])
+        after, normal = begin(lookahead, now)
+        assert normal is not None
+        steps, state = normal
+        ((symbol, count, _),) = after.multisets.items(state.pending)
+        assert symbol.free
+        assert count == min(needs, 4)
+        assert steps == (4 - count) * symbol.free_steps

@@ -23,3 +23,7 @@ def test_possible_is_what_is_not_ruled_out():
 def test_each_kind_has_a_count_of_its_own():
     assert len({TALLY[kind] for kind in KINDS}) == len(KINDS)
     assert TALLY[BUDGET] == TALLY[TIME] == TALLY["unknown"]
+
+
+def test_counts_of_billions_do_not_run_into_each_other():
+    assert [TALLY[kind] for kind in KINDS] == [2 ** (32 * place) for place in range(5)]

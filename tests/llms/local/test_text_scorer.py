@@ -32,3 +32,14 @@ def test_what_answers_depend_on(llama: Any, spoken: Callable[..., Any]) -> None:
     assert answered_by(text_scorer(llama, spoken(), scoring="2*text+number")) == {**plain, "scoring": "2*text+number"}
     with pytest.raises(ValueError, match="did you mean text"):
         text_scorer(llama, spoken(), scoring="texts")
+
+
+@pytest.mark.parametrize(
+    ("limit", "positions", "longest"),
+    [(7, 48, 7), (0, 48, 48), (10**9, 48, 48), (10**9 - 1, 0, 10**9 - 1), (10**30, 0, None), (1, 0, 1)],
+)
+def test_how_many_tokens_can_be_read(limit: int, positions: int, longest: int | None) -> None:
+    """The least of what the network and the tokenizer declare; a number that only means "any" does not count."""
+    network, tokenizer = tiny_models.causal("gpt2", tiny_models.VOCABULARY), tiny_models.tokenizer()
+    network.config.n_positions, tokenizer.model_max_length = positions, limit
+    assert text_scorer(network, tokenizer).renderer.longest == longest

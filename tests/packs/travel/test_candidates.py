@@ -80,6 +80,9 @@ def test_ways_are_those_of_the_day_that_are_wished_for():
 def test_a_flight_counts_as_the_first_of_its_number_where_that_is_dearer():
     flights = [Flight("F1", "A", "C", DAYS[1], "1:00", "2:00", 90), Flight("F1", "A", "B", DAYS[0], "1:00", "2:00", 50)]
     assert [way.cost for way in candidates(World(flights), people=1).ways("A", "B", DAYS[0])] == [9_000]
+    dearer = Flight("F1", "A", "D", DAYS[2], "1:00", "2:00", 200)  # of the number too, and not the first of it
+    several = World([flights[0], dearer, flights[1]])
+    assert [way.cost for way in candidates(several, people=1).ways("A", "B", DAYS[0])] == [9_000]
 
 
 @pytest.mark.parametrize(("amount", "shown"), [(120_400, "$1,204"), (1_250, "$12.50"), (-5, "-$0.05"), (0, "$0")])

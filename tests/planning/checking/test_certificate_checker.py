@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -259,3 +260,218 @@ def test_a_negative_weight_is_refused() -> None:
     rules["limits"].append({"name": "odd", "weights": {"a": -1}, "at_most": 5})
     with pytest.raises(Refused, match="a weight is negative"):
         check(rules, {**certificate, "rules": claimed_for(rules)})
+
+
+# -- against rules read the slow way ----------------------------------------------------------------------------------
+# Small rules at random, with silent moves everywhere, several constraints, and limits of both kinds. What is claimed
+# about them is computed here from the page of the checker alone.
+
+
+def random_automaton(rng: random.Random) -> dict[str, Any]:
+    def transition() -> list[Any]:
+        pushed = rng.choices("XYZ", k=rng.choice([0, 0, 1, 2, 2]))
+        return [rng.choice("pq"), rng.choice(["a", "b", None]), rng.choice(["X", "Y", None]), rng.choice("pq"), pushed]
+
+    return {
+        "start": "p", "stack": rng.choice([[], ["X"], ["X", "Y"]]), "accepting": rng.choice([["p"], ["q"], ["q"]]),
+        "transitions": [transition() for _ in range(rng.randint(2, 5))],
+    }  # fmt: skip
+
+
+def random_grammar(rng: random.Random) -> dict[str, Any]:
+    productions = [[rng.choice("ST"), rng.choices("STaab", k=rng.choice([0, 1, 2, 3]))] for _ in range(3)]
+    return {"start": "S", "productions": productions}
+
+
+def random_rules(rng: random.Random) -> dict[str, Any]:
+    def constraint_(number: int) -> dict[str, Any]:
+        rows = [[rng.choice("uv"), rng.choice(["a", "b", None]), rng.choice("uv")] for _ in range(rng.randint(2, 5))]
+        return {"name": str(number), "start": "u", "accepting": rng.choice([["u"], ["v"]]), "transitions": rows}
+
+    def limit(number: int) -> dict[str, Any]:
+        weights = {step: rng.choice([1, 2, "1/2"]) for step in "ab" if rng.random() < 0.8}
+        kind = rng.choice(["at_most", "at_least"])
+        return {"name": f"limit {number}", "weights": weights, kind: rng.choice([0, 1, 3])}
+
+    base = {"automaton": random_automaton(rng)} if rng.random() < 0.7 else {"grammar": random_grammar(rng)}
+    constraints = [constraint_(number) for number in range(rng.choice([0, 0, 1, 2]))]
+    limits = [limit(number) for number in range(rng.choice([0, 1, 2]))]
+    return {"format": "formal_llm.rules/1", **base, "constraints": constraints, "limits": limits}
+
+
+def moves_of(rules: dict[str, Any], state: tuple[Any, ...], stack: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    """(step, state, stack) after each move; the stack's top is its first symbol. A grammar has the one state 0."""
+    for place, one in enumerate(rules["constraints"], 1):
+        for source, step, target in one["transitions"]:
+            if step is None and source == state[place]:
+                yield None, (*state[:place], target, *state[place + 1 :]), stack
+    if "grammar" in rules:
+        productions = rules["grammar"]["productions"]
+        heads = {head for head, _ in productions}
+        rows = [(0, None, head, 0, body) for head, body in productions]
+        rows += [(0, stack[0], stack[0], 0, [])] if stack and stack[0] not in heads else []
+    else:
+        rows = rules["automaton"]["transitions"]
+    for source, step, popped, target, pushed in rows:
+        if source == state[0] and (popped is None or stack[:1] == (popped,)):
+            after = (*pushed, *(stack if popped is None else stack[1:]))
+            ends = [()]
+            for place, one in enumerate(rules["constraints"], 1):
+                following = {state[place]} if step is None else {
+                    after for before, read, after in one["transitions"] if (before, read) == (state[place], step)
+                }  # fmt: skip
+                ends = [(*end, q) for end in ends for q in sorted(following)]
+            for end in ends:
+                yield step, (target, *end), after
+
+
+def start_of(rules: dict[str, Any]) -> tuple[Any, ...]:
+    return (0 if "grammar" in rules else rules["automaton"]["start"], *(one["start"] for one in rules["constraints"]))
+
+
+def accepts(rules: dict[str, Any], state: tuple[Any, ...]) -> bool:
+    accepting = [[0] if "grammar" in rules else rules["automaton"]["accepting"]]
+    accepting += [one["accepting"] for one in rules["constraints"]]
+    return all(q in some for q, some in zip(state, accepting, strict=True))
+
+
+def prices_of(rules: dict[str, Any], multipliers: list[int]) -> tuple[list[tuple[Any, ...]], dict[Any, dict[int, Any]]]:
+    """All states, and the least price of taking a symbol off: of runs, written down as the checker's page says."""
+    cost = {
+        step: sum(m * Fraction(one["weights"].get(step, 0)) * (1 if "at_most" in one else -1)
+                  for m, one in zip(multipliers, rules["limits"], strict=True))
+        for step in "abST"
+        if all(Fraction(one["weights"].get(step, 0)) <= one.get("at_most", 99) for one in rules["limits"])
+    }  # fmt: skip
+    if "grammar" in rules:
+        used = {"S", *(name for head, body in rules["grammar"]["productions"] for name in [head, *body])}
+    else:  # those that may come to lie on the stack, or are taken off it
+        rows = rules["automaton"]["transitions"]
+        used = {*rules["automaton"]["stack"], *(name for row in rows for name in [row[2], *row[4]])} - {None}
+    symbols = sorted(used)
+    states, table = [start_of(rules)], {}
+
+    def ways(at: int, stack: tuple[str | None, ...]) -> dict[int, Any]:
+        if at < 0 or not stack:
+            return {at: 0}
+        found: dict[int, Any] = {}
+        for end, price in table.get((at, stack[0]), {}).items():
+            for last, more in ways(end, stack[1:]).items():
+                found[last] = min(found.get(last, price + more), price + more)
+        return found
+
+    def rows_of(at: int, symbol: str | None) -> Iterator[tuple[int, Any]]:
+        """Where taking a symbol off may lead, and for how much."""
+        if accepts(rules, states[at]) and (symbol is None or "automaton" in rules):
+            yield -1, Fraction(0)
+        for step, after, stack in moves_of(rules, states[at], () if symbol is None else (symbol,)):
+            if step is None or step in cost:
+                states.extend([] if after in states else [after])
+                # What was not looked at is still there: the end of the stack, too.
+                for end, price in ways(states.index(after), (*stack, *([None] if symbol is None else []))).items():
+                    yield end, price + (0 if step is None else cost[step])
+
+    turns = 40
+    for turn in range(2 * turns):
+        before = {key: dict(ends) for key, ends in table.items()}
+        for at, _ in enumerate(states):
+            for symbol in [*symbols, None]:
+                for end, price in rows_of(at, symbol):
+                    ends = table.setdefault((at, symbol), {})
+                    if end not in ends or price < ends[end]:
+                        ends[end] = price if turn < turns else float("-inf")
+        if table == before:
+            return states, table
+    raise AssertionError("the prices do not come to rest")
+
+
+def test_a_proof_that_there_is_no_plan_is_taken_exactly_where_its_prices_prove_it() -> None:
+    proved_, refused = 0, 0
+    for seed in range(400):
+        rng = random.Random(seed)
+        rules = random_rules(rng)
+        multipliers = [rng.choice([0, 1, 2]) for _ in rules["limits"]]
+        states, table = prices_of(rules, multipliers)
+        rows = [
+            [at, symbol, end, None if price == float("-inf") else str(price)]
+            for (at, symbol), ends in table.items() for end, price in ends.items()
+        ]  # fmt: skip
+        certificate = {
+            "format": "formal_llm.certificate/1", "rules": claimed_for(rules), "claim": "no plan", "how": "linear",
+            "multipliers": [m or rng.choice([0, -1]) for m in multipliers], "states": [list(one) for one in states],
+            "prices": rows,
+        }  # fmt: skip
+        # The start's whole stack, then the end of it.
+        stack = [rules["grammar"]["start"]] if "grammar" in rules else rules["automaton"]["stack"]
+        reached = {0: 0}
+        for symbol in [*stack, None]:
+            following: dict[int, Any] = {-1: reached[-1]} if -1 in reached else {}
+            for at, price in reached.items():
+                for end, more in table.get((at, symbol), {}).items() if at >= 0 else ():
+                    following[end] = min(following.get(end, price + more), price + more)
+            reached = following
+        bound = sum(
+            m * one["at_most"] if "at_most" in one else -m * one["at_least"]
+            for m, one in zip(multipliers, rules["limits"], strict=True)
+        )
+        if -1 in reached and reached[-1] <= bound:
+            refused += 1
+            with pytest.raises(Refused, match="a plan may cost"):
+                check(rules, certificate)
+            continue
+        proved_ += 1
+        assert check(rules, certificate) == "proved: no plan follows the rules"
+        # Each price is the least: one more, and it is not proved; nor without it.
+        for place in rng.sample(range(len(rows)), min(len(rows), 12)):
+            at, symbol, end, price = rows[place]
+            raised = [] if price is None else [[at, symbol, end, str(Fraction(price) + 1)]]
+            for instead in ([], raised) if raised else ([],):
+                with pytest.raises(Refused, match="can be had for"):
+                    check(rules, {**certificate, "prices": [*rows[:place], *instead, *rows[place + 1 :]]})
+    assert proved_ > 50
+    assert refused > 50
+
+
+@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("number", [0.0, False])
+def test_a_state_in_a_price_is_a_whole_number(place: int, number: Any) -> None:
+    cfg = CFG([("S", ("a", "S"))])
+    row: list[Any] = [0, "a", 0, 0]
+    row[place] = number
+    proof = {"multipliers": [], "states": [[0]], "prices": [row, [0, None, -1, 0]], "how": "reachability"}
+    with pytest.raises(Refused, match="the number of a state is no number"):
+        check(stranger(compiled_rules(cfg)), {**claimed(pda_of(cfg, None), "no plan"), **proof})
+
+
+def test_a_run_is_taken_exactly_where_it_is_one() -> None:
+    counts = {True: 0, False: 0}
+    for seed in range(3000):
+        rng = random.Random(seed)
+        automaton = random_automaton(rng)
+        rules = {"format": "formal_llm.rules/1", "automaton": automaton, "constraints": [], "limits": []}
+        state, stack = automaton["start"], tuple(automaton["stack"])
+        word, run, holds = [], [], True
+        for _ in range(rng.randint(0, 6)):
+            possible = [
+                number for number, (source, _, popped, _, _) in enumerate(automaton["transitions"])
+                if source == state and (popped is None or stack[:1] == (popped,))
+            ]  # fmt: skip
+            legal = bool(possible) and rng.random() < 0.95
+            number = rng.choice(possible) if legal else rng.randrange(len(automaton["transitions"]))
+            holds = holds and number in possible
+            _, step, popped, state, pushed = automaton["transitions"][number]
+            stack = (*pushed, *(stack if popped is None else stack[1:]))
+            word += [] if step is None else [step]
+            run.append(number)
+        certificate = {
+            "format": "formal_llm.certificate/1", "rules": claimed_for(rules), "claim": "plan", "constraints": [],
+            "sums": [], "word": word, "run": run,
+        }  # fmt: skip
+        holds = holds and state in automaton["accepting"]
+        counts[holds] += 1
+        if holds:
+            assert check(rules, certificate) == f"proved: this plan follows the rules: {' '.join(word)}"
+        else:
+            with pytest.raises(Refused):
+                check(rules, certificate)
+    assert min(counts.values()) > 300

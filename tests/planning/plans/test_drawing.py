@@ -253,6 +253,10 @@ def test_terminal_cuts_large_trees() -> None:
     deep = shown(tower(100), deepest=4)
     assert "… deeper" in deep
     assert deep.count("── thing") == 4
+    # What shares a line is no deeper.
+    chains = Node("S", "S", [Node("A", "A", [Node("B", "B", [leaf(name)])]) for name in "ab"])
+    assert "deeper" not in shown(Plan("t", chains, order="forward"), deepest=1)
+    assert "deeper" in shown(Plan("t", Node("R", "R", [chains, leaf("c")]), order="forward"), deepest=1)
 
 
 # -- deep plans -------------------------------------------------------------------------------------------------

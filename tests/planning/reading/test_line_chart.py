@@ -82,3 +82,8 @@ def test_too_many_ways_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert LineChart(table, ROOT, 3).told() is not None
     with pytest.raises(Undecided, match="too many ways"):
         LineChart(table, ROOT, 30)
+
+
+def test_the_terminals_between_parts() -> None:
+    made = body("x", "y", OTHER, ROOT, "z")
+    assert [made.between(passed) for passed in range(4)] == [("x", "y"), (), ("z",), ()]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from formal_llm import Answer, Budget, Walk
+from formal_llm import CFG, Answer, Budget, Walk
 from formal_llm.errors import SnapshotError
 from formal_llm.llms import TokenUsage
 from formal_llm.planning.walks.drafted import Draft
@@ -62,3 +62,20 @@ def test_the_snapshot_has_the_draft_the_notes_and_what_was_taken() -> None:
     for bad in ({"text": 1, "at": 0}, {"text": "a"}, 3):
         with pytest.raises(SnapshotError, match="damaged"):
             Walk.restore({**data, "draft": bad}, CHAIN)
+
+
+def test_choices_of_a_draft_and_turned_pages_are_no_decisions() -> None:
+    walk = Walk(CHAIN, "t")
+    assert walk.decisions == 0
+    walk.answer(1)
+    assert walk.decisions == 1 and walk.take(0) and walk.decisions == 1
+    walk.answer(3)
+    assert walk.done and walk.decisions == 2
+    # A choice among 90 is asked on several pages, and is one decision.
+    many = Walk(CFG.from_string("S -> " + " | ".join(f"t{number} S" for number in range(90)) + " | e"), "t", pages=10)
+    assert many.question is not None
+    many.answer(len(many.question.options))
+    assert many.decisions == 0 and not many.word
+    assert many.question is not None
+    many.answer(1)
+    assert many.decisions == 1 and len(many.word) == 1

@@ -5,7 +5,17 @@ from formal_llm.automata.lookahead.branches import Branch, Branches, Judged
 from formal_llm.automata.lookahead.verdicts import FILTER, SEARCH, TALLY
 from formal_llm.automata.models.transition import Transition
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, Fork, Forks, Template, candidates, indices, with_questions
+from formal_llm.planning.walks.forks import (
+    Choice,
+    Fork,
+    Forks,
+    Part,
+    RuledOut,
+    Template,
+    candidates,
+    indices,
+    with_questions,
+)
 
 
 def template():
@@ -59,3 +69,19 @@ def test_answers_to_several_questions_tell_which_one_they_answer() -> None:
     assert with_questions([choice("Good?"), choice("Good?")], ["yes", "no"]) == ["yes", "no"]
     both = [choice("Good?"), choice("Late?"), choice("", decision=False), Choice(0, ())]
     assert with_questions(both, ["yes", "yes", "Go", "stop"]) == ["Good? yes", "Late? yes", "Go", "stop"]
+
+
+def test_what_is_ruled_out_on_a_page_of_a_selection() -> None:
+    """Sets by themselves, and all sets that one answer leads to, which goes on to another page."""
+    a, b, c, d = (frozenset(name) for name in "abcd")
+    part = Part(here=a | b, later=c | d, marker=">")
+    assert part.every == a | b | c | d
+    assert part.answer(a) == a
+    assert part.answer(a | c) == frozenset("a>") == part.answer(a | c | d)
+    assert part.answer(c) == frozenset(">")
+    assert Part(here=a | b).answer(a | c) == a | c  # there is no page to go on to
+    out = RuledOut(frozenset((b, frozenset("a>"), a | b | c)), part)
+    assert b in out
+    assert a | c in out and a | d in out and a | b | c in out
+    assert a not in out and a | b not in out and a | b | d not in out and b | c not in out and c not in out
+    assert 3 not in out and "b" not in out

@@ -16,6 +16,8 @@ PUSHES = [
     'find . -execdir sudo git push {} +', "g'i't pu\\sh", "$'\\x67it' push", 'git --git-dir=x --no-pager push',
     'git -c a.b=c push', 'time -p git push', 'if true; then git push; fi', "trap 'git push' EXIT",
     'command git push', 'exec -a x git push', 'uv run git push', "xargs sh -c 'git push'", "su bob -c 'git push'",
+    'chroot /srv git push', 'taskset -a 3 git push', 'chrt -f 5 git push', 'ionice -c 3 git push', 'setsid -w git push',
+    'doas -u bob git push', 'strace -f -o log git push', 'poetry run git push', 'npx -y -p x git push',
     'stdbuf -oL git push', 'nohup git push &', 'cat <<E\n$(git push)\nE',
 ]  # fmt: skip
 

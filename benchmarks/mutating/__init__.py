@@ -1,0 +1,1 @@
+"""What changes a line of code in one place, and runs tests over it."""
