@@ -9,10 +9,7 @@ is also given to the real parser: what it does not take is told as that, and a c
 arrows are others than those that Mermaid finds. (An arrow counts without its direction: Mermaid does not tell
 ``<---`` from ``---``.) Printed: a table, and with ``--list`` a line for each chart that is refused or misread.
 
-    python benchmarks/charts.py FOLDER --endings .bpmn
-
-counts the files with these endings instead, in any notation that rules are read from: accepted, accepted with warnings,
-or refused with the reason.
+Files of other standards, and state diagrams, are counted by ``benchmarks/foreign_files.py``.
 """
 
 from __future__ import annotations
@@ -22,14 +19,13 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from html import unescape
 from pathlib import Path
 from warnings import catch_warnings
 
 from formal_llm import Flowchart
-from formal_llm.automata.notation.files import read_rules_text
 from formal_llm.automata.notation.mermaid import parse
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError
@@ -48,27 +44,6 @@ REASONS = {
     "the style of": "a style for a node that there is not",
     "has no nodes": "no nodes",
 }
-#: The reasons for which processes in BPMN are refused besides.
-PROCESS_REASONS = {
-    "there is no process": "no process",
-    "it has no tasks": "an empty process",
-    "several processes": "several processes, none of which is chosen",
-    "inclusiveGateway": "an inclusive gateway",
-    "complexGateway": "a complex gateway",
-    "without a parallel gateway": "branches that meet without a parallel gateway",
-    "it waits for": "a gateway that waits for what does not come",
-    "branches lead into each other": "branches of a fork that lead into each other",
-    "leads back to it": "branches of a fork that lead back to it",
-    "it stops what runs": "an end that stops what runs side by side",
-    "since some have conditions": "flows with conditions out of a task",
-    "nothing begins in": "no task to begin with",
-    "two of its flows": "two flows to one place",
-    "several start events": "a subprocess with several start events",
-    "leads nowhere": "a link that nothing catches",
-    "event subprocess catches": "an event thrown to an event subprocess",
-    "several tokens at once": "several tokens at once",
-    "is no XML": "no XML",
-}
 #: A drawing as a set of nodes and one of arrows.
 Drawn = tuple[frozenset[str], frozenset[tuple[frozenset[str], str]]]
 _REAL = """
@@ -86,15 +61,16 @@ const found = [];
 for (const text of JSON.parse(readFileSync(0))) {
   try {
     const { db } = await mermaid.mermaidAPI.getDiagramFromText(text);
-    const groups = db.getSubGraphs().map(g => g.id);
-    found.push({
-      nodes: [...db.getVertices().keys()], groups,
-      edges: db.getEdges().filter(e => e.stroke !== 'invisible').map(e => [e.start, e.end, e.text || '']),
-    });
+    found.push(FOUND);
   } catch (error) { found.push(null); }
 }
 process.stdout.write(JSON.stringify(found));
 """
+#: What Mermaid finds in a flowchart.
+_FOUND = """{
+  nodes: [...db.getVertices().keys()], groups: db.getSubGraphs().map(g => g.id),
+  edges: db.getEdges().filter(e => e.stroke !== 'invisible').map(e => [e.start, e.end, e.text || '']),
+}"""
 
 
 def charts(folder: Path) -> Iterator[tuple[str, str]]:
@@ -109,10 +85,10 @@ def charts(folder: Path) -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(folder)}:{number}", block
 
 
-def real(texts: list[str], folder: Path) -> list[dict[str, list[list[str]]] | None]:
-    """What Mermaid's own parser makes of texts; None for what it does not take."""
-    script = folder / "read_charts.mjs"
-    script.write_text(_REAL)
+def ask_mermaid(texts: list[str], folder: Path, found: str) -> list[dict[str, list[list[str]]] | None]:
+    """What Mermaid's own parser makes of texts, as an expression in JavaScript collects it; None where it refuses."""
+    script = folder / "ask_mermaid.mjs"
+    script.write_text(_REAL.replace("FOUND", found))
     made = subprocess.run(
         ["node", str(script), str(folder.resolve())],
         input=json.dumps(texts), capture_output=True, text=True, check=True,
@@ -146,17 +122,9 @@ def outcome(read: Callable[[], object]) -> tuple[str, str]:
             read()
     except NotationError as error:
         message = str(error)
-        reason = next((reason for mark, reason in {**PROCESS_REASONS, **REASONS}.items() if mark in message), None)
+        reason = next((reason for mark, reason in REASONS.items() if mark in message), None)
         return ("refused", reason) if reason else ("not covered", message.split("\n")[0].split(": ", 1)[-1])
     return "accepted" + " with warnings" * bool(warnings), ""
-
-
-def count_files(folder: Path, endings: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """What becomes of each file of a folder with one of these endings: its name, the outcome and the reason."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in endings and path.is_file():
-            text = path.read_text(encoding="utf-8", errors="replace")
-            yield str(path.relative_to(folder)), *outcome(partial(read_rules_text, text, path))
 
 
 def main() -> None:
@@ -164,15 +132,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mermaid", type=Path, help="a folder with the npm packages mermaid and jsdom")
     parser.add_argument("--list", action="store_true", help="tell each chart that is refused or misread")
-    parser.add_argument("--endings", nargs="+", help="count the files with these endings, such as .bpmn")
     args = parser.parse_args()
     counts: Counter[tuple[str, str]] = Counter()
-    for name, kind, why in count_files(args.folder, args.endings or ()):
-        counts[kind, why] += 1
-        if args.list and "accepted" not in kind:
-            print(f"{name}: {kind} {why}")
-    found = [] if args.endings else list(charts(args.folder))
-    read = real([text for _, text in found], args.mermaid) if args.mermaid and found else None
+    found = list(charts(args.folder))
+    read = ask_mermaid([text for _, text in found], args.mermaid, _FOUND) if args.mermaid and found else None
     for number, (name, text) in enumerate(found):
         drawn = read[number] if read is not None else None
         if read is not None and drawn is None:

@@ -17,15 +17,14 @@ its states, the composite states around them, or its transitions and their label
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
-import subprocess
 import warnings
 from collections import Counter
 from html import unescape
 from pathlib import Path
 
+from benchmarks.charts import ask_mermaid
 from formal_llm import Lookahead
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.automata.notation.files import read_rules_text
@@ -36,42 +35,11 @@ from formal_llm.errors import FormalLLMError, GrammarWarning, NotationError
 ENDINGS = (".bpmn", ".scxml", ".xstate", ".json", ".xml", ".mmd", ".mermaid")
 #: A diagram: its states, each with the composite state around it, and its transitions with the letters of labels.
 Drawn = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str, str]]]
-_REAL = """
-import { createRequire } from 'module';
-import { pathToFileURL } from 'url';
-import { readFileSync } from 'fs';
-const require = createRequire(process.argv[2] + '/x.js');
-const { JSDOM } = require('jsdom');
-const dom = new JSDOM('<!DOCTYPE html><body></body>');
-globalThis.window = dom.window;
-globalThis.document = dom.window.document;
-const mermaid = (await import(pathToFileURL(process.argv[2] + '/node_modules/mermaid/dist/mermaid.core.mjs'))).default;
-mermaid.initialize({ securityLevel: 'loose', logLevel: 5 });
-const found = [];
-for (const text of JSON.parse(readFileSync(0))) {
-  try {
-    const { db } = await mermaid.mermaidAPI.getDiagramFromText(text);
-    const { nodes, edges } = db.getData();
-    found.push({
-      nodes: nodes.filter(n => n.shape !== 'note' && n.shape !== 'noteGroup').map(n => [n.id, n.parentId || '']),
-      edges: edges.filter(e => e.arrowhead !== 'none').map(e => [e.start, e.end, e.label || '']),
-    });
-  } catch (error) { found.push(null); }
-}
-process.stdout.write(JSON.stringify(found));
-"""
-
-
-def read_with_mermaid(texts: list[str], folder: Path) -> list[Drawn | None]:
-    """What Mermaid's own parser makes of state diagrams; None for what it does not take."""
-    script = folder / "read_state_diagrams.mjs"
-    script.write_text(_REAL)
-    made = subprocess.run(
-        ["node", str(script), str(folder.resolve())],
-        input=json.dumps(texts), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found = json.loads(made.stdout[made.stdout.index("[") :])
-    return [one and theirs(one["nodes"], one["edges"]) for one in found]
+#: What Mermaid finds in a state diagram.
+_FOUND = """(({ nodes, edges }) => ({
+  nodes: nodes.filter(n => n.shape !== 'note' && n.shape !== 'noteGroup').map(n => [n.id, n.parentId || '']),
+  edges: edges.filter(e => e.arrowhead !== 'none').map(e => [e.start, e.end, e.label || '']),
+}))(db.getData())"""
 
 
 def theirs(nodes: list[list[str]], edges: list[list[str]]) -> Drawn:
@@ -141,7 +109,8 @@ def main() -> None:
     paths = [path for path in sorted(args.folder.rglob("*")) if path.suffix in ENDINGS and path.is_file()]
     texts = {path.read_text(encoding="utf-8-sig", errors="replace"): path for path in reversed(paths)}
     diagrams = [text for text in texts if is_state_diagram(text)] if args.mermaid else []
-    drawn = dict(zip(diagrams, read_with_mermaid(diagrams, args.mermaid) if diagrams else [], strict=True))
+    found = ask_mermaid(diagrams, args.mermaid, _FOUND) if diagrams else []
+    drawn = {text: one and theirs(one["nodes"], one["edges"]) for text, one in zip(diagrams, found, strict=True)}
     counts: Counter[str] = Counter()
     reasons: Counter[tuple[str, str]] = Counter()
     for text, path in sorted(texts.items(), key=lambda one: one[1]):

@@ -152,9 +152,8 @@ class Agent(RunsMany):
         self.budget = budget or Budget()
         self.budget.check(prices)
         self._settings = RunSettings(
-            self.rules, roles, dict(contents or {}), self.budget, prices,
-            calls or CallLimits(timeout=60.0), helpers,
-        )  # fmt: skip
+            self.rules, roles, dict(contents or {}), self.budget, prices, calls or CallLimits(timeout=60.0)
+        )
         self._writer_of = writer or partial(writer_for, temperature=temperature, bounds=bounds, streaming=streaming)
 
     @property

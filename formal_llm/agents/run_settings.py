@@ -24,7 +24,6 @@ class RunSettings:
         budget: what a run may use.
         prices: what tokens cost.
         calls: what calls of tools may take.
-        helpers: tools of the agent itself, which ask the model; they are called by the environment that knows them.
         max_tokens: the most tokens of a text that the environment asks the model for.
     """
 
@@ -34,5 +33,4 @@ class RunSettings:
     budget: Budget = field(default_factory=Budget)
     prices: Prices | None = None
     calls: CallLimits = field(default_factory=lambda: CallLimits(timeout=60.0))
-    helpers: tuple[str, ...] = ()
     max_tokens: int = 512

@@ -214,12 +214,6 @@ class Component:
             self._needed[kept] = found
         return self._needed[kept]
 
-    def step_of(self, symbol: Symbol) -> Step | None:
-        """What a symbol of the plant does here; None where these rules do not look at it."""
-        here = symbol.letters & self.letters
-        found = [one for one in self.steps if one.symbol.kind == symbol.kind and one.symbol.tool == symbol.tool]
-        return next((one for one in found if one.symbol.letters == here), None) if here else None
-
     def after(self, node: Node, step: Step, *, again: bool = False) -> Iterator[Node | None]:
         """Where a symbol leads: one node for each copy that it may be about; None where it breaks a rule.
 

@@ -13,7 +13,6 @@ from formal_llm.planning.json_data import JSON
 #: What happens to a call: it runs, it runs and is written down, it runs and the model is warned, a person is asked, it
 #: does not run. From the mildest to the strictest.
 Action = Literal["allow", "log", "warn", "ask", "block"]
-ACTIONS: tuple[Action, ...] = ("allow", "log", "warn", "ask", "block")
 
 
 @dataclass(frozen=True, slots=True)

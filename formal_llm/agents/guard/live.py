@@ -149,7 +149,7 @@ class GuardedRun:
     def _first(self, call: Call, approved: bool | None) -> Decision:
         """The decision before a person is asked; takes the call where none has to be."""
         with self._lock:
-            call = self._timed(call)
+            call = self._state.timed(call)
             known = next((decision for made, decision in self._turn if call.id and _same(made, call)), None)
             if known is not None:
                 return known
@@ -165,7 +165,7 @@ class GuardedRun:
     def _answered(self, call: Call, approved: bool) -> Decision:
         """The decision after a person was asked; the run may have gone on meanwhile, so it is checked again."""
         with self._lock:
-            call = self._timed(call)
+            call = self._state.timed(call)
             decision = self._state.check(call)
             if not approved:
                 decision = replace(decision, action="block", reason=f"{decision.reason} {SAID_NO}".strip())
@@ -204,7 +204,7 @@ class GuardedRun:
 
     def _tell(self, event: GuardEvent) -> None:
         with self._lock:
-            event = self._timed(event)
+            event = self._state.timed(event)
             after = self._state.after(event)
             self._note(Noted(event))
             self._state = after
@@ -215,12 +215,6 @@ class GuardedRun:
             decision = self._state.may_stop(final=self._final)
             self._note(Noted(None, decision, told=False))
             return decision
-
-    def _timed(self, event: E) -> E:
-        """An event with the time at which it came, where the rules look at it; so the record has it too."""
-        if event.at is not None or not self.guard.rules.needs_time:
-            return event
-        return replace(event, at=self.guard.clock())
 
     def _note(self, line: Noted) -> None:
         if line.decision is not None and line.decision.action in ("warn", "log"):

@@ -67,7 +67,7 @@ class GuardState:
         return self._decide(call)
 
     def _decide(self, call: Call | Said) -> Decision:
-        call = self._timed(call)
+        call = self.timed(call)
         labels = self.guard.rules.labeller.of(call, self._seen)
         trouble = self._trouble(call, labels, labels.letters)
         if labels.unsure and not (trouble and trouble[0].severity == "block"):
@@ -84,7 +84,7 @@ class GuardState:
         """What is to happen with the calls of one turn, each as if those before it that may run had been made."""
         state, found = self, []
         for call in calls:
-            call = state._timed(call)
+            call = state.timed(call)
             decision = state.check(call)
             found.append(decision)
             if decision.runs:
@@ -116,7 +116,7 @@ class GuardState:
         A rule that the event breaks stays where it was. Where rules cannot be kept together any more after it, the
         mildest of them, the last written first, are left out from here on (:attr:`lost_rules`).
         """
-        event = self._timed(event)
+        event = self.timed(event)
         if self._asked is not None and self._asked[0] == event:
             _, labels, moved, trouble = self._asked
         else:
@@ -178,7 +178,8 @@ class GuardState:
 
     # -- how ----------------------------------------------------------------------------------------------------
 
-    def _timed(self, event: E) -> E:
+    def timed(self, event: E) -> E:
+        """An event with the time at which it came, where the rules look at it; so a record has it too."""
         if event.at is not None or not self.guard.rules.needs_time:
             return event
         return replace(event, at=self.guard.clock())

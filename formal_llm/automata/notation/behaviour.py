@@ -63,7 +63,7 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     for warning in behaviour.warnings:
         source.warn(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
     if "#" in text or ";" in text:
-        found = collect(source.text, _uncommented, _anchors(behaviour, expressions[0]), "#;")
+        found = collect(source.text, lambda line: _CODE.findall(line)[0], _anchors(behaviour, expressions[0]), "#;")
         return keep(behaviour, found)
     return behaviour
 
@@ -287,12 +287,6 @@ def _anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, st
 def _last_line(expression: Expression) -> int:
     parts = expression.items if isinstance(expression, SList) else ()
     return max([expression.place.line, *map(_last_line, parts)])
-
-
-def _uncommented(line: str) -> str:
-    found = _CODE.match(line)
-    assert found is not None
-    return found[0]
 
 
 def _limit_lines(behaviour: Behaviour) -> list[str]:

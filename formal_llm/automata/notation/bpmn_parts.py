@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formal_llm.automata.notation.coverage import Coverage
+from formal_llm.automata.notation.coverage import Coverage, by_name
 
 TASKS = ("task", "userTask", "serviceTask", "scriptTask", "manualTask", "businessRuleTask", "sendTask", "receiveTask",
          "callActivity")  # fmt: skip
@@ -56,7 +56,7 @@ _CHOREOGRAPHIES = ("choreography", "globalChoreographyTask", "choreographyTask",
 COVERAGE = Coverage(
     "BPMN 2.0",
     meant=frozenset(_MEANT.split()),
-    harmless={name: reason for reason, names in _HARMLESS.items() for name in names.split()},
+    harmless=by_name(_HARMLESS),
     warned=dict.fromkeys(_CHOREOGRAPHIES, "only processes are read")
     | {"implicitThrowEvent": "how often a step is done, and what it throws then, is not known"},
     refused={

@@ -19,7 +19,14 @@ from typing import Literal
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.xml_tree import Element
 
+#: Why every standard's history is refused.
+HISTORY = "which states were active before would have to be part of every configuration"
 Treatment = Literal["meant", "harmless", "warned", "refused", "unknown"]
+
+
+def by_name(reasons: Mapping[str, str]) -> dict[str, str]:
+    """The reason for each name, from each reason with its names, which have blanks between them."""
+    return {name: reason for reason, names in reasons.items() for name in names.split()}
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def with_comments(pda: PDA, source: SourceText) -> PDA:
             words = [quoted_name(token.text) if token.kind == "name" else token.text for token in tokens]
             keys = [nearest(words, limits, described)]
         anchors += [(first.place.line, key) for key in keys if key]
-    return keep(pda, collect(source.own_text, _uncommented, anchors))
+    return keep(pda, collect(source.own_text, lambda line: _CODE.findall(line)[0], anchors))
 
 
 def _pattern(statement: PdaLine | PlainTransition) -> str:
@@ -121,12 +121,6 @@ def _token_pattern(token: PdaToken) -> str:
         return "->"
     bare = token.kind != "name" or token.is_empty or token.is_word("ask", "decide")
     return re.escape("ε" if token.is_empty else token.text if bare else quoted_name(token.text))
-
-
-def _uncommented(line: str) -> str:
-    found = _CODE.match(line)
-    assert found is not None
-    return found[0]
 
 
 def _state_names(states: Iterable[State]) -> dict[State, str]:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, cast
+from typing import cast
 
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.notation.coverage import Coverage
+from formal_llm.automata.notation.coverage import HISTORY, Coverage, by_name
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.automata.notation.statecharts import (
     NOTHING,
     Arc,
     Content,
+    Kind,
     Raised,
     State,
     build_automaton,
@@ -27,28 +28,26 @@ from formal_llm.automata.notation.statecharts import (
 from formal_llm.automata.notation.xml_tree import Element, read_xml
 from formal_llm.errors import NotationError
 
-_DATA = "data decides no plan: conditions about it are choices"
-_SERVICE = "what a service does is no part of a plan; the events that it answers with are steps"
-_HISTORY = "which states were active before would have to be part of every configuration"
+_MEANT = """
+@id scxml scxml@initial scxml@name state state@initial parallel final initial onentry onexit raise raise@event
+transition transition@event transition@cond transition@target transition@type if if@cond elseif elseif@cond else foreach
+send send@event send@eventexpr send@target send@targetexpr send@type send@typeexpr send@delay send@delayexpr
+"""
 #: What each element and attribute of SCXML 1.0 means here.
 COVERAGE = Coverage(
     "SCXML 1.0",
-    meant={
-        "scxml", "scxml@initial", "scxml@name", "state", "state@initial", "parallel", "final", "initial", "@id",
-        "transition", "transition@event", "transition@cond", "transition@target", "transition@type", "onentry",
-        "onexit", "raise", "raise@event", "if", "if@cond", "elseif", "elseif@cond", "else", "foreach", "send",
-        "send@event", "send@eventexpr", "send@target", "send@targetexpr", "send@type", "send@typeexpr", "send@delay",
-        "send@delayexpr",
-    },
-    harmless={
-        "scxml@version": "there is one version", "scxml@datamodel": _DATA, "scxml@binding": _DATA, "datamodel": _DATA,
-        "data": _DATA, "assign": _DATA, "script": _DATA, "donedata": _DATA, "content": _DATA, "param": _DATA,
-        "foreach@array": _DATA, "foreach@item": _DATA, "foreach@index": _DATA, "send@namelist": _DATA,
-        "send@idlocation": _DATA, "scxml@exmode": "how strictly a machine is run is its engine's affair",
-        "log": "a remark", "invoke": _SERVICE, "finalize": _SERVICE,
-        "cancel": "an event that is sent with a delay may as well not come",
-    },
-    refused={"history": _HISTORY},
+    meant=frozenset(_MEANT.split()),
+    harmless=by_name({
+        "there is one version": "scxml@version",
+        "how strictly a machine is run is its engine's affair": "scxml@exmode",
+        "data decides no plan: conditions about it are choices": """
+            scxml@datamodel scxml@binding datamodel data assign script donedata content param foreach@array foreach@item
+            foreach@index send@namelist send@idlocation""",
+        "a remark": "log",
+        "what a service does is no part of a plan; the events that it answers with are steps": "invoke finalize",
+        "an event that is sent with a delay may as well not come": "cancel",
+    }),
+    refused={"history": HISTORY},
 )  # fmt: skip
 #: What <send> calls the machine that sends, and its own kind of receiver.
 _SELF = ("", "#_internal")
@@ -95,7 +94,7 @@ class _Reader:
             self.source.fail(f"a second state with the id {name}", element.place)
         kind = element.name if element.name in ("parallel", "final") else "state"
         state = self.states[name] = State(
-            name, parent, element.place, cast("Literal['state', 'parallel', 'final']", kind),
+            name, parent, element.place, cast("Kind", kind),
             tuple(element.get("initial").split()), entry=self._contents(element.all("onentry")),
             exit=self._contents(element.all("onexit")),
         )  # fmt: skip

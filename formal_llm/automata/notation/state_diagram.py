@@ -24,24 +24,22 @@ from typing import NoReturn
 from formal_llm.automata.models.flowgraph import one_line
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import reach
-from formal_llm.automata.notation.coverage import Coverage
+from formal_llm.automata.notation.coverage import HISTORY, Coverage, by_name
 from formal_llm.automata.notation.mermaid_nodes import NodeScanner, read_text
 from formal_llm.automata.notation.mermaid_title import read_title
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.statecharts import DONE, Arc, State, build_automaton
 from formal_llm.errors import NotationError
 
-_LOOKS = "how a diagram looks changes no plan"
-_REMARK = "a remark"
 #: What each statement of Mermaid's state diagrams, and each kind of state, means here.
 COVERAGE = Coverage(
     "Mermaid's state diagrams",
     meant={"state", "-->", "[*]", "--", "choice", "fork", "join"},
-    harmless={
-        "note": _REMARK, "accTitle": _REMARK, "accDescr": _REMARK, "direction": _LOOKS, "scale": _LOOKS,
-        "hide": _LOOKS, "classDef": _LOOKS, "class": _LOOKS, "style": _LOOKS, "click": _LOOKS, ":::": _LOOKS,
-    },
-    refused={"history": "which states were active before would have to be part of every configuration"},
+    harmless=by_name({
+        "a remark": "note accTitle accDescr",
+        "how a diagram looks changes no plan": "direction scale hide classDef class style click :::",
+    }),
+    refused={"history": HISTORY},
 )  # fmt: skip
 _COMMENT = r"%%\{(?:(?!%%).)*\}%%|%%[^\n]*|#[^\n]*"
 _HEADER = re.compile(rf"(?>\s|{_COMMENT})*+stateDiagram(?:-v2)?(?![\w-])", re.DOTALL | re.IGNORECASE)

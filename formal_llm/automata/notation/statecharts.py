@@ -80,6 +80,9 @@ class Arc:
         return not self.events if event is None else any(matches(one, event) for one in self.events)
 
 
+Kind = Literal["state", "parallel", "final"]
+
+
 @dataclass
 class State:
     """A state; of those directly in it one is active, or each of a parallel state."""
@@ -87,7 +90,7 @@ class State:
     name: str
     parent: str | None
     place: Place | None = None
-    kind: Literal["state", "parallel", "final"] = "state"
+    kind: Kind = "state"
     initial: tuple[str, ...] = ()
     children: list[str] = field(default_factory=list)
     arcs: list[Arc] = field(default_factory=list)

@@ -12,50 +12,46 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
 from formal_llm.authored.files import parse_json
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.notation.coverage import Coverage
+from formal_llm.automata.notation.coverage import HISTORY, Coverage, by_name
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.automata.notation.statecharts import DONE, NOTHING, Arc, Content, Raised, State, build_automaton
+from formal_llm.automata.notation.statecharts import DONE, NOTHING, Arc, Content, Kind, Raised, State, build_automaton
 from formal_llm.errors import NotationError
 
 #: How deep states may stand in each other.
 _DEEPEST = 100
-_REMARK = "a remark"
-_DATA = "data decides no plan: conditions about it are choices"
-_DOUBLE = "written by XState itself, and the same as what is read"
-_CLOCK = "plans have no clock of their own"
-_ACTION = "what is done on the way is no step of a plan"
+_MEANT = """
+@id state@initial state@type state@states state@on state@always state@onDone state@invoke state@entry state@exit
+state@parallel state@target invoke@src invoke@onDone invoke@onError transition@target transition@guard transition@cond
+transition@in transition@reenter transition@internal transition@actions transition@event
+"""
 #: What each key of a state, a transition and an invoked service means here.
 COVERAGE = Coverage(
     "XState",
-    meant={
-        "@id", "state@initial", "state@type", "state@states", "state@on", "state@always", "state@onDone",
-        "state@invoke", "state@entry", "state@exit", "state@parallel",
-        "state@target", "invoke@src", "invoke@onDone", "invoke@onError",
-        "transition@target", "transition@guard", "transition@cond", "transition@in", "transition@reenter",
-        "transition@internal", "transition@actions", "transition@event",
-    },
-    harmless={
-        "state@key": _DOUBLE, "state@order": _DOUBLE, "state@transitions": _DOUBLE, "transition@eventType": _DOUBLE,
-        "transition@source": _DOUBLE, "state@parent": _DOUBLE, "@toJSON": _DOUBLE, "state@options": _ACTION,
-        "state@delimiter": "states are named by paths with dots here",
-        "@description": _REMARK, "@meta": _REMARK, "state@tags": _REMARK, "state@version": _REMARK,
-        "state@$schema": _REMARK, "state@context": _DATA, "state@schema": _DATA, "state@schemas": _DATA,
-        "state@types": _DATA, "state@tsTypes": _DATA, "state@data": _DATA, "state@output": _DATA, "state@input": _DATA,
-        "invoke@data": _DATA, "invoke@input": _DATA, "state@activities": _ACTION, "state@onEntry": _ACTION,
-        "state@onExit": _ACTION, "state@strict": "events that no state takes are no steps of a plan",
-        "state@predictableActionArguments": _ACTION, "state@preserveActionOrder": _ACTION,
-        "invoke@type": "what kind of service answers changes no plan", "invoke@systemId": _REMARK,
-        "invoke@autoForward": "what a service hears is no part of a plan", "invoke@forward": "as autoForward",
-    },
-    warned={
-        "state@after": _CLOCK, "transition@delay": _CLOCK, "invoke@onSnapshot": "what a service reports is data",
-        "state@route": "who enters a state by its route may do so from anywhere",
-    },
-    refused={"state@history": "which states were active before would have to be part of every configuration"},
+    meant=frozenset(_MEANT.split()),
+    harmless=by_name({
+        "a remark": "@description @meta state@tags state@version state@$schema invoke@systemId",
+        "data decides no plan: conditions about it are choices": """
+            state@context state@schema state@schemas state@types state@tsTypes state@data state@output state@input
+            invoke@data invoke@input""",
+        "what is done on the way is no step of a plan": """
+            state@options state@activities state@onEntry state@onExit state@predictableActionArguments
+            state@preserveActionOrder""",
+        "written by XState itself, and the same as what is read": """
+            state@key state@order state@transitions state@parent transition@eventType transition@source @toJSON""",
+        "states are named by paths with dots here": "state@delimiter",
+        "events that no state takes are no steps of a plan": "state@strict",
+        "what kind of service answers changes no plan": "invoke@type",
+        "what a service hears is no part of a plan": "invoke@autoForward invoke@forward",
+    }),
+    warned=by_name({
+        "plans have no clock of their own": "state@after transition@delay",
+        "what a service reports is data": "invoke@onSnapshot",
+        "who enters a state by its route may do so from anywhere": "state@route",
+    }),
+    refused={"state@history": HISTORY},
 )  # fmt: skip
 
 
@@ -122,8 +118,7 @@ class _Reader:
         if kind not in ("state", "atomic", "compound", "parallel", "final"):
             self.source.fail(f"the state {path or 'of the machine'} has an unknown type: {kind}", None,
                              expected=("atomic", "compound", "parallel", "final"))  # fmt: skip
-        named: Literal["state", "parallel", "final"]
-        named = "parallel" if kind == "parallel" else "final" if kind == "final" else "state"
+        named: Kind = "parallel" if kind == "parallel" else "final" if kind == "final" else "state"
         state = self.states[path] = State(path, parent, kind=named, entry=_raised(data.get("entry")),
                                           exit=_raised(data.get("exit")))  # fmt: skip
         inside = _dict(data.get("states"))

@@ -101,21 +101,21 @@ def _way_cost(world: World, way: str, current_city: str, people: int) -> Money |
     cities = _WAY.search(way) or _WAY.search(current_city)
     if cities is None:
         return f"{_NO_WAY} You have to make sure there are two cities (from A to B) in your transportation plan."
-    drive = world.distance(_bare(cities[1]), _bare(cities[2]), mode)
+    drive = world.distance(bare_city(cities[1]), bare_city(cities[2]), mode)
     return drive.cost_for(people) if drive is not None else _NO_WAY
 
 
 def _place(text: str) -> tuple[str, str] | None:
     """Name and city of ``"Name, City"``; None where nothing is told or it has no city."""
     found = _PLACE.search(text) if text else None
-    return (found[1].strip(), _bare(found[2].strip()).strip()) if found else None
+    return (found[1].strip(), bare_city(found[2].strip()).strip()) if found else None
 
 
 def _row(rows: Sequence[R], name: str) -> R | None:
     return next((row for row in rows if row.name == name), None)
 
 
-def _bare(text: str) -> str:
+def bare_city(text: str) -> str:
     """A city without what stands behind it in parentheses."""
     found = re.match(r"(.*?)\([^)]*\)", text)
     return found[1] if found else text

@@ -10,14 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.plan_days import MEALS, Day, said
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Drive, Flight, Money, Restaurant
 
-R = TypeVar("R", Accommodation, Restaurant, Attraction)
 #: How one can travel.
 Travelled: TypeAlias = Literal["flight", "self-driving", "taxi"]
 _JOURNEY = re.compile(

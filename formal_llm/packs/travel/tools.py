@@ -18,7 +18,7 @@ from datetime import date
 from typing import TypeAlias, cast
 
 from formal_llm.llms.generation import TextLLM
-from formal_llm.packs.travel.cost_enquiry import cost_enquiry
+from formal_llm.packs.travel.cost_enquiry import bare_city, cost_enquiry
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.printed import (
     printed_accommodations,
@@ -235,7 +235,7 @@ class ToolSession:
         return printed_flights(found) if found else f"There is no flight from {origin} to {destination} on {day}."
 
     def _way(self, origin: str, destination: str, mode: str) -> str:
-        origin, destination = _bare(origin), _bare(destination)
+        origin, destination = bare_city(origin), bare_city(destination)
         road = self.world.road(origin, destination)
         if road is None:
             return f"{mode}, from {origin} to {destination}, no valid information."
@@ -269,9 +269,3 @@ def plan_writer(llm: TextLLM, max_tokens: int = 4096) -> PlanWriter:
 #: Tools whose arguments are parted by commas, and how the published errors call them.
 _THREE = ("FlightSearch", "GoogleDistanceMatrix")
 _CALLED = {"FlightSearch": "Flight Search"}
-
-
-def _bare(city: str) -> str:
-    """A city without what stands behind it in parentheses."""
-    found = re.match(r"(.*?)\([^)]*\)", city)
-    return found[1] if found else city

@@ -21,7 +21,6 @@ from formal_llm.errors import Undecided
 from formal_llm.planning.plans.steps import one_line
 from formal_llm.planning.reading.line_chart import Body, LineChart, Part, Ways, alive
 from formal_llm.planning.reading.prose import STOPS, Line, folded
-from formal_llm.planning.reading.renamings import Renamings
 
 _RESULT = re.compile(r"the result of step (\d+)(?: and |$)")
 _RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")
@@ -347,3 +346,41 @@ def _after(texts: Iterable[str], forms: Iterable[str], separator: str) -> Iterat
                 yield ""
             elif text.startswith(form + separator) and len(text) > len(form) + len(separator):
                 yield text[len(form) + len(separator) :]
+
+
+class Renamings:
+    """What a symbol is where it, or what it only renames, is no step: a terminal, some of a selection, a repetition."""
+
+    def __init__(self, cfg: CFG) -> None:
+        self._cfg = cfg
+        self._plain: dict[str, list[Word]] = {}
+        self._repetitions: dict[str, list[Repetition]] = {}
+
+    def plain(self, symbol: str) -> list[Word]:
+        """The terminals that a symbol may be, each alone; those of a selection together; nothing."""
+        if symbol in self._cfg.terminals or members(symbol):
+            return [members(symbol) or (symbol,)]
+        if symbol not in self._plain:
+            self._look(symbol)
+        return self._plain[symbol]
+
+    def repetitions(self, symbol: str) -> list[Repetition]:
+        """The repetitions that a symbol only renames."""
+        if symbol not in self._plain:
+            self._look(symbol)
+        return self._repetitions[symbol]
+
+    def _look(self, symbol: str) -> None:
+        words: dict[Word, None] = {}
+        several: dict[Repetition, None] = {}
+        renamed = [symbol] if repeated(symbol) is None else []
+        for name in renamed:  # it grows
+            for body in (p.body for p in self._cfg.by_head[name] if not p.text and len(p.body) < 2):
+                again = repeated(body[0]) if body else None
+                if again is not None:
+                    several[again] = None
+                elif not body or body[0] not in self._cfg.nonterminals:
+                    words[members(body[0]) or body if body else ()] = None
+                elif body[0] not in renamed:
+                    renamed.append(body[0])
+        self._plain[symbol], self._repetitions[symbol] = list(words), list(several)

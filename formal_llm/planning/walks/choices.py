@@ -286,16 +286,6 @@ class ChoiceTable:
             found = self._select(configuration, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
-    def subsets(self, configuration: Hashable, steps: float) -> Iterator[frozenset[str]]:
-        """The sets of members that may be chosen of the selection on top of the stack, each once; steps as above.
-
-        The first few come soon, however many sets there are: what leads to no set is never looked at twice.
-        """
-        members = self.lookahead.selection(configuration) or ()
-        for way in self._ways(configuration, frozenset(), frozenset(members), steps):
-            if way is not None:
-                yield way.names
-
     def few_subsets(
         self,
         configuration: Hashable,

@@ -217,7 +217,9 @@ def test_automata_keep_all(automaton: PDA, data: st.DataObject) -> None:
         automaton = PDA.from_string(str(automaton))
     except NotationError:
         reject()  # no run accepts
-    check_all_kept(automaton, data, ["# x", "# p, a -> q 'y\"", "#"], pda_writing._uncommented, beside=True)
+    check_all_kept(
+        automaton, data, ["# x", "# p, a -> q 'y\"", "#"], lambda line: pda_writing._CODE.findall(line)[0], beside=True
+    )
 
 
 @pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
@@ -228,7 +230,7 @@ def test_behaviours_keep_all(drawn, data: st.DataObject) -> None:
         made = Behaviour(*drawn)
     except AutomatonError:
         reject()  # a contradiction
-    check_all_kept(made, data, ["# x", "; (y", '#"'], behaviour._uncommented, beside=True)
+    check_all_kept(made, data, ["# x", "; (y", '#"'], lambda line: behaviour._CODE.findall(line)[0], beside=True)
 
 
 def _uncommented_chart(line: str) -> str:

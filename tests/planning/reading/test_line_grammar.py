@@ -19,9 +19,11 @@ from formal_llm import (
     verify,
 )
 from formal_llm.automata.languages.derivations import derivations
+from formal_llm.automata.models.repetition import Repetition
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading import line_chart
+from formal_llm.planning.reading.line_grammar import Renamings
 from formal_llm.planning.reading.reader import read_plan
 from tests.planning.printing import plan_of
 from tests.strategies import examples, told_grammars
@@ -139,3 +141,12 @@ def test_long_plans_and_those_with_too_many_readings(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(line_chart, "_BUDGET", 100_000)
     with pytest.raises(Undecided, match="too many ways"):
         read_plan_text("\n".join(["Do"] * 1000), many)
+
+
+def test_renamings_lead_to_terminals_selections_repetitions_and_nothing() -> None:
+    cfg = CFG.from_string("S -> tool A\nA -> B | some(x, y) | ε\nB -> b | c+ | b c")
+    found = Renamings(cfg)
+    assert found.plain("A") == [("x", "y"), (), ("b",)]
+    assert found.repetitions("A") == [Repetition("c", 1, None)]
+    assert found.plain("b") == [("b",)]
+    assert found.plain("c+") == found.repetitions("c+") == []

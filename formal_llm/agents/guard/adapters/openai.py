@@ -19,7 +19,7 @@ response that was streamed goes in as a whole: ``stream.get_final_response()``, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn, Wire
 from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed
@@ -65,15 +65,22 @@ class _Chat:
 class _OpenAILoop(Loop[Any]):
     """What both APIs share: the tools, and how those that are legal are named."""
 
-    def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], wire: Wire[Any], most_early: int) -> None:
-        super().__init__(run, wire, most_early)
+    wire_format: ClassVar[type[Wire[Any]]]
+
+    def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], *, most_early: int = 3) -> None:
+        super().__init__(run, self.wire_format(), most_early)
         self.tools = tuple(tools)
 
-    def _legal(self) -> list[Mapping[str, Any]]:
-        """The tools that may be called now; those that the provider itself runs are not ours to forbid."""
+    def _choice(self, *, required: bool) -> tuple[Literal["none", "auto", "required"], list[Tool]]:
+        """The mode of the choice, and the tools that may be called now where these are some of them.
+
+        Those that the provider itself runs are not ours to forbid.
+        """
         names = {name for tool in self.tools if (name := _name(tool)) is not None}
-        legal = listed(self.run, names)
-        return [tool for tool in self.tools if (name := _name(tool)) is None or name in legal]
+        listed_now = listed(self.run, names)
+        legal = [tool for tool in self.tools if (name := _name(tool)) is None or name in listed_now]
+        mode: Literal["auto", "required"] = "required" if required else "auto"
+        return mode if legal else "none", legal if len(legal) < len(self.tools) else []
 
 
 class ResponsesLoop(_OpenAILoop):
@@ -85,8 +92,7 @@ class ResponsesLoop(_OpenAILoop):
         most_early: how many answers in a row that come too early are sent back.
     """
 
-    def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], *, most_early: int = 3) -> None:
-        super().__init__(run, tools, _Responses(), most_early)
+    wire_format = _Responses
 
     def tool_choice(self, *, required: bool = False) -> ToolChoice:
         """What goes into the request as ``tool_choice``: the tools that are legal now.
@@ -94,11 +100,8 @@ class ResponsesLoop(_OpenAILoop):
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode: Literal["required", "auto"] = "required" if required else "auto"
-        legal = self._legal()
-        if not legal:
-            return "none"
-        if len(legal) == len(self.tools):
+        mode, legal = self._choice(required=required)
+        if mode == "none" or not legal:
             return mode
         tools: list[dict[str, object]] = [
             {key: tool[key] for key in ("type", "name", "server_label") if key in tool} for tool in legal
@@ -127,8 +130,7 @@ class ChatLoop(_OpenAILoop):
         most_early: how many answers in a row that come too early are sent back.
     """
 
-    def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], *, most_early: int = 3) -> None:
-        super().__init__(run, tools, _Chat(), most_early)
+    wire_format = _Chat
 
     def tool_choice(self, *, required: bool = False) -> ChatCompletionToolChoiceOptionParam:
         """What goes into the request as ``tool_choice``: the tools that are legal now.
@@ -136,11 +138,8 @@ class ChatLoop(_OpenAILoop):
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode: Literal["required", "auto"] = "required" if required else "auto"
-        legal = self._legal()
-        if not legal:
-            return "none"
-        if len(legal) == len(self.tools):
+        mode, legal = self._choice(required=required)
+        if mode == "none" or not legal:
             return mode
         tools: list[dict[str, object]] = [
             {"type": kind, kind: {"name": _name(tool)}} for tool in legal for kind in [tool.get("type", "function")]

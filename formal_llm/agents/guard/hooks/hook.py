@@ -33,6 +33,7 @@ from formal_llm.agents.guard.hooks.answers import (
 from formal_llm.agents.guard.record import event_of, line, state_after
 from formal_llm.agents.guard.shell.arguments import with_commands
 from formal_llm.agents.guard.states import GuardState
+from formal_llm.agents.guard.traces.trace import text_at
 from formal_llm.errors import AuditError, FormalLLMError
 from formal_llm.planning.json_data import JSON
 
@@ -137,12 +138,12 @@ def _after_call(session: _Session, row: Input) -> Answer:
 
 
 def _prompt(session: _Session, row: Input) -> Answer:
-    session.tell(Said("user", _text(row, "prompt"), datetime.now(UTC)))
+    session.tell(Said("user", text_at(row, "prompt"), datetime.now(UTC)))
     return Answer()
 
 
 def _stop(session: _Session, row: Input) -> Answer:
-    if text := _text(row, "last_assistant_message"):
+    if text := text_at(row, "last_assistant_message"):
         session.tell(Said("assistant", text, datetime.now(UTC)))
     decision = session.state.may_stop(final=False)
     again = row.get("stop_hook_active") is True and _in_vain(session.entries)
@@ -169,15 +170,10 @@ def _in_vain(entries: Sequence[Entry]) -> bool:
 
 
 def _call(row: Input) -> Call:
-    tool = _text(row, "tool_name")
+    tool = text_at(row, "tool_name")
     given = row.get("tool_input")
     arguments: Mapping[str, JSON] = given if isinstance(given, Mapping) else {} if given is None else {"value": given}
-    return Call(tool, with_commands(tool, arguments), _text(row, "tool_use_id"), at=datetime.now(UTC))
-
-
-def _text(row: Input, key: str) -> str:
-    found = row.get(key)
-    return found if isinstance(found, str) else ""
+    return Call(tool, with_commands(tool, arguments), text_at(row, "tool_use_id"), at=datetime.now(UTC))
 
 
 _HANDLERS: Mapping[str, Callable[[_Session, Input], Answer]] = {

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from formal_llm.agents.guard.shell.reader import read_simple
+from formal_llm.agents.guard.shell.words import ansi_c
+from tests.strategies import examples
 
 
 @pytest.mark.parametrize(
@@ -22,3 +29,23 @@ def test_words(word: str, text: str, known: bool) -> None:
     (command,), unsure = read_simple(f"echo {word}")
     assert not unsure
     assert (command.words[1].text, command.words[1].known) == (text, known)
+
+
+PIECES = [
+    "a", "\\n", "\\t", "\\\\", "\\'", "\\x41", "\\x4", "\\101", "\\7", "\\u00e9", "\\U0001F600", "\\cA", "\\e", "\\q",
+    "\\?", "é", '\\"', "\\xc3\\xa9", "\\1012",
+]  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@examples(40)
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
+def test_escapes_are_those_of_bash(text: str) -> None:
+    told = subprocess.run(
+        ["bash", "-c", f"printf %s $'{text}'"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}, timeout=20
+    )
+    assert ansi_c(text) == told.stdout.decode("utf-8", "surrogateescape")
+
+
+def test_a_zero_byte_ends_the_text() -> None:
+    assert ansi_c("a\\0b") == "a"
