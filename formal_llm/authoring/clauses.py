@@ -19,7 +19,8 @@ Groups = tuple[Group, ...]
 JOINS = "ONLYAFTER|SOONAFTER|BEFORE|AFTER|WHEN|IF|UNTIL|UNLESS|WITHOUT"
 #: What one plan is of: "per shift".
 _SCOPE = re.compile(
-    r",? ((?:per|in (?:each|every|any)|for (?:each|every|any)|(?:UNREAD|on|at|of) (?:each|every|the same)) \w+)$"
+    r",? ((?:per|(?:with)?in (?:each|every|any|one|a single)|for (?:each|every|any)|"
+    r"(?:UNREAD|on|at|of) (?:each|every|the same)) \w+)$"
 )
 _PARTS = re.compile(r"\s*,\s*(?:and |or |nor )?|\s+(?:and|or|nor)\s+")
 _DUMMY = re.compile(r"(?:happen|occur|take place|come|go|be (?:done|made|run)|follow)")
@@ -113,7 +114,7 @@ def _shared_subject(text: str) -> list[str]:
     words = text.split()
     at = next((number for number, word in enumerate(words) if word in _FINITE), 0)
     subjects = _PARTS.split(" ".join(words[:at]))
-    if at < 1 or len(subjects) < 2:
+    if at < 1 or len(subjects) < 2 or any(EventReader().has_verb(one) for one in subjects):
         return []
     return [f"{re.sub('^(?:both|either|neither) ', '', one)} {' '.join(words[at:])}" for one in subjects]
 
@@ -282,6 +283,8 @@ def _helped(mode: str, subject: str, rest: str) -> tuple[str, str]:
     elif rest.startswith("have "):
         first, _, more = rest[5:].partition(" ")
         rest = f"{participle(first) or first} {more}".strip()
+    if re.search(r"\b(?:is|are|was|were|has|have)\b", subject):
+        raise NoName(subject)  # "work is suspended and" is a clause of its own
     if subject in ("", "you", "we"):
         return mode, rest
     if subject == "there":

@@ -142,6 +142,14 @@ class EventReader:
             return self._done_by(before, verb, words[at + 1 :])
         return None
 
+    def has_verb(self, clause: str) -> bool:
+        """Whether a clause has a subject, a verb and an object."""
+        try:
+            event = self._active(clause.split())
+        except NoName:
+            return False
+        return event is not None and event.agent != ""
+
     def _is_finite(self, words: list[str], at: int) -> bool:
         """Whether the verb at a place is that of a clause with a subject before it."""
         word, subject = words[at], words[:at]
@@ -207,6 +215,10 @@ class EventReader:
 
     def _noun(self, words: list[str]) -> Event:
         noun = self._thing(words)
+        if len(noun) > 1 and noun[0].endswith("ed") and noun[1] not in _PREPOSITIONS:  # "an approved change ticket"
+            verb = base(noun[0])
+            if verb not in STATES | {None, noun[0]} and (words[0] in _DETERMINERS or base(noun[1]) != noun[1]):
+                return self._made(str(verb), noun[1:], [])
         done = participle(noun[0]) if len(noun) > 1 and noun[1] in _PREPOSITIONS else None
         if (
             done not in (None, noun[0])
@@ -279,4 +291,7 @@ def _split_particles(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _named(words: list[str]) -> str:
-    return name_of(" ".join(words))
+    name = " ".join(words)
+    if re.search(r"\b[A-Z]{2}", name):  # a mark of a simplified sentence is left over
+        raise NoName(name)
+    return name_of(name)

@@ -144,7 +144,7 @@ class _Sentence:
         never_before = r"(?:NOT|never|not|no) (?:an? \w+ )?(?:FIRST|BEFORE|earlier|sooner)(?: it| that| then)?"
         if re.fullmatch(never_before, right) and " AFTER " in left:
             return self.rules(re.sub(r"\bAFTER\b", "ONLYAFTER", left))
-        if re.fullmatch(r"(?:never|not|NOT) (?:be |at )?both", right):
+        if re.fullmatch(r"(?:never|not|NOT) (?:be |at |to |in )?both", right):
             first = self.rules(left)
             group = first[0].steps.get("B", ((),))[0]
             if len(first) != 1 or first[0].pattern != "followed" or len(group) < 2:
@@ -158,14 +158,31 @@ class _Sentence:
         )
         if elliptic:
             return self._added(self.clause(left), elliptic)
-        helped = re.search(r"\b(?:MUST|MAY|NOT|never|no|FORBIDDEN|REQUIRED|ALLOWED)\b", right)
+        helped = re.search(r"\b(?:MUST|MAY|NOT|NEVER|never|no|FORBIDDEN|REQUIRED|ALLOWED)\b", right)
         if not helped and not re.search(r"\b(?:BEFORE|AFTER|WHEN|IF)\b", left):
             raise NoName(right)  # "the terms and conditions" are one thing, and no two sentences
+        subject = _subject(left)
+        if re.match(r"(?:MUST|MAY|NOT) (?!BEFORE|AFTER)", right) and subject:
+            right = f"{subject} {right}"  # "work is suspended and may not resume"
+        right = re.sub(r"^(?:each|every)(?: one(?: of them)?)? (?=(?:is|are|MUST|NOT)\b)", f"each {subject} ", right)
+        if found := re.fullmatch(r"(?P<then>.+?),? (?P<when>LATER|NEXT)", right):
+            return self._then(left, found["then"], found["when"])
         first = self.rules(left)
         if not (helped or re.search(r"\b(?:ONLYAFTER|BEFORE|AFTER)\b", right)):
             raise NoName(right)
-        front = re.match(r"(?:DIRECTLY )?(?:WHEN|AFTER|ONLYAFTER|UNTIL|UNLESS|BEFORE) .+?, ", left)
+        front = re.match(r"(?:DIRECTLY )?(?:IF|SOONAFTER|WHEN|AFTER|ONLYAFTER|UNTIL|UNLESS|BEFORE) .+?, ", left)
         return [*first, *self.rules((front[0] if front and not re.match(JOINS, right) else "") + right)]
+
+    def _then(self, left: str, right: str, when: str) -> list[Rule]:
+        """What must follow the steps of a first sentence: "..., and each one is logged immediately afterwards"."""
+        first = self.clause(left)
+        if first.join not in ("", "ONLYAFTER", "UNTIL", "UNLESS", "WITHOUT") or (not first.join and not first.most):
+            raise Unclear(f"{when.lower()} than what? Write: after ..., ... must happen")
+        then = self.main(right)
+        if then.mode not in ("DO", "MUST") or then.marks - {"ALL"} or then.least or then.most or then.scope:
+            raise NoName(right)
+        after = Clause("MUST", then.steps, marks=frozenset({when}), other=first.steps)
+        return [*_meant(first), *_after(after)]
 
     def _added(self, main: Clause, more: re.Match[str]) -> list[Rule]:
         """What a second sentence adds that speaks of the steps of the first: "and only after the fair"."""
@@ -209,6 +226,8 @@ class _Sentence:
         except State:
             if join != "IF" or re.match(r"(?:it|they|this|that)\b", left):
                 raise
+            subject = _subject(re.sub(r"\b(?:contains?|involves?|exceeds?|includes?)\b", "is", left))
+            self.reader.things += [subject.removeprefix("the ").removeprefix("a ").removeprefix("an ")][: bool(subject)]
             return [replace(one, given=question_of(left)) for one in self.rules(right)]
         except NoName as error:
             if not isinstance(error, Unclear):
@@ -265,6 +284,17 @@ class _Sentence:
     def steps(self, text: str) -> Groups:
         """The steps of a list of clauses."""
         return read_steps(text, self.reader)
+
+
+def _subject(text: str) -> str:
+    """The subject of a sentence, as it stands before its verb; empty where it has none."""
+    main = re.sub(rf"^(?:DIRECTLY )?(?:{JOINS}) .+?, ", "", text)
+    found = re.match(
+        r"(?P<x>(?:(?!\b(?:and|or|MUST|MAY|NOT)\b)[^,])+?) "
+        r"(?:is|are|has|have|MUST|MAY|NOT|requires?|needs?|at most|at least|exactly)\b",
+        main,
+    )
+    return found["x"] if found else ""
 
 
 def _each(text: str) -> set[str]:
@@ -556,6 +586,8 @@ def _placed(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
 
 def _sequence(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     """Such as "a first, then b, and finally c"."""
+    if "ANYORDER" in found[0]:
+        raise NoName(found[0])
     parts = re.split(
         rf",? (?:and )?{_NEXT},? |, (?:and )?(?=then )",
         re.sub(r",? INORDER$", "", found[0]).removeprefix("FIRST, ").removeprefix("FIRST "),
@@ -601,6 +633,38 @@ def _done_to(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     return sentence.rules(f"AFTER the {noun} be {found['done']}, {which} {noun} {found['rest']}")
 
 
+def _only_then(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "the site is observed, and only then MAY the patient leave"."""
+    first = sentence.main(found["x"])
+    if first.mode not in ("DO", "MUST") or not first.is_plain:
+        raise NoName(found[0])
+    return [_rule("before", A=first.steps, B=sentence.steps(with_verb(found["y"])))]
+
+
+def _whatever(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "whatever is locked out MUST be unlocked LATER": the steps are named by their verbs alone."""
+    done, *more = found["done"].split()
+    rest = re.sub(r"be (\w+)", lambda match: participle(match[1]) or match[0], found["rest"], count=1)
+    return sentence.rules(f"AFTER {' '.join([participle(done) or done, *more])}, you {rest}")
+
+
+def _done_thing(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "each accepted return MUST be shelved LATER"."""
+    if not base(found["done"]):
+        raise NoName(found[0])
+    return sentence.rules(f"AFTER the {found['what']} be {found['done']}, the {found['what']} {found['rest']}")
+
+
+def _not_both(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "feed a and feed b NOT both be switched off in one window"."""
+    verb = found["verb"] if found["verb"].startswith("be ") else f"VERB {found['verb']}"
+    steps = sentence.steps(f"{found['x']} {verb}")
+    if len(steps) < 2:
+        raise NoName(found[0])
+    return [_rule("at most one of", _scope_doubt((found["scope"] or "").strip(" ,")), A=steps)]
+
+
+_HAS_BEEN = r"(?:is|are|was|were|gets|has been|have been)"
 _PARTICIPLE = r"(?!(?:the|a|an) )\w+(?:ed|en|nt|ut|id|ade|un|ept|one)"
 _NEXT = r"(?:only then|then|next|finally|lastly|ATEND|LATER)"
 _THAT = r"(?:that|which)(?: has| have)?(?: been| is| was| are| were)"
@@ -664,13 +728,28 @@ _FORMS: tuple[tuple[str, _Make], ...] = (
     (rf"(?!.*\b(?:{JOINS}|NOT|never)\b)(?P<x>.+?,? (?:and )?{_NEXT} .+?)(?:,? INORDER)?", _sequence),
     (r"(?P<x>.+?),? INORDER", _in_order),
     (
-        r"(?P<x>(?:every|each|any|an?) (?P<noun>[\w-]+(?: [\w-]+)?) MUST (?:be )?[a-z]\w* ?.*?) "
+        r"(?P<noun>(?:every|each|any|all|an?) )(?P<done>\w+ed) (?P<what>\w+(?: \w+)?) "
+        r"(?P<rest>MUST be .+ (?:LATER|NEXT))", _done_thing,
+    ),
+    (
+        r"(?P<x>(?:every|each|any|an?) (?P<noun>[\w-]+(?: [\w-]+)?) MUST be [a-z]\w* ?.*?) "
         r"(?P<when>FIRST|LATER|NEXT)", _own_step,
     ),
     (r"between (?:any |every |each )?(?:two|2) (?P<x>[^,]+?), (?P<y>(?!.*\b(?:NOT|MAY|never)\b).+)", _between_any),
     (r"between (?P<x>.+?) and (?P<y>.+?)(?:,| (?=there)) ?(?P<z>.+)", _between_two),
     (r"(?P<z>.+?) between (?P<x>.+?) and (?P<y>.+)", _between_two),
-    (r"(?P<x>.+?) AFTER (?P<y>.+) and BEFORE (?P<z>.+)", _placed),
+    (r"(?P<x>.+?) AFTER (?P<y>.+?),? (?:and|but) BEFORE (?P<z>.+)", _placed),
+    (r"(?P<y>.+?) MUST wait (?:UNTIL|for|ONLYAFTER|AFTER) (?P<x>.+)", _precedes),
+    (r"(?P<x>.+?),? (?:and|but) (?:only (?:then|LATER)|ONLYAFTER (?:that|this)),? MAY (?P<y>.+)", _only_then),
+    (
+        rf"(?:whatever|whoever|(?:any|every)(?:thing|body|one)(?: that| which| who)?) {_HAS_BEEN} (?P<done>.+?) "
+        r"(?P<rest>(?:MUST|NOT) be .+)", _whatever,
+    ),
+    (rf"(?P<x>.+?) {_MUST}(?:leads? to|results? in)(?P<how>)(?P<then>) (?P<y>.+)", _followed),
+    (
+        r"(?P<x>.+? and .+?) (?:NOT|(?:are|is) never) (?:(?:both|all|ever) )+(?:to )?(?P<verb>\w+ .+?|\w+)"
+        r"(?P<scope>,? (?:in|within|on|during) (?:one|the same|a single|any one) \w+)?", _not_both,
+    ),
     (r"(?P<x>.+?) (?:takes? place|happens?|comes?|goes|occurs?) AFTER (?P<y>.+)(?P<z>)", _placed),
     (
         r"(?P<noun>(?:any|every|each|an?) \w+(?: \w+)??) (?P<done>\w+ed(?: (?:at|by|in|on|to|from) .+?)?) "

@@ -13,7 +13,11 @@ _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
 #: "Otherwise" goes on with the sentence before it.
 _ELSE = r"(?:otherwise|else|if not)\b"
-_END = re.compile(rf"[.!?;](?=\s|$)(?!\s+(?i:{_ELSE}))" r"|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
+#: What takes back an order of steps goes on with the sentence before it, too.
+_WHICHEVER = r"it (?:does not|doesn't) matter (?:which|who|what)\b"
+_END = re.compile(
+    rf"[.!?;](?=\s|$)(?!\s+(?i:{_ELSE}|{_WHICHEVER}))" r"|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])"
+)
 
 _WORD = rf"(?!(?:{'|'.join(sorted(RESERVED))})\b)[\w'-]+"
 #: A thing, as the pronouns after it mean it.

@@ -14,12 +14,23 @@ _PART = (
     r"held|thrown|built|bought|brought|found|lent|left|read|shown|worn|torn|seen|withdrawn))"
 )
 _NEVER = r"(?:under no circumstances|on no account|in no case|at no (?:time|point|stage)|by no means)"
-_LAST = (
-    r"(?:sometime|some time|at some (?:later )?(?:point|stage)|eventually|sooner or later|later on|later|afterwards?"
-)
+_SOMETIME = r"sometime|some time|at some (?:later )?(?:point|stage)|eventually|sooner or later"
+_LAST = rf"(?:{_SOMETIME}|later on|later|afterwards?"
+_FRONT = r"(?:^|(?<= and )|(?<= but )|(?<=, ))"
 #: What is written, and the one way in which it is read; in this order.
 _SAME: tuple[tuple[str, str], ...] = (
     (r"\b(\w+)'s (?=been\b)", r"\1 has "),
+    (r",? as well as\b", " and"),
+    (r",? whichever (?:is|of (?:them|the two) is) (?:available|at hand|possible|easier|convenient|preferred)$", ""),
+    (r"\bits being (?=\w)", "it is "),
+    (r"\btheir being (?=\w)", "they are "),
+    (rf"{_FRONT}{_NEVER},? (?:is|are) (.+?) to (?=be\b)", r"NEVER \1 "),
+    (
+        r"\b(?:(?:is|are) (?:limited|restricted|capped|confined) (?:to|at)|"
+        r"(?:(?:may|can|must|should|shall) not|must never|cannot) (?:number(?: more than)?|exceed|total more than)) "
+        r"(?:a (?:total|maximum) of )?(one|two|three|four|five|six|seven|eight|nine|ten|\d+)\b(?: times?)?",
+        r"at most \1 times",
+    ),
     (r"\b(it|that|there|who|he|she|what)'s\b", r"\1 is"),
     (r"\b(you|we|they|i)'ve\b", r"\1 have"),
     (r"\b(you|we|they)'re\b", r"\1 are"),
@@ -48,7 +59,8 @@ _SAME: tuple[tuple[str, str], ...] = (
     (rf"\b(?:is|are) {_STRICT}(?:forbidden|prohibited|barred|banned|not supposed) (?:to|from)\b", "NOT"),
     (
         rf"\b(?:is|are|remains?|stays?) {_STRICT}(?:forbidden|prohibited|banned|out of the question|ruled out|"
-        r"off[- ]limits|(?:a )?no[- ]go|taboo|unacceptable|blocked)", "FORBIDDEN",
+        r"off[- ]limits|off the (?:table|cards|menu)|out of bounds|(?:a )?no[- ]go|taboo|unacceptable|blocked)",
+        "FORBIDDEN",
     ),
     (rf"\b{_AUX} (?:not|never)(?: (?:ever|under any circumstances))?\b|\b(?:can|may|must) no longer\b", "NOT"),
     (r"\b(?:is|are) (?:not|never) (?:ever )?to\b", "NOT"),
@@ -74,8 +86,8 @@ _SAME: tuple[tuple[str, str], ...] = (
         r"never forget|it is (?:vital|essential|important|imperative|crucial)|it REQUIRED)(?: that| to)? ", "MUST ",
     ),
     (r"^it FORBIDDEN to ", "never "),
-    (rf"^{_NEVER},? (?:MAY|MUST|is|are|does|do(?= (?:you|we|they|the)\b)) ", "NEVER "),
-    (rf"^(?:{_NEVER}|never ever),? ", "never "),
+    (rf"{_FRONT}{_NEVER},? (?:MAY|MUST|is|are|does|do(?= (?:you|we|they|the)\b)) ", "NEVER "),
+    (rf"{_FRONT}(?:{_NEVER}|never ever),? ", "never "),
     (
         r"^(?:NOT|do not|never|avoid|refrain from|no further|"
         r"there (?:is to|MUST|MAY|is) (?:be )?no(?: (?:further|more))?) ", "never ",
@@ -95,10 +107,15 @@ _SAME: tuple[tuple[str, str], ...] = (
         r"\1 1 times",
     ),
     # -- what joins
-    (r"\bin (?:whichever|whatever|any|either) order(?: (?:you (?:like|want|please)|suits you))?", "ANYORDER"),
+    (r",? ?\bit (?:NOT|MAY NOT) matter (?:which|who|what) .+ first$|, the order NOT matter$", " ANYORDER"),
     (
-        r"\bin (?:exactly |precisely |just )?(?:this|that|the given|the following) (?:exact )?(?:order|sequence)"
-        r"(?: and no other)?", "INORDER",
+        r"\bin (?:whichever|whatever|any|either|no (?:particular|fixed|special|set)) order"
+        r"(?: (?:you (?:like|want|please)|suits you))?", "ANYORDER",
+    ),
+    (
+        r"\b(?:strictly )?(?:in|following|keeping to|sticking to|observing) (?:exactly |precisely |just |strictly )?"
+        r"(?:this|that|the given|the following|the stated) (?:exact |precise |strict )?(?:order|sequence)"
+        r"(?: and no other| strictly| exactly)?", "INORDER",
     ),
     (
         r"\b(?:right|straight|immediately|directly|just) (?=(?:before|after|prior|following|ahead|upon)\b)",
@@ -126,6 +143,7 @@ _SAME: tuple[tuple[str, str], ...] = (
         r"(?: (?:prior|earlier|previous))?\b", "WITHOUT",
     ),
     (r"\b(requires?|needs?|calls? for) (?:an? )?(?:prior|earlier|previous) (.+)", r"\1 \2 FIRST"),
+    (rf"\b(?:{_SOMETIME}) (?:afterwards?|later on|later|thereafter|AFTER that)\b", "LATER"),
     (rf"(?<!\bthe )(?<!\bany )\b{_LAST}|thereafter|AFTER that)\b", "LATER"),
     (
         r"(?<!\bthe )(?<!\bvery )\b(?:beforehand|first|earlier|previously|BEFORE that(?= |$)(?! \w)|in advance)\b",
@@ -151,6 +169,7 @@ _SAME: tuple[tuple[str, str], ...] = (
         r"^(?:a|any) (?:second|further|repeat) (?=(?:\w+ ){1,2}(?:(?:MUST|MAY|NOT) be|is|are|requires?|needs?)\b)",
         "AGAIN a ",
     ),
+    (r"^no (?:second|repeat) (?=(?:\w+ ){1,3}(?:(?:MUST|MAY|NOT) be|is|are)\b)", "AGAIN no "),
     (r"\b(?:a second time|again|anew|once more|a further time)\b", "AGAIN"),
     (
         r"\b(?:an? (\w+(?: \w+)?) of its own|its own (?:separate )?(?=\w)|an? (?:own|separate|fresh)(?= \w))\b",

@@ -24,6 +24,9 @@ def base(form: str) -> str | None:
     for candidate in _candidates(form):
         if candidate in VERBS or candidate in STATES:
             return candidate
+    front, hyphen, last = form.rpartition("-")
+    if hyphen and len(front) > 2 and base(last):  # "test-run"
+        return f"{front}-{base(last)}"
     if re.fullmatch(r"(?:re|un|de|over|pre|mis|out)-?\w+", form):  # "reissued" is issued again
         rest = re.sub(r"^(?:re|un|de|over|pre|mis|out)-?", "", form)
         found = base(rest) if len(rest) > 3 else None
@@ -52,6 +55,9 @@ def participle(word: str) -> str | None:
     irregular = re.fullmatch(rf"(?:re|un|over|mis)?(?:{'|'.join(IRREGULAR)})", word)
     if irregular or (found is not None and word.endswith("ed") and found != word):
         return found
+    front, hyphen, last = word.rpartition("-")
+    if hyphen and len(front) > 2 and participle(last):
+        return f"{front}-{participle(last)}"
     if re.fullmatch(r"\w{2,}[^e]ed", word):
         cut = re.search(r"(?:[iuvcsgz]|at|[uiao]r|[dbptgkf]l)ed$", word)
         return word[:-1] if cut else re.sub(r"([^aeiouls])\1$", r"\1", word[:-2])
