@@ -104,6 +104,9 @@ def read_steps(phrase: str, reader: EventReader | None = None) -> Groups:
         raise NoName(text)
     reader = reader or EventReader()
     names = [reader.read(part).name for part in parts]
+    if joins == {"or"} and _shared_subject(text) and len(set(names)) == 1:  # "a parent or a guardian signs the form"
+        reader.agents[names[0]] = {" or ".join(sorted(reader.agents[names[0]]))}
+        return ((names[0],),)
     if len(set(names)) < len(names) or any(b.startswith(f"{a}_by_") for a in names for b in names):
         raise NoName(text)
     return (tuple(names),) if joins == {"or"} else tuple((name,) for name in names)

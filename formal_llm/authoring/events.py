@@ -231,6 +231,8 @@ class EventReader:
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def _agent(self, words: list[str]) -> str:
+        if set(words[1:]) & (_DETERMINERS | _BE | _HAVE):
+            raise NoName(" ".join(words))
         if set(words) & _WHO or any(word.isdigit() for word in words):
             raise Unclear(f"who does it ({' '.join(words)}) is no part of a rule; make it part of the step, in quotes")
         return " ".join(word for word in words if word not in _DETERMINERS)

@@ -41,6 +41,10 @@ _NOT_READ = (
         "sentences have no clock; a grammar has (%gap, %deadline, %window), and so have rules for tool calls (within)",
     ),
     (
+        re.compile(r"\bUNREAD (?:the(?! same)|an?|it|you|we|they|\w+ing)\b"),
+        "it speaks of a span of time; name the steps that begin and end it: never ... between ... and ...",
+    ),
+    (
         re.compile(
             r"^(?:for|at|in|on|with) (?:each|every|any) |\bthat (?:same )?\w+'s own\b|\bthe same \w+ (?:number|twice)"
         ),
@@ -159,7 +163,11 @@ class _Sentence:
         if elliptic:
             return self._added(self.clause(left), elliptic)
         helped = re.search(r"\b(?:MUST|MAY|NOT|NEVER|never|no|FORBIDDEN|REQUIRED|ALLOWED)\b", right)
-        if not helped and not re.search(r"\b(?:BEFORE|AFTER|WHEN|IF)\b", left):
+        if (
+            not helped
+            and not re.search(r"\b(?:BEFORE|AFTER|WHEN|IF)\b", left)
+            and not right.endswith((" LATER", " NEXT"))
+        ):
             raise NoName(right)  # "the terms and conditions" are one thing, and no two sentences
         subject = _subject(left)
         if re.match(r"(?:MUST|MAY|NOT) (?!BEFORE|AFTER)", right) and subject:
@@ -429,11 +437,14 @@ _TABLE: dict[tuple[str, str], Callable[[Clause], list[Rule]]] = {
     ("UNLESS", "NOT"): _until,
     ("WITHOUT", "NOT"): _until,
     ("UNLESS", "MAY"): _not_after,
+    ("UNLESS", "MUST"): lambda one: [_rule("must, unless", A=one.steps, B=one.other)],
 }
 
 
 def _between(join: str, after: Groups, clause: Clause) -> list[Rule]:
     """What is asked after something happened: that the one comes before the other, from then on."""
+    if join in ("AFTER", "WHEN") and clause.join == "UNLESS" and clause.mode in ("MUST", "DO") and clause.is_plain:
+        return [_rule("followed, unless", A=after, B=clause.steps, C=clause.other)]
     if (
         join not in ("AFTER", "WHEN")
         or len(after) > 1
@@ -489,6 +500,8 @@ def _needs(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     clause = Clause("MUST", other, marks=frozenset(marks), other=step)
     if "NEXT" in marks or "LATER" in marks:
         return _after(clause)
+    if _PERMISSION.search(needed):
+        marks |= {"FIRST"}
     if not marks & {"FIRST", "OWN"}:
         if any("_" in name for groups in (step, other) for group in groups for name in group):
             raise Refused("it may come before or after; write 'first' or 'afterwards' behind it")
@@ -633,6 +646,19 @@ def _done_to(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     return sentence.rules(f"AFTER the {noun} be {found['done']}, {which} {noun} {found['rest']}")
 
 
+def _waits(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "icing the cake MUST wait UNTIL the glaze has set"."""
+    first = f"{found['x']} VERB {found['verb']}" if found["verb"] else found["x"]
+    then = sentence.steps(found["y"])
+    return [_rule("before", A=sentence.steps(first), B=then)]
+
+
+def _no_without(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "no ticket, no entry"."""
+    doubt = f"it is read as: {found['x']} comes before {found['y']}"
+    return [_rule("before", doubt, A=sentence.steps(found["x"]), B=sentence.steps(found["y"]))]
+
+
 def _only_then(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     """Such as "the site is observed, and only then MAY the patient leave"."""
     first = sentence.main(found["x"])
@@ -664,6 +690,8 @@ def _not_both(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     return [_rule("at most one of", _scope_doubt((found["scope"] or "").strip(" ,")), A=steps)]
 
 
+#: What comes before the thing that it allows.
+_PERMISSION = re.compile(r"\b(?:approval|permission|consent|authori[sz]ation|sign-off|clearance|go-ahead|permit)\b")
 _HAS_BEEN = r"(?:is|are|was|were|gets|has been|have been)"
 _PARTICIPLE = r"(?!(?:the|a|an) )\w+(?:ed|en|nt|ut|id|ade|un|ept|one)"
 _NEXT = r"(?:only then|then|next|finally|lastly|ATEND|LATER)"
@@ -676,13 +704,14 @@ _THING = r"(?:step|thing|job|act|task|action|item|order of business)"
 _STARTS = r"(?:starts?|begins?|opens?|kicks? off|commences?) (?:by|with)"
 _ENDS = r"(?:ends?|finish(?:es)?|concludes?|closes?|wraps? up) (?:by|with)"
 _MUST = r"(?:MUST )?(?:always )?"
+_ALL = r"(?:(?:we|you|they|everyone|everybody|staff) )?"
 _IS = rf"{_MUST}(?:comes?|is|are|be)(?: always)? (?:the )?(?:very )?"
 _AT_ONCE = r"(?: DIRECTLY| immediately| directly)?"
 #: How sentences of their own build are written, and what makes rules of them; the first that can counts.
 _FORMS: tuple[tuple[str, _Make], ...] = (
     (rf"{_WHOLE}{_STARTS} (?P<x>.+?),? and {_ENDS} (?P<y>.+)", _begin_and_end),
-    (rf"{_MUST}(?:start|begin|kick off|open|commence)(?: off| out)?{_ITS} (?:by|with) (?P<x>.+)", _place("begin")),
-    (rf"{_MUST}(?:end|finish|conclude|close|wrap up)(?: off| up)?{_ITS} (?:by|with) (?P<x>.+)", _place("end")),
+    (rf"{_ALL}{_MUST}(?:start|begin|kick off|open|commence)(?: off| out)?{_ITS} (?:by|with) (?P<x>.+)", _place("begin")),
+    (rf"{_ALL}{_MUST}(?:end|finish|conclude|close|wrap up)(?: off| up)?{_ITS} (?:by|with) (?P<x>.+)", _place("end")),
     (rf"{_WHOLE}{_MUST}{_STARTS} (?P<x>.+)", _place("begin")),
     (rf"{_WHOLE}{_MUST}{_ENDS} (?P<x>.+)", _place("end")),
     (rf"(?P<x>.+?) {_IS}(?:first|FIRST)(?: {_THING})?{_WHERE}", _place("begin")),
@@ -739,7 +768,9 @@ _FORMS: tuple[tuple[str, _Make], ...] = (
     (r"between (?P<x>.+?) and (?P<y>.+?)(?:,| (?=there)) ?(?P<z>.+)", _between_two),
     (r"(?P<z>.+?) between (?P<x>.+?) and (?P<y>.+)", _between_two),
     (r"(?P<x>.+?) AFTER (?P<y>.+?),? (?:and|but) BEFORE (?P<z>.+)", _placed),
-    (r"(?P<y>.+?) MUST wait (?:UNTIL|for|ONLYAFTER|AFTER) (?P<x>.+)", _precedes),
+    (r"(?P<y>.+?) MUST wait (?:UNTIL|for|ONLYAFTER|AFTER) (?P<x>.+?)(?: to (?P<verb>.+))?", _waits),
+    (r"no (?P<x>[^,]+), no (?P<y>[^,]+)", _no_without),
+    (rf"(?P<x>.+? (?:is|are|MUST be) \w+) last{_WHERE}", _place("end")),
     (r"(?P<x>.+?),? (?:and|but) (?:only (?:then|LATER)|ONLYAFTER (?:that|this)),? MAY (?P<y>.+)", _only_then),
     (
         rf"(?:whatever|whoever|(?:any|every)(?:thing|body|one)(?: that| which| who)?) {_HAS_BEEN} (?P<done>.+?) "

@@ -267,6 +267,10 @@ _ASK: dict[str, Callable[[Found], Asked]] = {
     "all before": formula_of(mean.not_after, "AB"),
     "before": formula_of(mean.preceded, "AB"),
     "followed": formula_of(mean.answered, "AB"),
+    "followed, unless": lambda found: [
+        mean.unless(mean.answered(one_of(found, "A"), one_of(found, "B")), one_of(found, "C"))
+    ],
+    "must, unless": lambda found: [mean.unless(mean.happens(one_of(found, "A")), one_of(found, "B"))],
     "excludes": lambda found: [mean.of_kinds([one_of(found, "A"), one_of(found, "B")], 0, 1)],
     "requires": formula_of(mean.requires, "AB"),
     "must": lambda found: [counts(one_of(found, "A"), 1, None)],

@@ -17,6 +17,8 @@ _NEVER = r"(?:under no circumstances|on no account|in no case|at no (?:time|poin
 _SOMETIME = r"sometime|some time|at some (?:later )?(?:point|stage)|eventually|sooner or later"
 _LAST = rf"(?:{_SOMETIME}|later on|later|afterwards?"
 _FRONT = r"(?:^|(?<= and )|(?<= but )|(?<=, ))"
+_EVENT = r"(?:\w+(?:ing|tion|sion|val|ture|ment|ance|sal|[sl]ure)|receipt|delivery|entry|expiry|check-(?:in|out))"
+_LEAVE = r"(?:approval|permission|consent|agreement|authori[sz]ation|sign-off|clearance)"
 #: What is written, and the one way in which it is read; in this order.
 _SAME: tuple[tuple[str, str], ...] = (
     (r"\b(\w+)'s (?=been\b)", r"\1 has "),
@@ -107,7 +109,7 @@ _SAME: tuple[tuple[str, str], ...] = (
         r"\1 1 times",
     ),
     # -- what joins
-    (r",? ?\bit (?:NOT|MAY NOT) matter (?:which|who|what) .+ first$|, the order NOT matter$", " ANYORDER"),
+    (r"[,;]? ?\bit (?:NOT|MAY NOT) matter (?:which|who|what) .+ first$|, the order NOT matter$", " ANYORDER"),
     (
         r"\bin (?:whichever|whatever|any|either|no (?:particular|fixed|special|set)) order"
         r"(?: (?:you (?:like|want|please)|suits you))?", "ANYORDER",
@@ -124,13 +126,17 @@ _SAME: tuple[tuple[str, str], ...] = (
     (r"\bas soon as\b|\b(?:from )?the (?:very )?(?:moment|instant|second)(?: (?:that|when))?\b", "SOONAFTER"),
     (r"\bonly DIRECTLY after\b", "DIRECTLY ONLYAFTER"),
     (r"\bno sooner\b|\b(?:as|so) long as\b|\bwhile\b|\bduring\b|\bmeanwhile\b", "UNREAD"),
-    (r"\b(?:prior to|ahead of|in advance of|previous to|before)\b", "BEFORE"),
+    (rf"\bonly with (?=.*\b{_LEAVE}\b)", "ONLYAFTER "),
+    (
+        r"\b(?:prior to|ahead of|in advance of|previous to|by the time(?: that)?|before)\b"
+        r"(?: the (?:very )?first(?= (?!step|thing)\w))?", "BEFORE",
+    ),
     (
         r"\b(?:not until(?: after)?|only (?:after|once|when|if|upon)|not (?:BEFORE|unless)|if and only if)\b",
         "ONLYAFTER",
     ),
     (r"^from (.+?) on(?:wards?)?,", r"AFTER \1,"),
-    (r"\b(?:subsequent to|following|upon|once|after|on(?= (?:\w+ing|completion|receipt)\b))\b", "AFTER"),
+    (rf"\b(?:subsequent to|following|upon|once|after|on(?= {_EVENT}\b))\b", "AFTER"),
     (
         r"\b(?:whenever|when|each time|every time|any time|in case(?: of)?|in the event (?:that|of))\b",
         "WHEN",
@@ -170,6 +176,7 @@ _SAME: tuple[tuple[str, str], ...] = (
         "AGAIN a ",
     ),
     (r"^no (?:second|repeat) (?=(?:\w+ ){1,3}(?:(?:MUST|MAY|NOT) be|is|are)\b)", "AGAIN no "),
+    (r"(?<=AGAIN no )(.+) the (?:first|previous|last|earlier)(?: one)?(?= (?:is|has|was)\b)", r"\1 it"),
     (r"\b(?:a second time|again|anew|once more|a further time)\b", "AGAIN"),
     (
         r"\b(?:an? (\w+(?: \w+)?) of its own|its own (?:separate )?(?=\w)|an? (?:own|separate|fresh)(?= \w))\b",
