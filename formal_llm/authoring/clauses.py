@@ -99,7 +99,7 @@ def read_steps(phrase: str, reader: EventReader | None = None) -> Groups:
     if re.search(r"\b(?!VERB)[A-Z]{3,}\b", text):
         raise NoName(text)
     joins = set(re.findall(r"(?<=[\s,])(and|or|nor)(?=\s)", text))
-    parts = _completed(_shared_subject(text) or _PARTS.split(text))
+    parts = _completed(_shared_subject(text) or _PARTS.split(text), joins == {"or"})
     if len(joins) > 1 or (len(parts) > 1 and not joins):
         raise NoName(text)
     reader = reader or EventReader()
@@ -122,12 +122,12 @@ def _shared_subject(text: str) -> list[str]:
     return [f"{re.sub('^(?:both|either|neither) ', '', one)} {' '.join(words[at:])}" for one in subjects]
 
 
-def _completed(parts: Sequence[str]) -> list[str]:
+def _completed(parts: Sequence[str], either: bool) -> list[str]:
     """The parts of a list of clauses, each with the subject, verb or object that it shares with another part."""
-    return list(parts) if len(parts) == 1 else [_complete(part, parts) for part in parts]
+    return list(parts) if len(parts) == 1 else [_complete(part, parts, either) for part in parts]
 
 
-def _complete(part: str, parts: Sequence[str]) -> str:
+def _complete(part: str, parts: Sequence[str], either: bool) -> str:
     words, first = part.split(), parts[0].split()
     passive = re.match(r"(.+? (?:be|is|are|been|was|were)) ", parts[0])
     if part is parts[0]:
@@ -158,7 +158,7 @@ def _complete(part: str, parts: Sequence[str]) -> str:
             if len(words) > 1 or part is parts[-1] or len(parts[-1].split()) == 1
             else f"{part} {' '.join(parts[-1].split()[1:])}"
         )
-    if words[0] not in _ARTICLES:
+    if words[0] not in _ARTICLES and not either:
         raise NoName(part)  # "terms and conditions" may be one thing, or two
     return f"{' '.join(verb)} {part}"
 

@@ -219,6 +219,12 @@ class _Sentence:
                 reason: NoName = error
         if join == "ONLYAFTER" and (found := re.search(r" (MAY|MUST) ", text)):
             return self._joined(join, text[front.end() : found.start()], text[found.end() :], direct)
+        if join == "ONLYAFTER" and (found := re.search(r" (?:is|are) (?P<x>(?:the|an?|any) [^,]+) (?P<y>\w+)$", text)):
+            done = f"{found['x']} be {found['y']}"  # "only after the payment is the ticket sent"
+            return self._joined(join, text[front.end() : found.start()], done, direct) if participle(found["y"]) else []
+        if "," not in text and (found := re.search(_SUBJECT_BEGINS, text[front.end() :])):
+            rest = text[front.end() :]  # "after every service the kitchen MUST be cleaned"
+            return self._joined(join, rest[: found.start()], rest[found.start() + 1 :], direct)
         if "," not in text and (found := re.search(r" (?=never |no )", text)):  # "without a ticket nobody gets in"
             return self._joined(join, text[front.end() : found.start()], text[found.end() :], direct)
         raise reason if "," in text else NoName(text)
@@ -500,7 +506,7 @@ def _needs(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     clause = Clause("MUST", other, marks=frozenset(marks), other=step)
     if "NEXT" in marks or "LATER" in marks:
         return _after(clause)
-    if _PERMISSION.search(needed):
+    if _PERMISSION.search(needed) or re.search(r" (?:presupposes?|depends? on) ", found[0]):
         marks |= {"FIRST"}
     if not marks & {"FIRST", "OWN"}:
         if any("_" in name for groups in (step, other) for group in groups for name in group):
@@ -546,7 +552,8 @@ def _never_both(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
 
 def _in_order(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     done = re.fullmatch(r"(.+?) (?:MUST (?:always )?)?(?:go|come|happen|take place|occur|be done|are done)", found["x"])
-    steps = sentence.steps(done[1] if done else found["x"])
+    listed = done[1] if done else found["x"]
+    steps = sentence.steps(listed if " and " in listed else re.sub(r", (?=[^,]+$)", " and ", listed))
     ordered = _rule("in this order", A=steps)
     all_happen = done or any("_" in name for group in steps for name in group)
     return [ordered, _rule("must", A=steps)] if all_happen else [ordered]
@@ -606,6 +613,10 @@ def _sequence(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
         re.sub(r",? INORDER$", "", found[0]).removeprefix("FIRST, ").removeprefix("FIRST "),
     )
     steps: Groups = ()
+    for number, part in reversed([*enumerate(parts)]):  # "proof the dough, shape the loaves, then bake them"
+        orders = part.split(", ")
+        if len(orders) > 1 and all(base(one.split()[0]) == one.split()[0] for one in orders):
+            parts[number : number + 1] = orders
     for part in parts:
         part = re.sub(r"^then ", "", part.strip(" ,")).removesuffix(" FIRST")
         words = part.split()
@@ -659,6 +670,33 @@ def _no_without(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     return [_rule("before", doubt, A=sentence.steps(found["x"]), B=sentence.steps(found["y"]))]
 
 
+def _no_two(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    return [_rule("no two in a row", A=sentence.steps(one_of_many(found["x"])))]
+
+
+def _in_a_row(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    main = sentence.main(found["x"])
+    if main.mode != "NOT" or not main.is_plain:
+        raise NoName(found[0])
+    return [_rule("in a row, never", numbers={"n": int(found["n"])}, A=main.steps)]
+
+
+def _never_to(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "never sell bread that has been dropped", or "... has not been weighed"."""
+    noun = re.sub(r"^(?:an?|any|the) ", "", found["noun"])
+    return sentence.rules(
+        f"{found['x']} the {noun} UNTIL the {noun} has been {found['done']}"
+        if found["no"]
+        else f"AFTER the {noun} be {found['done']}, {found['x']} the {noun}"
+    )
+
+
+def _not_yet(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "an invoice that has not been approved NOT be paid"."""
+    noun = re.sub(r"^(?:an?|any|the) ", "", found["noun"])
+    return sentence.rules(f"the {noun} {found['rest']} UNTIL the {noun} has been {found['done']}")
+
+
 def _only_then(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     """Such as "the site is observed, and only then MAY the patient leave"."""
     first = sentence.main(found["x"])
@@ -693,6 +731,11 @@ def _not_both(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
 #: What comes before the thing that it allows.
 _PERMISSION = re.compile(r"\b(?:approval|permission|consent|authori[sz]ation|sign-off|clearance|go-ahead|permit)\b")
 _HAS_BEEN = r"(?:is|are|was|were|gets|has been|have been)"
+#: Where a subject begins that no comma parts from the clause before it.
+_SUBJECT_BEGINS = (
+    r"(?<! to)(?<! of)(?<! on)(?<! in)(?<! at)(?<! by)(?<! for)(?<! with)(?<! from)(?<! the)"
+    r" (?=(?:the|an?|you|we|your) (?:(?!\b(?:the|an?|is|are|be|and|or|MUST|MAY|NOT)\b)\w+ )*(?:MUST|MAY|NOT|is|are)\b)"
+)
 _PARTICIPLE = r"(?!(?:the|a|an) )\w+(?:ed|en|nt|ut|id|ade|un|ept|one)"
 _NEXT = r"(?:only then|then|next|finally|lastly|ATEND|LATER)"
 _THAT = r"(?:that|which)(?: has| have)?(?: been| is| was| are| were)"
@@ -710,7 +753,10 @@ _AT_ONCE = r"(?: DIRECTLY| immediately| directly)?"
 #: How sentences of their own build are written, and what makes rules of them; the first that can counts.
 _FORMS: tuple[tuple[str, _Make], ...] = (
     (rf"{_WHOLE}{_STARTS} (?P<x>.+?),? and {_ENDS} (?P<y>.+)", _begin_and_end),
-    (rf"{_ALL}{_MUST}(?:start|begin|kick off|open|commence)(?: off| out)?{_ITS} (?:by|with) (?P<x>.+)", _place("begin")),
+    (
+        rf"{_ALL}{_MUST}(?:start|begin|kick off|open|commence)(?: off| out)?{_ITS} (?:by|with) (?P<x>.+)",
+        _place("begin"),
+    ),
     (rf"{_ALL}{_MUST}(?:end|finish|conclude|close|wrap up)(?: off| up)?{_ITS} (?:by|with) (?P<x>.+)", _place("end")),
     (rf"{_WHOLE}{_MUST}{_STARTS} (?P<x>.+)", _place("begin")),
     (rf"{_WHOLE}{_MUST}{_ENDS} (?P<x>.+)", _place("end")),
@@ -770,7 +816,19 @@ _FORMS: tuple[tuple[str, _Make], ...] = (
     (r"(?P<x>.+?) AFTER (?P<y>.+?),? (?:and|but) BEFORE (?P<z>.+)", _placed),
     (r"(?P<y>.+?) MUST wait (?:UNTIL|for|ONLYAFTER|AFTER) (?P<x>.+?)(?: to (?P<verb>.+))?", _waits),
     (r"no (?P<x>[^,]+), no (?P<y>[^,]+)", _no_without),
-    (rf"(?P<x>.+? (?:is|are|MUST be) \w+) last{_WHERE}", _place("end")),
+    (rf"(?P<x>.+? (?:is|are|MUST be) \w+|(?:the|an?) [^,]+ \w+s) last{_WHERE}", _place("end")),
+    (r"(?P<x>(?!.*\b(?:NOT|never|AFTER|BEFORE|WHEN|IF)\b).+ MUST .+) FIRST(?P<scope>)", _place("begin")),
+    (r"(?:2|two) (?P<x>.+) in a row FORBIDDEN", _no_two),
+    (r"(?P<x>.+?),? (?P<n>\d) times in a row", _in_a_row),
+    (
+        rf"(?P<x>(?:never|NOT) \w+) (?P<noun>(?:(?:an?|any|the) )?\w+(?: \w+)?) {_THAT} "
+        r"(?P<no>(?:not|NOT) (?:yet )?(?:been |be )?)?(?P<done>\w+)", _never_to,
+    ),
+    (
+        r"(?P<noun>(?:(?:an?|any|the) )?\w+(?: \w+)?) (?:that|which) (?:has |have )?(?:not|NOT)(?: yet)? (?:been|be) "
+        r"(?P<done>\w+) (?P<rest>NOT .+)", _not_yet,
+    ),
+    (r"(?:the|our) (?:order|sequence)(?: of \w+)? (?:is|MUST be)(?: as follows)?:? (?P<x>.+)", _in_order),
     (r"(?P<x>.+?),? (?:and|but) (?:only (?:then|LATER)|ONLYAFTER (?:that|this)),? MAY (?P<y>.+)", _only_then),
     (
         rf"(?:whatever|whoever|(?:any|every)(?:thing|body|one)(?: that| which| who)?) {_HAS_BEEN} (?P<done>.+?) "

@@ -80,7 +80,9 @@ def name_of(phrase: str) -> str:
         words.append("a")
     if not 0 < len(words) <= MOST_WORDS or words[0] in ("of", "in", "to"):
         raise NoName(phrase)
-    for word in words:
+    for number, word in enumerate(words):
+        if word == "last" and 0 < number < len(words) - 1:
+            continue  # "give the last dose"
         if word in RESERVED or word.isdigit() or not _WORD.fullmatch(word):
             raise NoName(phrase)
     adverb = next((word for word in words if re.fullmatch(r"\w{3,}ly", word) and word not in _NOUNS), None)

@@ -41,11 +41,13 @@ _SAME: tuple[tuple[str, str], ...] = (
     (r"n't\b", " not"),
     (r", (?:please|of course|however)\b,?", ""),
     (
-        r"\b(?:first of all|(?<!the )(?<!very )first thing|before (?:anything|everything|all) else|"
-        r"at the (?:very )?(?:beginning|start|outset)|"
+        r"\b(?:first of all|(?<!the )(?<!very )first thing|"
+        r"before (?:doing )?(?:anything|everything|all) else(?: (?:happens|is done))?|at the (?:very )?(?:beginning|start|outset)|"
         r"to (?:begin|start) with|as the (?:very )?first step)\b", "ATSTART",
     ),
     (r"\b(?:last of all|after everything else|at the very end|as the (?:very )?(?:last|final) step)\b", "ATEND"),
+    (r"\bthe same (?=\w+ (?:may|must|can|should|is|are)\b.* in a row)", "the "),
+    (r"\b(?:consecutively|in succession|back to back|one after the other)$", "in a row"),
     (r"^(?:please|note that|remember:|always|also|in addition|furthermore|moreover),? ", ""),
     (
         r",? (?:with(?:out| no)(?: any)? exceptions?|no matter what|at all|under any circumstances|at any time|"
@@ -177,6 +179,7 @@ _SAME: tuple[tuple[str, str], ...] = (
     ),
     (r"^no (?:second|repeat) (?=(?:\w+ ){1,3}(?:(?:MUST|MAY|NOT) be|is|are)\b)", "AGAIN no "),
     (r"(?<=AGAIN no )(.+) the (?:first|previous|last|earlier)(?: one)?(?= (?:is|has|was)\b)", r"\1 it"),
+    (r"( and [^,]+?) (?:both|each) (?=MUST be\b)", r"\1 "),
     (r"\b(?:a second time|again|anew|once more|a further time)\b", "AGAIN"),
     (
         r"\b(?:an? (\w+(?: \w+)?) of its own|its own (?:separate )?(?=\w)|an? (?:own|separate|fresh)(?= \w))\b",
