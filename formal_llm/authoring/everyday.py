@@ -210,7 +210,7 @@ class _Sentence:
         join, direct = front[2], bool(front[1])
         if join == "SOONAFTER" and not re.search(r"\b(?:NOT|never|no|FORBIDDEN)\b", text):
             direct = True
-        for comma in re.finditer(r", (?:then )?", text):
+        for comma in re.finditer(r", (?:then )?| then ", text):
             before = deepcopy(self.reader)
             try:
                 return self._joined(join, text[front.end() : comma.start()], text[comma.end() :], direct)
@@ -227,7 +227,7 @@ class _Sentence:
             return self._joined(join, rest[: found.start()], rest[found.start() + 1 :], direct)
         if "," not in text and (found := re.search(r" (?=never |no )", text)):  # "without a ticket nobody gets in"
             return self._joined(join, text[front.end() : found.start()], text[found.end() :], direct)
-        raise reason if "," in text else NoName(text)
+        raise reason if re.search(r",| then ", text) else NoName(text)
 
     def _joined(self, join: str, left: str, right: str, direct: bool) -> list[Rule]:
         if re.fullmatch(
@@ -425,6 +425,12 @@ def _only_before(clause: Clause) -> list[Rule]:
     return [_rule("never after", A=clause.steps, B=clause.other)]
 
 
+def _must_unless(clause: Clause) -> list[Rule]:
+    if clause.mode != "MUST" or not clause.is_plain:
+        raise Unclear("it is not clear what is asked of plans")
+    return [_rule("must, unless", A=clause.steps, B=clause.other)]
+
+
 _TABLE: dict[tuple[str, str], Callable[[Clause], list[Rule]]] = {
     ("BEFORE", "MUST"): lambda one: _before(one.steps, one.other, one),
     ("BEFORE", "NOT"): lambda one: (
@@ -443,7 +449,7 @@ _TABLE: dict[tuple[str, str], Callable[[Clause], list[Rule]]] = {
     ("UNLESS", "NOT"): _until,
     ("WITHOUT", "NOT"): _until,
     ("UNLESS", "MAY"): _not_after,
-    ("UNLESS", "MUST"): lambda one: [_rule("must, unless", A=one.steps, B=one.other)],
+    ("UNLESS", "MUST"): _must_unless,
 }
 
 

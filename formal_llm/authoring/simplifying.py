@@ -42,7 +42,8 @@ _SAME: tuple[tuple[str, str], ...] = (
     (r", (?:please|of course|however)\b,?", ""),
     (
         r"\b(?:first of all|(?<!the )(?<!very )first thing|"
-        r"before (?:doing )?(?:anything|everything|all) else(?: (?:happens|is done))?|at the (?:very )?(?:beginning|start|outset)|"
+        r"before (?:doing )?(?:anything|everything|all) else(?: (?:happens|is done))?|"
+        r"at the (?:very )?(?:beginning|start|outset)|"
         r"to (?:begin|start) with|as the (?:very )?first step)\b", "ATSTART",
     ),
     (r"\b(?:last of all|after everything else|at the very end|as the (?:very )?(?:last|final) step)\b", "ATEND"),
@@ -145,7 +146,8 @@ _SAME: tuple[tuple[str, str], ...] = (
     ),
     (r"\b(?:if|where)\b", "IF"),
     (r"\b(?:until|till)(?: AFTER)?\b", "UNTIL"),
-    (r"\b(?:unless|except (?:AFTER|WHEN))\b", "UNLESS"),
+    (r"\b(?:unless(?: AFTER)?|except (?:AFTER|WHEN))\b", "UNLESS"),
+    (r"(?<=, )always (?=\w)|(?<=^)always (?=\w+ .*BEFORE)", ""),
     (
         r"\bwithout(?: first| previously)?(?: (?:an?|any)(?= (?:prior|earlier|previous)))?"
         r"(?: (?:prior|earlier|previous))?\b", "WITHOUT",
