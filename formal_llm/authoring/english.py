@@ -32,7 +32,7 @@ from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_
 _NAMED = {pattern.name: pattern for pattern in PATTERNS}
 #: What begins a sentence that goes on with a procedure.
 _OPENS = re.compile(
-    r"(?i)(?:first|then|next|finally|lastly|afterwards|after that|at last|at the (?:very )?end|in the end|now)\b"
+    r"(?i)(?:first|then|next|finally|lastly|afterwards|after that|at last|at the (?:very )?end(?! of)|in the end|now)\b"
     r",?(?! step| thing)"
 )
 _AT_THE_END = re.compile(r"^(?:in|at) the(?: very)? end\b|\bat the(?: very)? end$")

@@ -294,6 +294,6 @@ def _split_particles(words: list[str]) -> tuple[list[str], list[str]]:
 
 def _named(words: list[str]) -> str:
     name = " ".join(words)
-    if re.search(r"\b[A-Z]{2}", name):  # a mark of a simplified sentence is left over
-        raise NoName(name)
+    if re.search(r"\b[A-Z]{2}", name) or any(base(word) in STATES - {word} for word in words[1:] if word[-1:] == "s"):
+        raise NoName(name)  # a mark of a simplified sentence, or its verb, is left over
     return name_of(name)

@@ -208,7 +208,7 @@ class _Sentence:
 
     def _fronted(self, text: str, front: re.Match[str]) -> list[Rule]:
         join, direct = front[2], bool(front[1])
-        if join == "SOONAFTER" and not re.search(r"\b(?:NOT|never|no|FORBIDDEN)\b", text):
+        if join == "SOONAFTER" and not re.search(r"\b(?:NOT|MAY|never|no|FORBIDDEN)\b", text):
             direct = True
         for comma in re.finditer(r", (?:then )?| then ", text):
             before = deepcopy(self.reader)
@@ -281,9 +281,10 @@ class _Sentence:
                 self.reader = before
                 reason = reason or (error if isinstance(error, Unclear) else None)
                 continue
-            soon = found[1] == "SOONAFTER" and main.mode != "NOT"
+            soon = found[1] == "SOONAFTER" and main.mode in ("MUST", "DO")
             marks = main.marks | ({"NEXT"} if "DIRECTLY" in found[0] or soon else set()) | _each(text[found.end() :])
-            join = {"SOONAFTER": "AFTER", "IF": "WHEN"}.get(found[1], found[1])
+            after = "ONLYAFTER" if main.mode == "MAY" else "AFTER"
+            join = {"SOONAFTER": after, "IF": "WHEN"}.get(found[1], found[1])
             if not (re.match(r"(?:every|each|all)\b", text) and re.match(r"(?:any|every|each|all)\b", rest)):
                 marks -= {"ALL"}
             return replace(main, marks=marks | also, join=join, other=other)
@@ -703,9 +704,16 @@ def _not_yet(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     return sentence.rules(f"the {noun} {found['rest']} UNTIL the {noun} has been {found['done']}")
 
 
+def _who_did(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
+    """Such as "guests who have checked out NOT be readmitted"."""
+    noun = re.sub(r"^(?:any|every|each|an?|the|all|no) ", "", found["noun"])
+    which = "no" if found["noun"].startswith("no ") else "the"
+    return sentence.rules(f"AFTER the {noun} {found['did']}, {which} {noun} {found['rest']}")
+
+
 def _only_then(sentence: _Sentence, found: re.Match[str]) -> list[Rule]:
     """Such as "the site is observed, and only then MAY the patient leave"."""
-    first = sentence.main(found["x"])
+    first = sentence.main(found["x"].removesuffix(" FIRST"))
     if first.mode not in ("DO", "MUST") or not first.is_plain:
         raise NoName(found[0])
     return [_rule("before", A=first.steps, B=sentence.steps(with_verb(found["y"])))]
@@ -835,7 +843,20 @@ _FORMS: tuple[tuple[str, _Make], ...] = (
         r"(?P<done>\w+) (?P<rest>NOT .+)", _not_yet,
     ),
     (r"(?:the|our) (?:order|sequence)(?: of \w+)? (?:is|MUST be)(?: as follows)?:? (?P<x>.+)", _in_order),
-    (r"(?P<x>.+?),? (?:and|but) (?:only (?:then|LATER)|ONLYAFTER (?:that|this)),? MAY (?P<y>.+)", _only_then),
+    (
+        r"(?P<x>.+?)[,;]? (?:(?:and|but) )?(?:only (?:then|LATER)|ONLYAFTER (?:that|this)),? MAY (?P<y>.+)", _only_then,
+    ),
+    (r"wait (?:UNTIL|for|AFTER) (?P<x>.+?)(?: to (?P<verb>.+?))?,? BEFORE (?P<y>.+)", _waits),
+    (
+        r"(?P<x>.+?) (?:is|are) (?:a |the )?(?:prerequisite|precondition|condition|requirement) (?:for|of) (?P<y>.+)",
+        _precedes,
+    ),
+    (r"(?P<y>.+?) (?:is|are) (?:conditional|dependent|contingent) (?:up)?on (?P<x>.+)", _precedes),
+    (r"(?P<y>.+?) (?:requires?|presupposes?) that (?P<x>.+ (?:has|have) .+)", _precedes),
+    (
+        r"(?P<noun>\w+(?: \w+){0,3}?) who (?P<did>(?:has|have) (?!not\b).+?),? (?P<rest>(?:MUST|NOT|MAY) .+)",
+        _who_did,
+    ),
     (
         rf"(?:whatever|whoever|(?:any|every)(?:thing|body|one)(?: that| which| who)?) {_HAS_BEEN} (?P<done>.+?) "
         r"(?P<rest>(?:MUST|NOT) be .+)", _whatever,

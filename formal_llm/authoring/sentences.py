@@ -14,9 +14,10 @@ _BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
 #: "Otherwise" goes on with the sentence before it.
 _ELSE = r"(?:otherwise|else|if not)\b"
 #: What takes back an order of steps goes on with the sentence before it, too.
-_WHICHEVER = r"it (?:does not|doesn't) matter (?:which|who|what)\b"
+_WHICHEVER = r"it (?:does not|doesn't) matter (?:which|who|what)\b|only (?:then|afterwards)\b"
 _END = re.compile(
-    rf"[.!?;](?=\s|$)(?!\s+(?i:{_ELSE}|{_WHICHEVER}))" r"|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])"
+    rf"(?:[.!?]|;(?!\s+(?i:{_WHICHEVER})))(?=\s|$)(?!\s+(?i:{_ELSE}))"
+    r"|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])"
 )
 
 _WORD = rf"(?!(?:{'|'.join(sorted(RESERVED))})\b)[\w'-]+"

@@ -7,7 +7,7 @@ from functools import cache
 
 _DIGITS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}  # noqa: SIM905
 _STRICT = r"(?:(?:strictly|absolutely|expressly|simply|always|also|still|only) )?"
-_GOOD = r"(?:allowed|permitted|acceptable|ok|okay|admissible|tolerated|an option)"
+_GOOD = r"(?:allowed|permitted|acceptable|ok|okay|admissible|tolerated|possible|an option)"
 _AUX = r"(?:must|may|can|could|should|shall|will|would|might|do|does|did)"
 _PART = (
     r"(?:\w+[^e]ed|\w*(?:put|cut|run|made|done|sent|given|taken|written|paid|sold|told|met|shut|set|drawn|frozen|kept|"
@@ -41,14 +41,18 @@ _SAME: tuple[tuple[str, str], ...] = (
     (r"n't\b", " not"),
     (r", (?:please|of course|however)\b,?", ""),
     (
-        r"\b(?:first of all|(?<!the )(?<!very )first thing|"
+        r"\b(?:first of all|first and foremost|(?<!the )(?<!very )first thing|"
         r"before (?:doing )?(?:anything|everything|all) else(?: (?:happens|is done))?|"
         r"at the (?:very )?(?:beginning|start|outset)|"
-        r"to (?:begin|start) with|as the (?:very )?first step)\b", "ATSTART",
+        r"to (?:begin|start) with|as (?:the|a) (?:very )?first step)\b", "ATSTART",
     ),
     (r"\b(?:last of all|after everything else|at the very end|as the (?:very )?(?:last|final) step)\b", "ATEND"),
     (r"\bthe same (?=\w+ (?:may|must|can|should|is|are)\b.* in a row)", "the "),
     (r"\b(?:consecutively|in succession|back to back|one after the other)$", "in a row"),
+    (r"\bat the (?:very )?end of (?=(?:the|each|every|any|an?) \w+)", "ATEND of "),
+    (r"^there is (?:a )?(?:limit|maximum|cap) of ", "at most "),
+    (r"^care (?:must|has to|should) be taken (?:to|that) ", "make sure to "),
+    (r",? any ?(?:more|longer)$", ""),
     (r"^(?:please|note that|remember:|always|also|in addition|furthermore|moreover),? ", ""),
     (
         r",? (?:with(?:out| no)(?: any)? exceptions?|no matter what|at all|under any circumstances|at any time|"
@@ -57,7 +61,7 @@ _SAME: tuple[tuple[str, str], ...] = (
     (r"^should (?=(?:the|an?|any|it|there) .+, )", "SHOULD "),
     (r"\b(?:is|are) only (?:allowed|permitted|possible|acceptable) (?=after|once|when|if|upon)", "ALLOWED only "),
     (r",? as (?:often|many times) as (?:(?:you|we|they) )?(?:like|want|wish|need|needed|necessary)", ""),
-    (rf"^it is {_STRICT}(?:forbidden|prohibited|not (?:allowed|permitted|acceptable)) to ", "never "),
+    (rf"^it is {_STRICT}(?:forbidden|prohibited|not (?:allowed|permitted|acceptable|possible)) to ", "never "),
     # -- what is forbidden
     (rf"\b(?:is|are) {_STRICT}(?:not|never) {_STRICT}{_GOOD} to\b", "NOT"),
     (rf"\b(?:is|are) {_STRICT}(?:not|never) {_STRICT}{_GOOD}|\b{_AUX} (?:not|never) be {_GOOD}", "FORBIDDEN"),

@@ -129,7 +129,7 @@ def test_there_are_forty_and_more_and_each_has_its_sentence_here() -> None:
 @pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")
 @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
 def test_the_example_is_read_as_its_own_kind(pattern: Pattern) -> None:
-    more = "" if pattern.name == "the steps" else " Another is optional."
+    more = "" if pattern.name == "the steps" else " Extra is optional."
     assert read_english(pattern.example + more).clauses[0].pattern == pattern.name
 
 
