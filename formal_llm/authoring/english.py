@@ -16,11 +16,12 @@ from warnings import catch_warnings
 
 from formal_llm.authored.files import lines_of
 from formal_llm.authoring.clauses import steps_in
-from formal_llm.authoring.everyday import Rule, read_everyday
+from formal_llm.authoring.everyday import read_everyday
 from formal_llm.authoring.meanings import counted, happens, other
 from formal_llm.authoring.names import RESERVED, NoName, Refused, Unclear, alike, spelled_alike
 from formal_llm.authoring.patterns import PATTERNS, PROCEDURES, Found, Misread, Pattern
 from formal_llm.authoring.procedures import Ambiguous, read_procedure, renamed, woven
+from formal_llm.authoring.rules import Rule
 from formal_llm.authoring.sentences import Sentence, plain, sentences
 from formal_llm.automata import Behaviour, Formula, Limits, Lookahead
 from formal_llm.automata.languages.spelling import spelling_key

@@ -189,6 +189,10 @@ OTHER_WORDS = (
     "Fish that's been thawed",
     "The risotto gets stirred",
     "Preheat the oven before",
+    "After a return is rejected, the item must be shipped back",
+    "Supervisor overrides are limited",
+    "Do not hand out take-home medication",
+    "A self-discharge form may be signed",
 )
 
 
