@@ -179,7 +179,7 @@ class EventReader:
     def _done_by(self, subject: list[str], verb: str, rest: list[str]) -> Event:
         if (
             subject[0] in _PREPOSITIONS
-            or set(subject) & (RESERVED | _BE) - _DETERMINERS - _PEOPLE
+            or set(subject) & (RESERVED | _BE) - _DETERMINERS - _PEOPLE - {"it"}
             or "," in "".join(subject)
             or len(subject) > 5
         ):

@@ -134,6 +134,8 @@ class _Sentence:
             if len(first) != 1 or first[0].pattern != "followed" or len(group) < 2:
                 raise NoName(right)
             return [*first, rule("at most one of", A=tuple((name,) for name in group))]
+        if right.endswith((" FIRST", " first")):
+            raise Unclear("'first' may mean before that, or before all other steps")
         elliptic = re.match(
             r"(?:and |but )?(?P<never>never |NOT )?(?:MAY )?"
             r"(?:(?P<often>(?:at most|at least|exactly|more than) \d+ times)|"

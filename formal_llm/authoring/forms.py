@@ -45,6 +45,11 @@ def _place(where: str) -> _Make:
     return make
 
 
+def _first(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+    (made,) = _place("begin")(sentence, found)
+    return [replace(made, doubt="'first' is read as: before all other steps")]
+
+
 def _begin_and_end(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     first, last = sentence.steps(found["x"]), sentence.steps(found["y"])
     return [rule("begin with", scope_doubt(found["scope"].strip()), A=first), rule("end with", A=last)]
@@ -373,7 +378,7 @@ _FORMS: tuple[tuple[str, _Make], ...] = (
     (r"(?P<y>.+?) MUST wait (?:UNTIL|for|ONLYAFTER|AFTER) (?P<x>.+?)(?: to (?P<verb>.+))?", _waits),
     (r"no (?P<x>[^,]+), no (?P<y>[^,]+)", _no_without),
     (rf"(?P<x>.+? (?:is|are|MUST be) \w+|(?:the|an?) [^,]+ \w+s) last{_WHERE}", _place("end")),
-    (r"(?P<x>(?!.*\b(?:NOT|never|AFTER|BEFORE|WHEN|IF)\b).+ MUST .+) FIRST(?P<scope>)", _place("begin")),
+    (r"(?P<x>(?!.*\b(?:NOT|never|AFTER|BEFORE|WHEN|IF)\b).+ MUST .+) FIRST(?P<scope>)", _first),
     (r"(?:2|two) (?P<x>.+) in a row FORBIDDEN", _no_two),
     (r"(?P<x>.+?),? (?P<n>\d) times in a row", _in_a_row),
     (
