@@ -19,7 +19,8 @@ Groups = tuple[Group, ...]
 JOINS = "ONLYAFTER|SOONAFTER|BEFORE|AFTER|WHEN|IF|UNTIL|UNLESS|WITHOUT"
 #: What one plan is of: "per shift".
 _SCOPE = re.compile(
-    r",? ((?:per|in (?:each|every|any)|for (?:each|every|any)|(?:UNREAD|on|at|of) (?:each|every|the same)) \w+)$"
+    r",? ((?:per|(?:with)?in (?:each|every|any|one|a single)|for (?:each|every|any)|"
+    r"(?:UNREAD|on|at|of) (?:each|every|the same)) \w+)$"
 )
 _PARTS = re.compile(r"\s*,\s*(?:and |or |nor )?|\s+(?:and|or|nor)\s+")
 _DUMMY = re.compile(r"(?:happen|occur|take place|come|go|be (?:done|made|run)|follow)")
@@ -98,11 +99,14 @@ def read_steps(phrase: str, reader: EventReader | None = None) -> Groups:
     if re.search(r"\b(?!VERB)[A-Z]{3,}\b", text):
         raise NoName(text)
     joins = set(re.findall(r"(?<=[\s,])(and|or|nor)(?=\s)", text))
-    parts = _completed(_shared_subject(text) or _PARTS.split(text))
+    parts = _completed(_shared_subject(text) or _PARTS.split(text), joins == {"or"})
     if len(joins) > 1 or (len(parts) > 1 and not joins):
         raise NoName(text)
     reader = reader or EventReader()
     names = [reader.read(part).name for part in parts]
+    if joins == {"or"} and _shared_subject(text) and len(set(names)) == 1:  # "a parent or a guardian signs the form"
+        reader.agents[names[0]] = {" or ".join(sorted(reader.agents[names[0]]))}
+        return ((names[0],),)
     if len(set(names)) < len(names) or any(b.startswith(f"{a}_by_") for a in names for b in names):
         raise NoName(text)
     return (tuple(names),) if joins == {"or"} else tuple((name,) for name in names)
@@ -113,17 +117,17 @@ def _shared_subject(text: str) -> list[str]:
     words = text.split()
     at = next((number for number, word in enumerate(words) if word in _FINITE), 0)
     subjects = _PARTS.split(" ".join(words[:at]))
-    if at < 1 or len(subjects) < 2:
+    if at < 1 or len(subjects) < 2 or any(EventReader().has_verb(one) for one in subjects):
         return []
     return [f"{re.sub('^(?:both|either|neither) ', '', one)} {' '.join(words[at:])}" for one in subjects]
 
 
-def _completed(parts: Sequence[str]) -> list[str]:
+def _completed(parts: Sequence[str], either: bool) -> list[str]:
     """The parts of a list of clauses, each with the subject, verb or object that it shares with another part."""
-    return list(parts) if len(parts) == 1 else [_complete(part, parts) for part in parts]
+    return list(parts) if len(parts) == 1 else [_complete(part, parts, either) for part in parts]
 
 
-def _complete(part: str, parts: Sequence[str]) -> str:
+def _complete(part: str, parts: Sequence[str], either: bool) -> str:
     words, first = part.split(), parts[0].split()
     passive = re.match(r"(.+? (?:be|is|are|been|was|were)) ", parts[0])
     if part is parts[0]:
@@ -154,7 +158,7 @@ def _complete(part: str, parts: Sequence[str]) -> str:
             if len(words) > 1 or part is parts[-1] or len(parts[-1].split()) == 1
             else f"{part} {' '.join(parts[-1].split()[1:])}"
         )
-    if words[0] not in _ARTICLES:
+    if words[0] not in _ARTICLES and not either:
         raise NoName(part)  # "terms and conditions" may be one thing, or two
     return f"{' '.join(verb)} {part}"
 
@@ -282,6 +286,8 @@ def _helped(mode: str, subject: str, rest: str) -> tuple[str, str]:
     elif rest.startswith("have "):
         first, _, more = rest[5:].partition(" ")
         rest = f"{participle(first) or first} {more}".strip()
+    if re.search(r"\b(?:is|are|was|were|has|have)\b", subject):
+        raise NoName(subject)  # "work is suspended and" is a clause of its own
     if subject in ("", "you", "we"):
         return mode, rest
     if subject == "there":

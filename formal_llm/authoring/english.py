@@ -16,13 +16,12 @@ from warnings import catch_warnings
 
 from formal_llm.authored.files import lines_of
 from formal_llm.authoring.clauses import steps_in
-from formal_llm.authoring.everyday import Rule, read_everyday
+from formal_llm.authoring.everyday import read_everyday
 from formal_llm.authoring.meanings import counted, happens, other
 from formal_llm.authoring.names import RESERVED, NoName, Refused, Unclear, alike, spelled_alike
-from formal_llm.authoring.number_patterns import NUMBER
-from formal_llm.authoring.order_patterns import ORDER
-from formal_llm.authoring.patterns import Found, Misread, Pattern
+from formal_llm.authoring.patterns import PATTERNS, PROCEDURES, Found, Misread, Pattern
 from formal_llm.authoring.procedures import Ambiguous, read_procedure, renamed, woven
+from formal_llm.authoring.rules import Rule
 from formal_llm.authoring.sentences import Sentence, plain, sentences
 from formal_llm.automata import Behaviour, Formula, Limits, Lookahead
 from formal_llm.automata.languages.spelling import spelling_key
@@ -31,26 +30,13 @@ from formal_llm.automata.models.symbols import quote
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_you_mean
 
-#: The patterns, in the order in which they are tried.
-PATTERNS: tuple[Pattern, ...] = (*NUMBER, *ORDER)
 _NAMED = {pattern.name: pattern for pattern in PATTERNS}
 #: What begins a sentence that goes on with a procedure.
 _OPENS = re.compile(
-    r"(?i)(?:first|then|next|finally|lastly|afterwards|after that|at last|at the (?:very )?end|in the end|now)\b"
+    r"(?i)(?:first|then|next|finally|lastly|afterwards|after that|at last|at the (?:very )?end(?! of)|in the end|now)\b"
     r",?(?! step| thing)"
 )
 _AT_THE_END = re.compile(r"^(?:in|at) the(?: very)? end\b|\bat the(?: very)? end$")
-#: Examples of what tells a procedure, for messages and the documentation.
-PROCEDURES: tuple[tuple[str, str], ...] = (
-    ("First wash. Then dry.", "One after the other; sentences in a row go on with it."),
-    ("Search or look up, then answer.", "One of them, then the other."),
-    ("Then salt and pepper.", "Both, in any order."),
-    ("Then optionally announce.", "It, or nothing."),
-    ("Then stir at least 2 times.", "So often, one after the other; also at most, 2 to 4, any number of times."),
-    ("Repeat draft until accept.", "The first once or more, then the second."),
-    ("If the order is large, ask the manager, otherwise approve.", "A question, whose answer is a step of its own."),
-    ("1. Collect the data.", "The items of a numbered list are steps."),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)

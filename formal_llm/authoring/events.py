@@ -142,6 +142,14 @@ class EventReader:
             return self._done_by(before, verb, words[at + 1 :])
         return None
 
+    def has_verb(self, clause: str) -> bool:
+        """Whether a clause has a subject, a verb and an object."""
+        try:
+            event = self._active(clause.split())
+        except NoName:
+            return False
+        return event is not None and event.agent != ""
+
     def _is_finite(self, words: list[str], at: int) -> bool:
         """Whether the verb at a place is that of a clause with a subject before it."""
         word, subject = words[at], words[:at]
@@ -171,7 +179,7 @@ class EventReader:
     def _done_by(self, subject: list[str], verb: str, rest: list[str]) -> Event:
         if (
             subject[0] in _PREPOSITIONS
-            or set(subject) & (RESERVED | _BE) - _DETERMINERS - _PEOPLE
+            or set(subject) & (RESERVED | _BE) - _DETERMINERS - _PEOPLE - {"it"}
             or "," in "".join(subject)
             or len(subject) > 5
         ):
@@ -207,6 +215,10 @@ class EventReader:
 
     def _noun(self, words: list[str]) -> Event:
         noun = self._thing(words)
+        if len(noun) > 1 and noun[0].endswith("ed") and noun[1] not in _PREPOSITIONS:  # "an approved change ticket"
+            verb = base(noun[0])
+            if verb not in STATES | {None, noun[0]} and (words[0] in _DETERMINERS or base(noun[1]) != noun[1]):
+                return self._made(str(verb), noun[1:], [])
         done = participle(noun[0]) if len(noun) > 1 and noun[1] in _PREPOSITIONS else None
         if (
             done not in (None, noun[0])
@@ -219,6 +231,8 @@ class EventReader:
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def _agent(self, words: list[str]) -> str:
+        if set(words[1:]) & (_DETERMINERS | _BE | _HAVE):
+            raise NoName(" ".join(words))
         if set(words) & _WHO or any(word.isdigit() for word in words):
             raise Unclear(f"who does it ({' '.join(words)}) is no part of a rule; make it part of the step, in quotes")
         return " ".join(word for word in words if word not in _DETERMINERS)
@@ -279,4 +293,7 @@ def _split_particles(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _named(words: list[str]) -> str:
-    return name_of(" ".join(words))
+    name = " ".join(words)
+    if re.search(r"\b[A-Z]{2}", name) or any(base(word) in STATES - {word} for word in words[1:] if word[-1:] == "s"):
+        raise NoName(name)  # a mark of a simplified sentence, or its verb, is left over
+    return name_of(name)

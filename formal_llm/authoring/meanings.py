@@ -166,6 +166,11 @@ def requires(step: Group, needed: Group) -> Formula:
     return implies(happens(step), happens(needed))
 
 
+def unless(asked: Formula, excused: Group) -> Formula:
+    """What is asked, but where one of a group happens, before it or after it."""
+    return or_(happens(excused), asked)
+
+
 def of_kinds(groups: Iterable[Group], least: int, most: int | None) -> Formula:
     """From ``least`` to ``most`` of the groups happen at all, each as often as you like."""
     kinds = [happens(group) for group in groups]

@@ -28,7 +28,7 @@ RESERVED = frozenset(
     after afterwards again alternate always and any are be before beforehand between both but can cannot directly
     each either else every everything except exactly finally first followed follows forbidden happen happens has
     have if is it last later least may more most must never no nor not nothing occur occurs one only optional
-    optionally or other otherwise preceded repeat required requires row same should some than that then there these
+    optionally or other otherwise preceded required requires row same should some than that then there these
     they this those time times together twice unless until when whenever which while who whose will with without
     already although because during however instead neither rarely since so sometimes still therefore though usually
     within yet per own itself till upon prior
@@ -80,7 +80,9 @@ def name_of(phrase: str) -> str:
         words.append("a")
     if not 0 < len(words) <= MOST_WORDS or words[0] in ("of", "in", "to"):
         raise NoName(phrase)
-    for word in words:
+    for number, word in enumerate(words):
+        if word == "last" and 0 < number < len(words) - 1:
+            continue  # "give the last dose"
         if word in RESERVED or word.isdigit() or not _WORD.fullmatch(word):
             raise NoName(phrase)
     adverb = next((word for word in words if re.fullmatch(r"\w{3,}ly", word) and word not in _NOUNS), None)

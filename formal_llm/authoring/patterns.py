@@ -1,18 +1,20 @@
-"""The sentences about steps that are read without a model: some fifty patterns, each with an example and its meaning.
+"""The kinds of sentences about steps that are read without a model, and what each asks of plans.
 
-A pattern is one or more forms of a sentence after :func:`~formal_llm.authoring.sentences.plain`. In a form, ``{A}``
-is a phrase that names steps, ``{n}`` a number, ``<v>`` a verb that adds nothing ("happens", "must be done"), ``<must>``
-the same without "may", and what stands in brackets may be left out. A form fits only where every phrase is a name
+``patterns.toml`` has their names, examples and meanings, and forms of sentences after
+:func:`~formal_llm.authoring.sentences.plain`. A form fits only where every phrase is a name
 (:mod:`formal_llm.authoring.names`), so a longer sentence than was thought of is not understood, rather than half of it.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import resources
 from itertools import product
+from typing import Any
 
 from formal_llm.authoring import meanings as mean
 from formal_llm.authoring.clauses import read_steps
@@ -67,7 +69,7 @@ class Pattern:
     """
 
     name: str
-    forms: tuple[str, ...]
+    forms: Sequence[str]
     example: str
     meaning: str
     ask: Callable[[Found], Asked]
@@ -148,3 +150,140 @@ def counts(group: Group, least: int, most: int | None) -> Formula | Limits:
         return mean.counted(group, least, most)
     name = group[0]
     return Limits({name: most} if most is not None else {}, {name: least} if least else {})
+
+
+# -- what each kind asks -----------------------------------------------------------------------------------------------
+
+
+def _count(low: str, high: str) -> Callable[[Found], Asked]:
+    def ask(found: Found) -> Asked:
+        least = found.numbers[low] if low else 0
+        return [counts(one_of(found, "A"), least, found.numbers[high] if high else None)]
+
+    return ask
+
+
+def _together(low: str, high: str) -> Callable[[Found], Asked]:
+    def ask(found: Found) -> Asked:
+        group = tuple(name for each in found.steps["A"] for name in each)
+        return [mean.counted(group, found.numbers[low] if low else 0, found.numbers[high] if high else None)]
+
+    return ask
+
+
+def _parts(found: Found) -> tuple[Group, ...]:
+    """The steps of a list, each alone, whether ``and`` or ``or`` stands before the last."""
+    groups = found.steps["A"]
+    parts = tuple((name,) for group in groups for name in group)
+    if len(parts) < 2:
+        raise Misread("a list of two steps or more is needed here")
+    return parts
+
+
+def _kinds(least: int, most: int | None) -> Callable[[Found], Asked]:
+    return lambda found: [mean.of_kinds(_parts(found), least, most)]
+
+
+def _once_each(found: Found) -> list[Formula | Limits]:
+    names = [name for group in _parts(found) for name in group]
+    return [Limits(dict.fromkeys(names, 1), dict.fromkeys(names, 1))]
+
+
+def _no_two(found: Found) -> Asked:
+    return [mean.not_directly_after(one_of(found, "A"), one_of(found, "A"))]
+
+
+def _all(found: Found) -> list[Group]:
+    return [(name,) for groups in found.steps.values() for group in groups for name in group]
+
+
+def _alternate(found: Found) -> Formula:
+    one, other, *begins = (one_of(found, place) for place in found.steps)
+    if begins and spelling_key(begins[0][0]) not in (spelling_key(one[0]), spelling_key(other[0])):
+        raise Misread(f"{begins[0][0]} is neither of the two")
+    return (
+        mean.alternating(other, one)
+        if begins and spelling_key(begins[0][0]) == spelling_key(other[0])
+        else mean.alternating(one, other)
+    )
+
+
+def _never(found: Found) -> Asked:
+    if len(found.steps["A"]) > 1:
+        raise Misread("it may mean each of them, or not both; write: never a or b, or: never both a and b")
+    return [counts(one_of(found, "A"), 0, 0)]
+
+
+#: What each kind asks of plans.
+_ASK: dict[str, Callable[[Found], Asked]] = {
+    "the steps": lambda _: [],
+    "may": lambda _: [],
+    "in this order, once each": lambda found: [mean.in_order(_parts(found)), *_once_each(found)],
+    "in any order, once each": _once_each,
+    "in this order": lambda found: [mean.in_order(_parts(found))],
+    "exactly one of": _kinds(1, 1),
+    "at most one of": _kinds(0, 1),
+    "at least one of": _kinds(1, None),
+    "go together": lambda found: [mean.requires(a, b) for a in _all(found) for b in _all(found) if a != b],
+    "alternate": lambda found: [_alternate(found)],
+    "each step, at most": lambda found: [Limits(default=found.numbers["n"])],
+    "each step, at least": lambda _: [Limits()],
+    "each step, exactly": lambda found: [Limits(default=found.numbers["n"])],
+    "length, between": lambda found: [mean.length(found.numbers["n"], found.numbers["m"])],
+    "length, at most": lambda found: [mean.length(0, found.numbers["n"])],
+    "length, at least": lambda found: [mean.length(found.numbers["n"], None)],
+    "in a row, at most": formula_of(mean.in_a_row, "A", "n"),
+    "in a row, never": lambda found: [
+        mean.in_a_row(one_of(found, "A"), found.numbers["n"] - 1)
+        if found.numbers["n"] > 1
+        else mean.never(one_of(found, "A"))
+    ],
+    "no two in a row": _no_two,
+    "together, at most": _together("", "n"),
+    "together, at least": _together("n", ""),
+    "together, exactly": _together("n", "n"),
+    "needs so many first": formula_of(mean.preceded, "AB", "n"),
+    "between so and so many times": _count("n", "m"),
+    "at most": _count("", "n"),
+    "never so often": lambda found: [counts(one_of(found, "A"), 0, max(found.numbers["n"] - 1, 0))],
+    "at least": _count("n", ""),
+    "exactly": _count("n", "n"),
+    "begin and end with": lambda found: [mean.begins(one_of(found, "A")), mean.ends(one_of(found, "B"))],
+    "begin with": formula_of(mean.begins, "A"),
+    "end with": formula_of(mean.ends, "A"),
+    "nothing after": formula_of(mean.nothing_after, "A"),
+    "nothing before": formula_of(mean.nothing_before, "A"),
+    "never directly after": formula_of(mean.not_directly_after, "AB"),
+    "directly followed": formula_of(mean.directly_answered, "AB"),
+    "directly preceded": formula_of(mean.directly_preceded, "AB"),
+    "at least so many steps between": formula_of(mean.apart, "AB", "n"),
+    "within so many steps": formula_of(mean.answered_within, "AB", "n"),
+    "between any two": formula_of(mean.between_two, "AB"),
+    "between": formula_of(mean.between, "ABC"),
+    "never between": formula_of(mean.never_between, "ABC"),
+    "only between": formula_of(mean.only_between, "ABC"),
+    "only that after": formula_of(mean.only_after, "AB"),
+    "never after": formula_of(mean.not_after, "AB"),
+    "all before": formula_of(mean.not_after, "AB"),
+    "before": formula_of(mean.preceded, "AB"),
+    "followed": formula_of(mean.answered, "AB"),
+    "followed, unless": lambda found: [
+        mean.unless(mean.answered(one_of(found, "A"), one_of(found, "B")), one_of(found, "C"))
+    ],
+    "must, unless": lambda found: [mean.unless(mean.happens(one_of(found, "A")), one_of(found, "B"))],
+    "excludes": lambda found: [mean.of_kinds([one_of(found, "A"), one_of(found, "B")], 0, 1)],
+    "requires": formula_of(mean.requires, "AB"),
+    "must": lambda found: [counts(one_of(found, "A"), 1, None)],
+    "never": _never,
+}
+
+
+def _load(kind: str) -> list[dict[str, Any]]:  # a table of TOML: names and texts, lists and flags
+    text = resources.files("formal_llm.authoring").joinpath("patterns.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)[kind]  # type: ignore[no-any-return]
+
+
+#: The kinds of sentences, in the order in which their forms are tried.
+PATTERNS = tuple(Pattern(**row, ask=_ASK[row["name"]]) for row in _load("pattern"))
+#: Examples of what tells a procedure, and what they mean.
+PROCEDURES = tuple((row["example"], row["meaning"]) for row in _load("procedure"))

@@ -18,7 +18,7 @@ from formal_llm.automata.models.formula import EMPTY, Atom, Formula, Until, next
 #: What begins a sentence of a procedure.
 _OPENING = re.compile(
     r"(?:first of all|first|then|next|finally|lastly|at last|afterwards|after that|in the end|now"
-    r"|at the(?: very)? end),? (?P<rest>.+)"
+    r"|at the(?: very)? end(?! of)),? (?P<rest>.+)"
 )
 #: The same with the words behind it: "Wash your hands first".
 _PLACED = re.compile(r"(?:always )?(?P<rest>.+?),? (?:first(?: of all)?|at the(?: very)? end)")

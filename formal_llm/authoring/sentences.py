@@ -7,50 +7,24 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from formal_llm.authoring.names import QUOTED, RESERVED
+from formal_llm.authoring.simplifying import other_words
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 #: A number or bullet before a line; lines with a number are the steps of a procedure.
 _BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
 #: "Otherwise" goes on with the sentence before it.
 _ELSE = r"(?:otherwise|else|if not)\b"
-_END = re.compile(rf"[.!?;](?=\s|$)(?!\s+(?i:{_ELSE}))" r"|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])")
+#: What takes back an order of steps goes on with the sentence before it, too.
+_WHICHEVER = r"it (?:does not|doesn't) matter (?:which|who|what)\b|only (?:then|afterwards)\b"
+_END = re.compile(
+    rf"(?:[.!?]|;(?!\s+(?i:{_WHICHEVER})))(?=\s|$)(?!\s+(?i:{_ELSE}))"
+    r"|\n[ \t]*\n|\n(?=[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t])"
+)
 
 _WORD = rf"(?!(?:{'|'.join(sorted(RESERVED))})\b)[\w'-]+"
 #: A thing, as the pronouns after it mean it.
 _THING = re.compile(rf"\b(?:the|an?|no|your|any|every|each) ({_WORD}(?: {_WORD}){{0,2}})")
 _PRONOUN = re.compile(r"\b(?:it|them)\b")
-
-#: Other words for the same: what is written, and what the patterns read. Their order matters.
-_SAME: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(rf"(?<!\w)(?:{pattern})(?!\w)"), same)
-    for pattern, same in (
-        (r"(?:right|straight|immediately|just) (after|before|followed|preceded|follows?|precedes?)", r"directly \1"),
-        (r"(?:immediately|right away|straight away)", "directly"),
-        (r"^(?:second|third|fourth|fifth)(?:ly)?", "then"),
-        (r"^once(?= (?!an? |per |every |each |in |\d).+,)", "after"),
-        (r"there (?:must|may|can|should) be no", "no"),
-        (r"unless there (?:is|was|has been|were)", "unless"),
-        (r"in either order", "in any order"),
-        (
-            r"(?:any number of times|arbitrarily often|as (?:often|many times) as "
-            r"(?:(?:you|we|they) )?(?:like|want|wish|need|wanted|needed|necessary))", "freely",
-        ),
-        (r"(?:one or more times|once or more|at least once)", "at least 1 times"),
-        (r"(?:exactly|only|just) once", "exactly 1 times"),
-        (r"once", "1 times"),
-        (r"twice", "2 times"),
-        (r"(?:no|not) more than|a maximum of|maximally|up to|at the most", "at most"),
-        (r"(?:must|may|can|should|shall|do|does) not|cannot|(?:must|ca|should|do|does)n't|can't", "never"),
-        (r"(?:is|are) never (?:allowed|permitted)", "is forbidden"),
-        (r"(?:is|are) never", "never"),
-        (r"(?:has|have|needs?|is|are) to", "must"),
-        (r"(?<!nothing )(?<!anything )else|if not", "otherwise"),
-        (r"(?:(?:start|begin)s?|started) (?:with|by)", "begin with"),
-        (r"and optionally", "then optionally"),
-        (r"and (?:then|finally|afterwards|after that)", "then"),
-        (r"^(?:you|we) (?:may|can|must)(?= (?!not|never|only).+ (?:before|only|at most|at least|exactly)\b)", ""),
-    )
-)  # fmt: skip
 
 
 class Sentence(NamedTuple):
@@ -97,7 +71,7 @@ def plain(text: str) -> str:
 
 def _plain(text: str) -> str:
     text = re.sub(rf"[.;] (?={_ELSE})", ", ", text.lower().replace("’", "'"))
-    for pattern, same in _SAME:
+    for pattern, same in other_words("forms"):
         text = pattern.sub(same, text)
     for number, word in enumerate(_NUMBERS):
         text = re.sub(rf"\b{word} (?=times\b|steps\b|other steps\b)", f"{number} ", text)

@@ -3,172 +3,33 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
+from importlib import resources
 
 _DIGITS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}  # noqa: SIM905
-_STRICT = r"(?:(?:strictly|absolutely|expressly|simply|always|also|still|only) )?"
-_GOOD = r"(?:allowed|permitted|acceptable|ok|okay|admissible|tolerated|an option)"
-_AUX = r"(?:must|may|can|could|should|shall|will|would|might|do|does|did)"
-_PART = (
-    r"(?:\w+[^e]ed|\w*(?:put|cut|run|made|done|sent|given|taken|written|paid|sold|told|met|shut|set|drawn|frozen|kept|"
-    r"held|thrown|built|bought|brought|found|lent|left|read|shown|worn|torn|seen|withdrawn))"
-)
-_NEVER = r"(?:under no circumstances|on no account|in no case|at no (?:time|point|stage)|by no means)"
-_LAST = (
-    r"(?:sometime|some time|at some (?:later )?(?:point|stage)|eventually|sooner or later|later on|later|afterwards?"
-)
-#: What is written, and the one way in which it is read; in this order.
-_SAME: tuple[tuple[str, str], ...] = (
-    (r"\b(\w+)'s (?=been\b)", r"\1 has "),
-    (r"\b(it|that|there|who|he|she|what)'s\b", r"\1 is"),
-    (r"\b(you|we|they|i)'ve\b", r"\1 have"),
-    (r"\b(you|we|they)'re\b", r"\1 are"),
-    (r"\bcan't\b|\bcannot\b", "can not"),
-    (r"\bwon't\b", "will not"),
-    (r"n't\b", " not"),
-    (r", (?:please|of course|however)\b,?", ""),
-    (
-        r"\b(?:first of all|(?<!the )(?<!very )first thing|before (?:anything|everything|all) else|"
-        r"at the (?:very )?(?:beginning|start|outset)|"
-        r"to (?:begin|start) with|as the (?:very )?first step)\b", "ATSTART",
-    ),
-    (r"\b(?:last of all|after everything else|at the very end|as the (?:very )?(?:last|final) step)\b", "ATEND"),
-    (r"^(?:please|note that|remember:|always|also|in addition|furthermore|moreover),? ", ""),
-    (
-        r",? (?:with(?:out| no)(?: any)? exceptions?|no matter what|at all|under any circumstances|at any time|"
-        r"ever|whatsoever)$", "",
-    ),
-    (r"^should (?=(?:the|an?|any|it|there) .+, )", "SHOULD "),
-    (r"\b(?:is|are) only (?:allowed|permitted|possible|acceptable) (?=after|once|when|if|upon)", "ALLOWED only "),
-    (r",? as (?:often|many times) as (?:(?:you|we|they) )?(?:like|want|wish|need|needed|necessary)", ""),
-    (rf"^it is {_STRICT}(?:forbidden|prohibited|not (?:allowed|permitted|acceptable)) to ", "never "),
-    # -- what is forbidden
-    (rf"\b(?:is|are) {_STRICT}(?:not|never) {_STRICT}{_GOOD} to\b", "NOT"),
-    (rf"\b(?:is|are) {_STRICT}(?:not|never) {_STRICT}{_GOOD}|\b{_AUX} (?:not|never) be {_GOOD}", "FORBIDDEN"),
-    (rf"\b(?:is|are) {_STRICT}(?:forbidden|prohibited|barred|banned|not supposed) (?:to|from)\b", "NOT"),
-    (
-        rf"\b(?:is|are|remains?|stays?) {_STRICT}(?:forbidden|prohibited|banned|out of the question|ruled out|"
-        r"off[- ]limits|(?:a )?no[- ]go|taboo|unacceptable|blocked)", "FORBIDDEN",
-    ),
-    (rf"\b{_AUX} (?:not|never)(?: (?:ever|under any circumstances))?\b|\b(?:can|may|must) no longer\b", "NOT"),
-    (r"\b(?:is|are) (?:not|never) (?:ever )?to\b", "NOT"),
-    (r"\bneed not\b", "MAY"),
-    (r"\bone time\b", "1 times"),
-    (rf"\b(?:is|are) (?:not|never|no longer) (?:to be )?(?=(?:{_PART})\b)", "NOT be "),
-    # -- what is required, and what is allowed
-    (r"\b(?:is|are) (?:always )?(?:required|supposed|obliged|expected|meant|bound) to\b", "MUST"),
-    (r"\b(?:is|are) (?:allowed|permitted|free|welcome) to\b", "MAY"),
-    (r"\b(?:has|have|needs?|ought|is|are) to\b", "MUST"),
-    (
-        r"\b(?:must|should|shall|had better|will)(?: (?:always|also|eventually|sooner or later|at some point))?\b",
-        "MUST",
-    ),
-    (r"\b(?:may|can|could|might)\b", "MAY"),
-    (
-        rf"\b(?:is|are) {_STRICT}(?:required|mandatory|compulsory|obligatory|needed|necessary|called for|a must)\b",
-        "REQUIRED",
-    ),
-    (r"\b(?:is|are) (?:fine|allowed|permitted|ok|okay|acceptable|possible)\b", "ALLOWED"),
-    (
-        r"^(?:make (?:absolutely )?(?:sure|certain)|be sure|ensure|remember|take care|see to it|NOT forget|"
-        r"never forget|it is (?:vital|essential|important|imperative|crucial)|it REQUIRED)(?: that| to)? ", "MUST ",
-    ),
-    (r"^it FORBIDDEN to ", "never "),
-    (rf"^{_NEVER},? (?:MAY|MUST|is|are|does|do(?= (?:you|we|they|the)\b)) ", "NEVER "),
-    (rf"^(?:{_NEVER}|never ever),? ", "never "),
-    (
-        r"^(?:NOT|do not|never|avoid|refrain from|no further|"
-        r"there (?:is to|MUST|MAY|is) (?:be )?no(?: (?:further|more))?) ", "never ",
-    ),
-    (r"(?:(?<=[^,]),?|,) there (?:is to|MUST|MAY|is) (?:be )?no(?: (?:further|more))? ", ", never "),
-    (r"\b(?:nobody|no one|no-one|none of \w+)(?: (?:MUST|MAY|ever))? ", "never "),
-    (r"^MUST (?:(?:you|we) )?never ", "never "),
-    # -- once
-    (
-        r"(?<!^)(?<!most )(?<!least )(?<!exactly )(?<!than )\b(?:(?:only|just) )?once"
-        r"(?=,? (?:and )?only(?: once)?\b|$|, (?:and|but)\b|"
-        r" (?:per|each|every|an?) \w+(?:$|,)| only\b)"
-        r"(?:,? (?:and )?only(?: once)?)?", "exactly 1 times",
-    ),
-    (
-        r"\b(at most|at least|at the most|exactly|precisely|than|up to|maximum of) (?:once|one time)(?: only)?\b",
-        r"\1 1 times",
-    ),
-    # -- what joins
-    (r"\bin (?:whichever|whatever|any|either) order(?: (?:you (?:like|want|please)|suits you))?", "ANYORDER"),
-    (
-        r"\bin (?:exactly |precisely |just )?(?:this|that|the given|the following) (?:exact )?(?:order|sequence)"
-        r"(?: and no other)?", "INORDER",
-    ),
-    (
-        r"\b(?:right|straight|immediately|directly|just) (?=(?:before|after|prior|following|ahead|upon)\b)",
-        "DIRECTLY ",
-    ),
-    (r"\bas soon as\b|\b(?:from )?the (?:very )?(?:moment|instant|second)(?: (?:that|when))?\b", "SOONAFTER"),
-    (r"\bonly DIRECTLY after\b", "DIRECTLY ONLYAFTER"),
-    (r"\bno sooner\b|\b(?:as|so) long as\b|\bwhile\b|\bduring\b|\bmeanwhile\b", "UNREAD"),
-    (r"\b(?:prior to|ahead of|in advance of|previous to|before)\b", "BEFORE"),
-    (
-        r"\b(?:not until(?: after)?|only (?:after|once|when|if|upon)|not (?:BEFORE|unless)|if and only if)\b",
-        "ONLYAFTER",
-    ),
-    (r"^from (.+?) on(?:wards?)?,", r"AFTER \1,"),
-    (r"\b(?:subsequent to|following|upon|once|after|on(?= (?:\w+ing|completion|receipt)\b))\b", "AFTER"),
-    (
-        r"\b(?:whenever|when|each time|every time|any time|in case(?: of)?|in the event (?:that|of))\b",
-        "WHEN",
-    ),
-    (r"\b(?:if|where)\b", "IF"),
-    (r"\b(?:until|till)(?: AFTER)?\b", "UNTIL"),
-    (r"\b(?:unless|except (?:AFTER|WHEN))\b", "UNLESS"),
-    (
-        r"\bwithout(?: first| previously)?(?: (?:an?|any)(?= (?:prior|earlier|previous)))?"
-        r"(?: (?:prior|earlier|previous))?\b", "WITHOUT",
-    ),
-    (r"\b(requires?|needs?|calls? for) (?:an? )?(?:prior|earlier|previous) (.+)", r"\1 \2 FIRST"),
-    (rf"(?<!\bthe )(?<!\bany )\b{_LAST}|thereafter|AFTER that)\b", "LATER"),
-    (
-        r"(?<!\bthe )(?<!\bvery )\b(?:beforehand|first|earlier|previously|BEFORE that(?= |$)(?! \w)|in advance)\b",
-        "FIRST",
-    ),
-    (
-        r"\b(?:immediately|straight away|right away|straight|right|directly|at once) LATER\b|"
-        r"\bas (?:the|its) (?:very )?next step\b", "NEXT",
-    ),
-    # -- how often
-    (r",? in between$", " INBETWEEN"),
-    (r"\b(?:no|not|NOT) more (?:often )?than\b|\b(?:a )?maximum of\b|\bup to\b|\bat the most\b", "at most"),
-    (r"\b(?:no|not) (?:fewer|less)(?: often)? than\b|\b(?:a )?minimum of\b|\bat the (?:very )?least\b", "at least"),
-    (r"\bmore often than\b", "more than"),
-    (r"\b(?:precisely|just) (?=\d|one\b|two\b)", "exactly "),
-    (
-        r"\b(?:immediately|straight away|right away|at once|straightaway)(?=$|,| (?:AFTER|WHEN|IF|SOONAFTER)\b)",
-        "NEXT",
-    ),
-    (r"\btwice\b", "2 times"),
-    (r"\bthrice\b", "3 times"),
-    (
-        r"^(?:a|any) (?:second|further|repeat) (?=(?:\w+ ){1,2}(?:(?:MUST|MAY|NOT) be|is|are|requires?|needs?)\b)",
-        "AGAIN a ",
-    ),
-    (r"\b(?:a second time|again|anew|once more|a further time)\b", "AGAIN"),
-    (
-        r"\b(?:an? (\w+(?: \w+)?) of its own|its own (?:separate )?(?=\w)|an? (?:own|separate|fresh)(?= \w))\b",
-        r"OWN \1",
-    ),
-)  # fmt: skip
 
 
 @cache
-def _compiled() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """The same as patterns; made when the first sentence is read, as they take long."""
-    return tuple((re.compile(pattern), same) for pattern, same in _SAME)
+def other_words(kind: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """What is written and the one way in which it is read, of ``simplifying.toml``; made when it is first needed.
+
+    Args:
+        kind: who reads it: ``"clauses"`` or ``"forms"``.
+    """
+    text = resources.files("formal_llm.authoring").joinpath("simplifying.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(text)
+
+    def whole(pattern: str) -> str:
+        return re.sub(r"(?<!\?P)<([A-Z]+)>", lambda found: whole(table["parts"][found[1]]), pattern)
+
+    return tuple((re.compile(whole(pattern)), same) for pattern, same in table[kind]["same"])
 
 
 def simplify(text: str) -> str:
     """A sentence in lower case and fewer words, with what joins its clauses in capitals."""
     text = " ".join(text.split()).rstrip(".!?; ").replace("’", "'").replace(" – ", ", ").replace("—", ", ").lower()
-    for pattern, same in _compiled():
+    for pattern, same in other_words("clauses"):
         text = pattern.sub(same, text)
     for word, digit in _DIGITS.items():
         text = re.sub(

@@ -7,7 +7,8 @@ import pytest
 from benchmarks.plain_rules import FILES, judged, paragraphs
 from formal_llm import Behaviour
 from formal_llm.authoring import read_english
-from formal_llm.authoring.english import PROCEDURES, families, nearest_examples
+from formal_llm.authoring.english import families, nearest_examples
+from formal_llm.authoring.patterns import PROCEDURES
 from formal_llm.errors import NotationError, NotUnderstood
 
 EVERY = [(half, number) for half in ("tuned", "held out") for number in range(15)]

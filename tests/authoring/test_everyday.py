@@ -189,6 +189,11 @@ OTHER_WORDS = (
     "Fish that's been thawed",
     "The risotto gets stirred",
     "Preheat the oven before",
+    "After a return is rejected, the item must be shipped back",
+    "Supervisor overrides are limited",
+    "If the item contains a lithium battery",
+    "Do not hand out take-home medication",
+    "A self-discharge form may be signed",
 )
 
 

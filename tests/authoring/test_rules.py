@@ -1,0 +1,42 @@
+"""What clauses ask for."""
+
+from __future__ import annotations
+
+import pytest
+
+from formal_llm.authoring.clauses import Clause
+from formal_llm.authoring.names import Refused, Unclear
+from formal_llm.authoring.rules import each_mark, rules_of
+
+WASH, DRY = (("wash",),), (("dry",),)
+
+
+@pytest.mark.parametrize(
+    ("clause", "pattern"),
+    [
+        (Clause("MUST", WASH, join="BEFORE", other=DRY), "before"),
+        (Clause("NOT", DRY, join="UNTIL", other=WASH), "before"),
+        (Clause("NOT", DRY, join="AFTER", other=WASH), "never after"),
+        (Clause("MUST", DRY, join="WHEN", other=WASH), "followed"),
+        (Clause("MUST", DRY, join="WHEN", other=WASH, marks=frozenset({"NEXT"})), "directly followed"),
+        (Clause("MUST", DRY, join="UNLESS", other=WASH), "must, unless"),
+        (Clause("MAY", DRY, most=2), "at most"),
+    ],
+)
+def test_the_kind_follows_from_the_mode_and_the_join(clause: Clause, pattern: str) -> None:
+    assert [one.pattern for one in rules_of(clause)] == [pattern]
+
+
+def test_what_may_mean_two_things_is_refused() -> None:
+    with pytest.raises(Refused, match="only after wash"):
+        rules_of(Clause("MUST", DRY, join="AFTER", other=WASH))
+    with pytest.raises(Unclear):
+        rules_of(Clause("DO", DRY, join="UNLESS", other=WASH))
+
+
+def test_each_and_every_are_marks() -> None:
+    assert (each_mark("each restart"), each_mark("every restart"), each_mark("a restart")) == (
+        {"EACH"},
+        {"EVERY"},
+        set(),
+    )
