@@ -210,7 +210,7 @@ def test_gradients_without_any_memory_are_an_error_that_changes_nothing(
     assert policy.room == 1
 
 
-# -- against a table: a policy with one free row of numbers for each question --------------------------------------------
+# -- against a table: a policy with one free row of numbers for each question ------------------------------------------
 
 COUNTS = (2, 3, 4, 2, 3)
 QUESTIONS = tuple(Question(f"question {n}", [f"option {k}" for k in range(count)]) for n, count in enumerate(COUNTS))
