@@ -126,7 +126,7 @@ def test_reading_what_is_kept_costs_work_by_its_bits():
 
 
 def test_a_symbol_that_cannot_be_completed_within_the_bound_has_no_total():
-    cfg = CFG.from_string("%limit n <= 10\n%limit n >= 10\nS -> Day Day\nDay -> a | b b\na n=5\nb n=4")
+    cfg = CFG.from_string("%limit n <= 10\n%limit n >= 10\n%order forward\nS -> Day Day\nDay -> a | b b\na n=5\nb n=4")
     demands = Lookahead(cfg)._search.demands
     (day,) = (symbol.index for symbol in demands.grammar.symbols if symbol.key[1] == "Day")
     for most, possible in ((4, False), (5, True)):
