@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +155,48 @@ def test_cases_that_owe_alike_are_counted() -> None:
     for owing in (2, 1, 0):
         node = min((one for one in component.after(node, letter) if one is not None), key=component.distance)
         assert component.distance(node) == owing and component.accepting(node) is not bool(owing)
+
+
+def test_one_copy_moves_where_an_event_is_about_it_and_all_where_it_has_no_key() -> None:
+    text = "a: a with k = k\nx: x\nrule r for each k: at least 3 a\nrule s for each k: never x after a\n"
+    component, node = begun(text)
+    (a,) = (step for step in component.steps if step.symbol.tool == "a")
+    (x,) = (step for step in component.steps if step.symbol.tool == "x")
+    assert [[len(moves) for moves in one] for one in (*a.each, *x.each)] == [[0, 2], [1, 0]]
+    base = (3, False)
+    for expected in (
+        {frozenset({((2, True), 1)})},
+        {frozenset({((2, True), 2)}), frozenset({((1, True), 1)})},
+        {frozenset({((2, True), 3)}), frozenset({((2, True), 1), ((1, True), 1)})},
+    ):
+        found = [after for after in component.after(node, a) if after is not None]
+        assert {after.copies for after in found} == {((base, live),) for live in expected}
+        for after in found:
+            owed = sum(state[0] * number for state, number in after.copies[0][1])
+            assert component.distance(after) == owed
+            assert component.distance_after(node, after, a, component.distance(node) or 0) == owed
+        node = max(found, key=lambda one: component.distance(one) or 0)
+    assert [*component.after(node, x)] == [None]
+
+
+def test_a_result_comes_for_a_call_of_its_tool_that_it_may_come_for() -> None:
+    guard = Guard(
+        GuardRules.from_string("a: t.result\nb: u.result\nrule r: at least 3 a\nrule s: at most 3 b since a\n")
+    )
+    ((_, supervisor),) = guard.tiers(frozenset())
+    (component,) = (lookout.component for lookout in supervisor.lookouts)
+    state = guard.start().after(Call("t", {}, "1")).after(Call("u", {}, "2"))
+    node = guard.positions.node(state.position, component)
+    assert [call for call, _ in node.pending] == [("t", frozenset()), ("u", frozenset())]
+    (result,) = (step for step in component.steps if (step.symbol.kind, step.symbol.tool) == ("result", "t"))
+    none: frozenset[str] = frozenset()
+    for calls, count in (
+        (frozenset({none}), 1),
+        (frozenset({frozenset({"big"})}), 0),
+        (frozenset[frozenset[str]](), 1),
+    ):
+        found = [*component.after(node, result._replace(symbol=replace(result.symbol, after=calls)))]
+        assert [one and one.pending for one in found] == [((("u", frozenset()), 1),)] * count
 
 
 @pytest.mark.parametrize("guarantee", ["some", "whatever"])
