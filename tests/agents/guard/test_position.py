@@ -87,6 +87,7 @@ def test_what_a_budget_of_a_case_says() -> None:
     for amount in (0, 1, 5):
         after, refused = moved(guard, start, {"a": {"k": "1", "c": amount}})
         assert (after.live, refused) == (({("1",): 5 - amount},), ())
+    assert moved(guard, after, {"a": {"k": "1", "c": 0.5}})[1] == (Refused(0, said="for 1"),)
 
 
 def test_rules_about_when() -> None:

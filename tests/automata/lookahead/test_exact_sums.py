@@ -109,6 +109,7 @@ def test_totals_of_all_subsets(monkeypatch, most_kept):
             assert not exact.possible(pending, high, low)
         for only in range(most + 1):
             assert exact.possible(pending, only, only) == (only in totals)
+        assert exact.possible(0, 0, 0) and not exact.possible(0, 1, most)
         assert exact._kept == kept(exact)
 
 
