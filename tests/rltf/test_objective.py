@@ -224,7 +224,8 @@ class Table:
         rows = [torch.randn(count, generator=generator, dtype=torch.float64) for count in COUNTS]
         self.parameters = [row.requires_grad_() for row in rows]
         self.base = [torch.log_softmax(torch.randn(count, generator=generator).double(), 0) for count in COUNTS]
-        self.scorer, self.leaves, self.room, self.memory = self, [], 1_000, memory
+        self.scorer, self.room, self.memory = self, 1_000, memory
+        self.leaves: list[torch.Tensor] = []
         self.passes: list[int] = []
         self.dropped = 0
 

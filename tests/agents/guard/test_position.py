@@ -31,7 +31,7 @@ Labelled = Mapping[str, Mapping[str, object]]
 
 def moved(guard: Guard, position: Position, labels: Labelled, *, at: datetime | None = None) -> Movement:
     """Where an event with these letters leads."""
-    return guard.positions.after(position, Call("t", {}, at=at), labels)  # type: ignore[arg-type]
+    return guard.positions.after(position, Call("t", {}, at=at), labels)
 
 
 EACH = "a: a with k = k\nb: b with k = k\nx: x\n"
