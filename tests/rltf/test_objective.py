@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -14,8 +15,9 @@ from formal_llm.errors import TrainingError
 from formal_llm.llms.local.causal import CausalScorer
 from formal_llm.llms.local.kept_graphs import KeptGraphs
 from formal_llm.llms.local.llm import LocalLLM
+from formal_llm.llms.question import Question
 from formal_llm.rltf.all_plans import enumerate_episodes
-from formal_llm.rltf.episode import Episode
+from formal_llm.rltf.episode import Decision, Episode
 from formal_llm.rltf.objective import Objective, ObjectiveFigures, log_probabilities_of
 from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.rollout import Start, rollout
@@ -206,6 +208,170 @@ def test_gradients_without_any_memory_are_an_error_that_changes_nothing(
         whole.backward()
     assert all(parameter.grad is None for parameter in policy.parameters)
     assert policy.room == 1
+
+
+# -- against a table: a policy with one free row of numbers for each question ------------------------------------------
+
+COUNTS = (2, 3, 4, 2, 3)
+QUESTIONS = tuple(Question(f"question {n}", [f"option {k}" for k in range(count)]) for n, count in enumerate(COUNTS))
+
+
+class Table:
+    """A policy and its scorer: each question has a row of parameters, whose softmax are its chances."""
+
+    def __init__(self, memory: float = math.inf) -> None:
+        generator = torch.Generator().manual_seed(5)
+        rows = [torch.randn(count, generator=generator, dtype=torch.float64) for count in COUNTS]
+        self.parameters = [row.requires_grad_() for row in rows]
+        self.base = [torch.log_softmax(torch.randn(count, generator=generator).double(), 0) for count in COUNTS]
+        self.scorer, self.room, self.memory = self, 1_000, memory
+        self.leaves: list[torch.Tensor] = []
+        self.passes: list[int] = []
+        self.dropped = 0
+
+    def key(self, question: Question) -> Hashable:
+        return question
+
+    def drop_graphs(self) -> str:
+        self.dropped += 1
+        return ""
+
+    def settle(self) -> None:
+        """Nothing is kept."""
+
+    def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
+        self.passes.append(len(questions))
+        if len(questions) > self.memory:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return filled([torch.log_softmax(self.parameters[QUESTIONS.index(one)], 0) for one in questions])
+
+    def reference(self, questions: Sequence[Question]) -> torch.Tensor:
+        return filled([self.base[QUESTIONS.index(one)] for one in questions])
+
+    def objective(self, scale: float = 1.0) -> Objective:
+        return Objective(cast("Policy", self), scale)
+
+
+def filled(rows: Sequence[torch.Tensor]) -> torch.Tensor:
+    return torch.stack([torch.nn.functional.pad(row, (0, 4 - len(row)), value=-math.inf) for row in rows])
+
+
+#: Plans as the questions that they met and what was chosen at each, from 1.
+MET = (((0, 1), (1, 3)), ((0, 2), (2, 4), (3, 1)), ((0, 1), (1, 2), (4, 3)))
+
+
+@pytest.fixture
+def met(planner: Planner, tasks: list[Task]) -> list[Episode]:
+    plans = enumerate_episodes(planner, tasks[0], 0, 100)
+    return [
+        replace(plan, decisions=tuple(Decision(QUESTIONS[question], number) for question, number in steps))
+        for plan, steps in zip(plans, MET, strict=False)
+    ]
+
+
+@pytest.mark.parametrize(("entropy", "kl"), [(0.0, 0.0), (0.3, 0.0), (0.0, 0.7), (0.3, 0.7)])
+@pytest.mark.parametrize("weights", [(1.0, -0.5, 0.25), (0.0, 0.0, 0.0)])
+@pytest.mark.parametrize("size", [1, 2, 256])
+def test_as_the_plain_formula(
+    met: list[Episode], entropy: float, kl: float, weights: tuple[float, ...], size: int
+) -> None:
+    policy, plain, shares, scale = Table(), Table(), (1.0, 2.0, 4.0), 0.5
+    whole = policy.objective(scale)
+    whole.add(met, weights, shares)
+    seen = whole.backward(entropy=entropy, kl=kl, questions_per_pass=size)
+    visits = sum(share * len(steps) for share, steps in zip(shares, MET, strict=True))
+    total, spread, distance = (torch.zeros((), dtype=torch.float64) for _ in range(3))
+    for weight, share, steps in zip(weights, shares, MET, strict=True):
+        for question, number in steps:
+            logs = torch.log_softmax(plain.parameters[question], 0)
+            total = total + scale * weight * logs[number - 1]
+            spread = spread - scale * share / visits * (logs.exp() * logs).sum()
+            distance = distance + scale * share / visits * (logs.exp() * (logs - plain.base[question])).sum()
+    objective = total + entropy * spread - kl * distance
+    (-objective).backward()
+    for mine, other in zip(policy.parameters, plain.parameters, strict=True):
+        expected = torch.zeros_like(other) if other.grad is None else other.grad
+        found = torch.zeros_like(expected) if mine.grad is None else mine.grad
+        assert torch.allclose(found, expected, rtol=1e-5, atol=1e-7)
+    assert seen.loss == pytest.approx(-float(objective.detach()), rel=1e-5, abs=1e-7)
+    assert seen.entropy == pytest.approx(float(spread.detach()), rel=1e-5)
+    assert seen.kl == pytest.approx(float(distance.detach()) if kl else 0.0, rel=1e-5)
+    assert (seen.questions, seen.gradients) == (5, 5 if any(weights) or entropy or kl else 0)
+    assert max(policy.passes) == min(size, 5)
+
+
+def test_before_anything_is_added_all_figures_are_0() -> None:
+    assert ObjectiveFigures() == ObjectiveFigures(0.0, 0.0, 0.0, 0, 0) == Table().objective().backward()
+
+
+@pytest.mark.parametrize(("weight", "gradients"), [(1e-12, 0), (2e-12, 1), (-1e-12, 0), (-2e-12, 1)])
+def test_what_rounding_leaves_has_no_gradient(met: list[Episode], weight: float, gradients: int) -> None:
+    policy = Table()
+    whole = policy.objective()
+    whole.add([replace(met[0], decisions=met[0].decisions[:1])], [weight])
+    seen = whole.backward()
+    assert (seen.questions, seen.gradients) == (1, gradients)
+    assert (policy.parameters[0].grad is not None) is bool(gradients)
+
+
+@pytest.mark.parametrize(("moving", "dropped"), [(1, 1), (2, 0), (3, 0)])
+def test_graphs_are_dropped_where_less_than_half_of_the_questions_have_a_gradient(
+    met: list[Episode], moving: int, dropped: int
+) -> None:
+    policy = Table()
+    whole = policy.objective()
+    plans = [replace(met[0], decisions=(Decision(QUESTIONS[n], 1),)) for n in range(4)]
+    whole.add(plans, [float(n < moving) for n in range(4)])
+    assert whole.backward().gradients == moving
+    assert policy.dropped == dropped
+
+
+@pytest.mark.parametrize("most", [4, 256])
+def test_each_time_that_memory_runs_out_half_as_many_questions_are_read(
+    met: list[Episode], most: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy, plenty = Table(memory=1), Table()
+    for one in (policy, plenty):
+        whole = one.objective()
+        whole.add(met, [1.0, -0.5, 0.25])
+        whole.backward(questions_per_pass=most)
+    assert policy.passes == [min(most, 5), 2, 1, 1, 1, 1, 1]
+    assert policy.room == 1
+    for mine, other in zip(policy.parameters, plenty.parameters, strict=True):
+        assert mine.grad is not None and other.grad is not None and torch.allclose(mine.grad, other.grad)
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [f"memory ran out; going on with {n} questions in a backward pass" for n in (2, 1)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 256])
+def test_the_plan_that_met_what_is_not_finite_is_named(met: list[Episode], size: int) -> None:
+    policy = Table()
+    whole = policy.objective()
+    whole.add(met, [1.0, 1.0, 1.0])
+    with torch.no_grad():
+        policy.parameters[4][0] = math.nan  # only the last plan comes to it
+    with pytest.raises(TrainingError, match=f"log-probability is nan.*the plan {' '.join(met[2].word)} of"):
+        whole.backward(questions_per_pass=size)
+
+
+def test_a_loss_that_is_not_finite_names_a_plan(met: list[Episode]) -> None:
+    whole = Table().objective()
+    whole.add([replace(met[1], decisions=met[1].decisions[:1])], [1e300])
+    with pytest.raises(TrainingError, match=f"the loss is inf.*the plan {' '.join(met[1].word)} of"):
+        whole.backward()
+
+
+def test_plans_have_the_sum_of_their_log_probabilities(met: list[Episode]) -> None:
+    policy = Table()
+    rows = [torch.log_softmax(row.detach(), 0) for row in policy.parameters]
+    expected = [math.fsum(float(rows[question][number - 1]) for question, number in steps) for steps in MET]
+    for size in (1, 2, 1_024):
+        found = log_probabilities_of(cast("Policy", policy), met, questions_per_pass=size)
+        assert found == pytest.approx(expected, rel=1e-12)
+    with torch.no_grad():
+        policy.parameters[4][2] = math.nan
+    with pytest.raises(TrainingError, match=f"log-probability is nan.*the plan {' '.join(met[2].word)} of"):
+        log_probabilities_of(cast("Policy", policy), met)
 
 
 # -- graphs that are kept from the rollout -----------------------------------------------------------------------------

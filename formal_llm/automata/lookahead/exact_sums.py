@@ -78,10 +78,10 @@ class ExactSum:
 
     def _keep(self, pending: int, totals: int | None) -> int | None:
         if pending not in self._all:
-            self._kept += 64 + (totals or 0).bit_length()
-            if self._kept > _KEPT:
+            size = 64 + (totals or 0).bit_length()
+            if self._kept + size > _KEPT:
                 self._all, self._bytes, self._kept = {0: 1}, {}, 0
-            self._all[pending] = totals
+            self._all[pending], self._kept = totals, self._kept + size
         return totals
 
     def _both(self, some: int, others: int | None) -> int | None:

@@ -3,11 +3,13 @@
 import itertools
 import random
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Limits, Lookahead, SumLimit, Symbol
-from formal_llm.automata.lookahead.exact_sums import ExactSums
+from formal_llm.automata.lookahead import exact_sums
+from formal_llm.automata.lookahead.exact_sums import ExactSum, ExactSums
 from formal_llm.automata.lookahead.work import Work
 from tests.automata.lookahead.judging import parts, reference
 from tests.automata.lookahead.test_linear_program import state_at
@@ -81,3 +83,54 @@ class TestExactSums:
         state = state_at(lookahead, lookahead.automaton.start())
         assert ExactSums(lookahead._search.demands, Work()).possible(state.pending, state.left, state.needed)
         assert lookahead.completable().value == "yes"
+
+
+def kept(exact):
+    """What is counted as kept, from what is."""
+    totals = sum(64 + (totals or 0).bit_length() for pending, totals in exact._all.items() if pending)
+    return totals + sum(8 * len(found) for found in exact._bytes.values())
+
+
+@pytest.mark.parametrize("most_kept", [400_000_000, 600, 100])
+def test_totals_of_all_subsets(monkeypatch, most_kept):
+    """All that may be pending, between all bounds; also where what was found is forgotten again and again."""
+    monkeypatch.setattr(exact_sums, "_KEPT", most_kept)
+    weights, most = [2, 3, 7, 7], 19
+    demands = Lookahead(packing(weights, most))._search.demands
+    exact = ExactSum(demands, {f"item{n}": weight for n, weight in enumerate(weights)}, most, Work())
+    symbols = {symbol.key[1]: symbol.index for symbol in demands.grammar.symbols}
+    kinds = [demands.multisets.unit(symbols[f"Choice{n}"]) for n in range(len(weights))]
+    for chosen in itertools.product((0, 1, 2), repeat=len(weights)):
+        pending = sum(unit * count for unit, count in zip(kinds, chosen, strict=True))
+        most_of_each = [range(0, weight * count + 1, weight) for weight, count in zip(weights, chosen, strict=True)]
+        totals = {sum(one) for one in itertools.product(*most_of_each)}
+        for low, high in itertools.combinations(range(most + 1), 2):
+            assert exact.possible(pending, low, high) == any(low <= total <= high for total in totals)
+            assert not exact.possible(pending, high, low)
+        for only in range(most + 1):
+            assert exact.possible(pending, only, only) == (only in totals)
+        assert exact.possible(0, 0, 0) and not exact.possible(0, 1, most)
+        assert exact._kept == kept(exact)
+
+
+def test_reading_what_is_kept_costs_work_by_its_bits():
+    work = Work()
+    demands = Lookahead(packing([200, 300, 400], 900))._search.demands
+    exact = ExactSum(demands, {"item0": 200, "item1": 300, "item2": 400}, 900, work)
+    pending = sum(
+        demands.multisets.unit(s.index) for s in demands.grammar.symbols if (s.key[1] or "").startswith("Choice")
+    )
+    assert exact.possible(pending, 0, 900)
+    work.left = 1000.0
+    assert exact.possible(pending, 0, 807)
+    assert 1000 - work.left == pytest.approx(808 / 150_000, rel=1e-6)
+
+
+def test_a_symbol_that_cannot_be_completed_within_the_bound_has_no_total():
+    cfg = CFG.from_string("%limit n <= 10\n%limit n >= 10\n%order forward\nS -> Day Day\nDay -> a | b b\na n=5\nb n=4")
+    demands = Lookahead(cfg)._search.demands
+    (day,) = (symbol.index for symbol in demands.grammar.symbols if symbol.key[1] == "Day")
+    for most, possible in ((4, False), (5, True)):
+        exact = ExactSum(demands, {"a": 5, "b": 4}, most, Work())
+        assert exact.possible(demands.multisets.unit(day), 0, most) is possible
+        assert exact._kept == kept(exact)

@@ -49,3 +49,42 @@ def test_lower_bounds_need_their_terminals():
     assert not resources.covers_due(resources.of(start.remaining), start.needed)
     without_b = lookahead._search.counters.pay("b", start.needed)
     assert resources.covers_due(resources.of(start.remaining), without_b)
+
+
+@given(tool_grammars(), choices)
+@examples(30)
+def test_what_a_packed_need_takes(cfg, picks):
+    lookahead = Lookahead(cfg)
+    resources, need = lookahead._search.demands.resources, lookahead._search.counters.need
+    _, word = walk(lookahead.automaton, picks)
+    total = resources.need(0)
+    for name in word:
+        total += resources.need(need.get(name, 0))
+    for packed in (total, *(way.need for ways in resources.ways.values() for way in ways)):
+        amounts = enumerate(resources.amounts(packed))
+        assert [*resources.taken(packed)] == [(number, amount) for number, amount in amounts if amount]
+
+
+def test_each_upper_bound_has_the_place_where_it_is_counted():
+    cfg = CFG.from_string("%limit a 1\n%limit b 2\n%limit c 3\n%require 2 b\nS -> a S | b S | c S | d")
+    lookahead = Lookahead(cfg)
+    resources, counters = lookahead._search.demands.resources, lookahead._search.counters
+    places = []
+    for number, (bound, (shift, _)) in enumerate(zip(counters.bounds, counters.fields, strict=True)):
+        if bound.most is not None:
+            places.append(resources.place(number))
+            amounts = resources.amounts(resources.need(1 << shift))
+            assert [place for place, amount in enumerate(amounts) if amount] == [resources.place(number)]
+    assert len(places) == 3 and len(set(places)) == resources._count > 1
+
+
+def test_each_symbol_that_is_not_free_has_an_end_of_its_own():
+    """Two days, each any number of ``a`` and then ``b`` or ``c``; the free symbol comes before them."""
+    cfg = CFG.from_string(
+        "%limit b 1\n%limit c 1\n%limit a 3\nS -> Free Day Day\nFree -> x | x Free\nDay -> a Day | b | c"
+    )
+    resources = Lookahead(cfg)._search.demands.resources
+    least = {max(dict(resources.taken(packed)).values(), default=0) for packed in resources.least.values()}
+    assert least == {0, 1, 2}
+    ends = {packed >> resources._top - resources._width & resources._most for packed in resources.least.values()}
+    assert ends == {0, 1, 2}

@@ -1,9 +1,12 @@
 """What follows a state: what is free is left out, and what cannot be paid is no state."""
 
+import pytest
 from hypothesis import given
 
 from formal_llm import CFG, Limits, Lookahead
 from formal_llm.automata.lookahead.cheapest import INFINITE
+from formal_llm.automata.lookahead.stacks import SearchState
+from formal_llm.automata.models.automaton import Stack
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.strategies import choices, examples, walk
 
@@ -70,3 +73,83 @@ def test_of_what_is_free_as_much_is_kept_as_bounds_may_still_need() -> None:
         assert symbol.free
         assert count == min(needs, 4)
         assert steps == (4 - count) * symbol.free_steps
+
+
+class TestDays:
+    """Two parts that are free and may read an ``a`` that is needed, and two days that read one ``c`` or two."""
+
+    def begin(self):
+        text = (
+            "%require 2 a\n%limit c 5\n%order forward\nS -> Part Part Day Day\nPart -> a Part | a | b\nDay -> c | c c"
+        )
+        lookahead = Lookahead(CFG.from_string(text))
+        search = lookahead._search
+        search._forget()
+        self.after, self.counters, self.resources = search._after, search.counters, search.demands.resources
+        _, remaining, self.needed = lookahead._parts(lookahead.automaton.start())
+        self.left = self.resources.of(remaining)
+        names = {symbol.key[1]: symbol.index for symbol in search.grammar.symbols}
+        self.part, self.day = (search.multisets.unit(names[name]) for name in ("Part", "Day"))
+        self.one_more = self.counters.pay("a", self.needed)
+
+    def normal(self, pending, needed, unresolved=None):
+        found = self.after.normal(pending, unresolved, self.left, needed)
+        if found is None:
+            return None
+        cost, state = found
+        assert (state.left, state.needed, state.unresolved) == (self.left, needed, unresolved)
+        return cost, state.pending
+
+    def test_no_more_days_than_can_be_paid(self):
+        self.begin()
+        for count in range(1_000):
+            expected = (0, count * self.day) if count <= 5 else None
+            assert self.normal(count * self.day, 0) == expected
+
+    def test_what_is_free_and_not_needed_is_left_out_with_its_moves(self):
+        self.begin()
+        for count in range(5):
+            assert self.normal(count * self.part + self.day, 0) == (2 * count, self.day)
+            for needed, kept in ((self.one_more, min(count, 1)), (self.needed, min(count, 2))):
+                expected = (2 * (count - kept), kept * self.part + self.day) if count else None
+                assert self.normal(count * self.part + self.day, needed) == expected
+
+    def test_what_is_needed_may_be_in_the_open_part(self):
+        self.begin()
+        at = ("loop", Stack.of("Part"))
+        assert self.normal(self.day, self.needed) is None
+        assert self.normal(self.day, self.needed, at) == (0, self.day)
+        assert self.normal(0, 0) == (0, 0)
+
+    def test_what_follows(self):
+        self.begin()
+        c = self.resources.need(self.after.counters.need["c"])
+        state = SearchState(2 * self.day, None, self.left, 0)
+        ways = [(2, state._replace(pending=self.day, left=self.left - c))]
+        ways += [(3, state._replace(pending=self.day, left=self.left - 2 * c))]
+        assert sorted(self.after.of(state)) == ways
+        # What is free is left out where it is not needed.
+        state = SearchState(2 * self.part + self.day, None, self.left - 4 * c, self.one_more)
+        assert [*self.after.of(state)] == [(4, state._replace(pending=self.part, left=self.left - 5 * c))]
+        state = SearchState(2 * self.part, None, self.left, self.one_more)
+        rest = state._replace(pending=0, needed=0)
+        assert sorted(self.after.of(state)) == [(2, state._replace(pending=self.part)), (4, rest), (6, rest)]
+
+    def test_what_it_costs(self):
+        self.begin()
+        work = self.after.work
+        look = 0.01 + self.resources.guard.bit_length() / 800_000
+        for pending, needed, found in ((2 * self.day, 0, 2), (3 * self.day, 0, 2), (2 * self.part, self.needed, 3)):
+            work.left = 1_000.0
+            state = SearchState(pending, None, self.left, needed)
+            assert len([*self.after.of(state)]) == found
+            expected = found * (0.5 + pending.bit_count() / 16) + found * look
+            assert 1_000 - work.left == pytest.approx(expected)
+
+    def test_of_several_that_of_which_fewest_ways_are_left(self):
+        self.begin()
+        c = self.resources.need(self.after.counters.need["c"])
+        both = self.part + self.day
+        for used, following in ((0, self.part), (3, self.part), (4, self.part)):
+            state = SearchState(both, None, self.left - used * c, self.needed)
+            assert {after.pending for _, after in self.after.of(state)} == {following}
