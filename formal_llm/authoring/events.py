@@ -18,6 +18,7 @@ _HAVE = frozenset({"has", "have", "had", "having"})
 _DETERMINERS = frozenset(
     "the a an any every each all another further additional its their his her your our my this these".split()  # noqa: SIM905
 )
+_MANY = frozenset({"you", "we", "they", "i"})
 _PEOPLE = frozenset("you we they he she i somebody someone anybody anyone everybody everyone one".split())  # noqa: SIM905
 _PREPOSITIONS = frozenset(
     ("to from for with into onto of by at under over via against as on in through off out up about").split()  # noqa: SIM905
@@ -132,7 +133,9 @@ class EventReader:
                 if verb is None or verb in STATES:
                     raise State(_STATE.format(" ".join(words)))
                 return self._done_by(before, verb, rest[1:])
-            verb = base(word) or (word.removesuffix("s") if at == 1 and words[0] in _PEOPLE - {"one"} else None)
+            verb = base(word)
+            if verb is None and at == 1 and (words[0] in _MANY or (words[0] in _PEOPLE and word.endswith("s"))):
+                verb = word.removesuffix("s")  # what a person does is a verb, though it is not known
             if verb in STATES and before[0] in _DETERMINERS | _PEOPLE | {"it"} and before[-1] not in _DETERMINERS:
                 raise State(_STATE.format(" ".join(words)))
             if verb is None or not self._is_finite(words, at):
@@ -214,6 +217,8 @@ class EventReader:
         return self._made(verb, thing, particles)
 
     def _noun(self, words: list[str]) -> Event:
+        if words[0] in _PEOPLE:  # "anyone older" is no step
+            raise NoName(" ".join(words))
         noun = self._thing(words)
         if len(noun) > 1 and noun[0].endswith("ed") and noun[1] not in _PREPOSITIONS:  # "an approved change ticket"
             verb = base(noun[0])

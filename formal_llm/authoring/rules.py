@@ -193,10 +193,9 @@ def ask_between(join: str, after: Groups, clause: Clause) -> list[Rule]:
     ):
         raise Unclear("it is not clear what is asked of plans")
     if clause.join == "BEFORE" and clause.mode in ("MUST", "DO"):
-        first, then = clause.steps, clause.other
-    elif (
-        clause.join in ("UNTIL", "BEFORE", "UNLESS", "WITHOUT") and clause.mode == "NOT"
-    ) or clause.join == "ONLYAFTER":
+        between = rule("between", A=after, B=clause.steps, C=clause.other)
+        return [rule("followed", A=after, B=clause.steps), between]  # it is a duty, and has its place
+    if (clause.join in ("UNTIL", "BEFORE", "UNLESS", "WITHOUT") and clause.mode == "NOT") or clause.join == "ONLYAFTER":
         first, then = clause.other, clause.steps
     else:
         raise Unclear("it is not clear what is asked of plans")

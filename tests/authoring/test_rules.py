@@ -6,7 +6,7 @@ import pytest
 
 from formal_llm.authoring.clauses import Clause
 from formal_llm.authoring.names import Refused, Unclear
-from formal_llm.authoring.rules import each_mark, rules_of
+from formal_llm.authoring.rules import ask_between, each_mark, rules_of
 
 WASH, DRY = (("wash",),), (("dry",),)
 
@@ -40,3 +40,9 @@ def test_each_and_every_are_marks() -> None:
         {"EVERY"},
         set(),
     )
+
+
+def test_a_duty_that_has_its_place_is_still_a_duty() -> None:
+    """When it rains, close the window before you go."""
+    rules = ask_between("WHEN", (("rain",),), Clause("DO", WASH, join="BEFORE", other=DRY))
+    assert [one.pattern for one in rules] == ["followed", "between"]
