@@ -40,7 +40,8 @@ def test_how_things_are_is_no_step(clause: str) -> None:
 @pytest.mark.parametrize(
     "clause",
     ["it", "approval of its own", "the plate is checked again", "for routine requests filing", "carefully pour it",
-     "checked by the chef", "wait 5 minutes", "the incident stays open until someone verifies the rate", "anyone older", ""],
+     "checked by the chef", "wait 5 minutes", "the incident stays open until someone verifies the rate",
+     "anyone older", ""],
 )  # fmt: skip
 def test_a_word_that_is_left_over_is_not_made_part_of_a_name(clause: str) -> None:
     with pytest.raises(NoName):
