@@ -8,18 +8,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from itertools import product
-from typing import Any
 
+from formal_llm.authored.tables import parse_toml
 from formal_llm.authoring import meanings as mean
 from formal_llm.authoring.clauses import read_steps
 from formal_llm.authoring.meanings import Group
 from formal_llm.authoring.names import NoName
+from formal_llm.authoring.verbs import read_words
 from formal_llm.automata import Formula, Limits
 from formal_llm.automata.languages.spelling import spelling_key
 
@@ -278,12 +277,8 @@ _ASK: dict[str, Callable[[Found], Asked]] = {
 }
 
 
-def _load(kind: str) -> list[dict[str, Any]]:  # a table of TOML: names and texts, lists and flags
-    text = resources.files("formal_llm.authoring").joinpath("patterns.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)[kind]  # type: ignore[no-any-return]
-
-
+_TABLE = parse_toml(read_words("patterns.toml"))
 #: The kinds of sentences, in the order in which their forms are tried.
-PATTERNS = tuple(Pattern(**row, ask=_ASK[row["name"]]) for row in _load("pattern"))
+PATTERNS = tuple(Pattern(**row, ask=_ASK[row["name"]]) for row in _TABLE["pattern"])
 #: Examples of what tells a procedure, and what they mean.
-PROCEDURES = tuple((row["example"], row["meaning"]) for row in _load("procedure"))
+PROCEDURES = tuple((row["example"], row["meaning"]) for row in _TABLE["procedure"])

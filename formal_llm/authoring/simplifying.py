@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
-from importlib import resources
+
+from formal_llm.authored.tables import parse_toml
+from formal_llm.authoring.verbs import read_words
 
 _DIGITS = {word: str(n) for n, word in enumerate("zero one two three four five six seven eight nine ten".split())}  # noqa: SIM905
 
@@ -17,8 +18,7 @@ def other_words(kind: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     Args:
         kind: who reads it: ``"clauses"`` or ``"forms"``.
     """
-    text = resources.files("formal_llm.authoring").joinpath("simplifying.toml").read_text(encoding="utf-8")
-    table = tomllib.loads(text)
+    table = parse_toml(read_words("simplifying.toml"))
 
     def whole(pattern: str) -> str:
         return re.sub(r"(?<!\?P)<([A-Z]+)>", lambda found: whole(table["parts"][found[1]]), pattern)

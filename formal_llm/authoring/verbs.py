@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from importlib import resources
 
+from formal_llm.authored.tables import parse_toml
 from formal_llm.automata.languages.spelling import IRREGULAR
 
-_WORDS = tomllib.loads(resources.files("formal_llm.authoring").joinpath("words.toml").read_text(encoding="utf-8"))
+
+def read_words(file: str) -> str:
+    """The text of one of the files of words that lie beside this module."""
+    return resources.files("formal_llm.authoring").joinpath(file).read_text(encoding="utf-8")
+
+
+_WORDS = parse_toml(read_words("words.toml"))
 #: Verbs that people write procedures with.
 VERBS = frozenset(_WORDS["verbs"].split())
 #: Verbs that describe how things are and name no step.

@@ -55,12 +55,17 @@ def who(text: str) -> str:
 
 def _leave_behind(*, session: bool) -> int:
     """A forked child that holds all that its parent has open, for a while; its process id."""
+    ready, begun = os.pipe()
     child = os.fork()
     if child == 0:
         if session:
             os.setsid()
+        os.write(begun, b"x")
         time.sleep(60)
         os._exit(0)
+    os.read(ready, 1)  # the child is in the session that it shall be in before the parent ends
+    os.close(ready)
+    os.close(begun)
     if place := os.environ.get("FORMAL_LLM_TEST_PID"):
         Path(place).write_text(str(child))
     return child

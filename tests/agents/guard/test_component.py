@@ -12,7 +12,6 @@ from formal_llm.agents.guard import Call, Guard, GuardRules, Result
 from formal_llm.agents.guard.component import Component, Node
 from formal_llm.agents.guard.copies import Moves
 from formal_llm.agents.guard.machines import State
-from formal_llm.agents.guard.plant import Symbol
 from tests.agents.guard.short_runs import compare_with_runs
 from tests.agents.guard.whole_product import RULES, follow, text
 from tests.strategies import examples
@@ -103,19 +102,6 @@ def test_the_guess_of_rules_at_random(rules: list[tuple[str, str, str, int]]) ->
         assert component.lacking(now) == guess(component, now)
         found = [after for step in component.steps for after in component.after(now, step)]
         todo += [after for after in found if after is not None and len(todo) < 12 and after not in todo]
-
-
-def test_the_step_of_a_symbol_is_that_with_its_kind_tool_and_letters() -> None:
-    component, _ = begun("tools b, u\na: t\nbig: t[n > 5]\nr: t.result\nrule q: a before r\nrule s: big before b\n")
-    for step in component.steps:
-        assert component.step_of(step.symbol) is step
-        more = Symbol(step.symbol.kind, step.symbol.tool, step.symbol.letters | {"other"}, {})
-        assert component.step_of(more) is step
-    assert len(component.steps) == 4
-    assert component.step_of(Symbol("call", "b", frozenset({"a"}), {})) is None
-    assert component.step_of(Symbol("result", "b", frozenset({"b"}), {})) is None
-    assert component.step_of(Symbol("call", "t", frozenset({"u"}), {})) is None
-    assert component.step_of(Symbol("call", "t", frozenset(), {})) is None
 
 
 def test_calls_under_way_are_counted_down_one_by_one() -> None:
