@@ -45,7 +45,7 @@ _MANY_DONE = re.compile(rf"(.+? )({_HOW}) (\d{{1,4}}) (?!of\b|steps?\b)([a-z].+)
 
 
 @dataclass(frozen=True)
-class Clause:
+class ParsedClause:
     """The main clause of a sentence, and the clause that is joined to it.
 
     Attributes:
@@ -166,7 +166,7 @@ def _complete(part: str, parts: Sequence[str], either: bool) -> str:
 # -- one clause --------------------------------------------------------------------------------------------------------
 
 
-def read_main(text: str, reader: EventReader) -> Clause:
+def read_main(text: str, reader: EventReader) -> ParsedClause:
     """A clause that obliges, allows or forbids, with nothing joined to it.
 
     Raises:
@@ -189,7 +189,7 @@ def read_main(text: str, reader: EventReader) -> Clause:
             raise Unclear("it may, so it need not; write: at most, or exactly")
         least = None
     of_one = scope[1] if scope else every[1] if every and (least or most) else ""
-    return Clause(mode, read_steps(text, reader), least, most, frozenset(marks), scope=of_one)
+    return ParsedClause(mode, read_steps(text, reader), least, most, frozenset(marks), scope=of_one)
 
 
 def marked(text: str) -> tuple[set[str], str]:

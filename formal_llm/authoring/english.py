@@ -18,10 +18,10 @@ from formal_llm.authored.files import lines_of
 from formal_llm.authoring.clauses import steps_in
 from formal_llm.authoring.everyday import read_everyday
 from formal_llm.authoring.meanings import counted, happens, other
-from formal_llm.authoring.names import RESERVED, NoName, Refused, Unclear, alike, spelled_alike
+from formal_llm.authoring.names import RESERVED, NoName, RefusedSentence, Unclear, alike, spelled_alike
 from formal_llm.authoring.patterns import PATTERNS, PROCEDURES, Found, Misread, Pattern
 from formal_llm.authoring.procedures import Ambiguous, read_procedure, renamed, woven
-from formal_llm.authoring.rules import Rule
+from formal_llm.authoring.rules import SentenceRule
 from formal_llm.authoring.sentences import Sentence, plain, sentences
 from formal_llm.automata import Behaviour, Formula, Limits, Lookahead
 from formal_llm.automata.languages.spelling import spelling_key
@@ -127,7 +127,7 @@ class _Told:
     found: Found | None = None
     procedure: Formula | None = None
     problem: str = ""
-    rule: Rule | None = None
+    rule: SentenceRule | None = None
 
     @property
     def fact(self) -> str:
@@ -155,7 +155,7 @@ def _read_all(parts: Sequence[Sentence]) -> list[_Told]:
         return plain
     try:
         rules = read_everyday(first.text)
-    except Refused as error:
+    except RefusedSentence as error:
         return [_Told(first, problem=str(error))]
     except NoName as error:
         reason = str(error) if isinstance(error, Unclear) else "not understood"

@@ -42,12 +42,12 @@ _DONE = re.compile(
 _STATE = "{!r} describes how things are; name the step that makes it so, or ask for it: if ..., ..."
 
 
-class State(Unclear):
+class DescribesState(Unclear):
     """A clause that describes how things are."""
 
 
 @dataclass(frozen=True)
-class Event:
+class NamedStep:
     """A step that a clause speaks of.
 
     Attributes:
@@ -73,11 +73,11 @@ class EventReader:
     things: list[str] = field(default_factory=list)
     agents: dict[str, set[str]] = field(default_factory=dict)
 
-    def read(self, clause: str) -> Event:
+    def read(self, clause: str) -> NamedStep:
         """The step of a clause.
 
         Raises:
-            State: the clause describes how things are.
+            DescribesState: the clause describes how things are.
             NoName: it is no clause that names a step.
         """
         event = self._read(clause.strip(" ,"))
@@ -86,9 +86,9 @@ class EventReader:
         self.agents.setdefault(event.name, set()).update({event.agent} - {""})
         return event
 
-    def _read(self, clause: str) -> Event:
+    def _read(self, clause: str) -> NamedStep:
         if QUOTED.fullmatch(clause):
-            return Event(name_of(clause))
+            return NamedStep(name_of(clause))
         words = re.sub(r"^(?:please|the act of|the step(?: of)?) ", "", clause).split()
         if not words:
             raise NoName(clause)
@@ -106,7 +106,7 @@ class EventReader:
 
     # -- the forms of a clause -----------------------------------------------------------------------------------------
 
-    def _passive(self, words: list[str]) -> Event | None:
+    def _passive(self, words: list[str]) -> NamedStep | None:
         """Such as "the plate has been checked by the chef"."""
         at = 0 if words[0] == "being" else next((i for i, word in enumerate(words) if word in _BE and i), None)
         if at is None:
@@ -120,10 +120,10 @@ class EventReader:
         if verb in ("follow", "precede"):
             raise NoName(" ".join(words))
         if verb is None or verb in STATES:
-            raise State(_STATE.format(" ".join(words)))
+            raise DescribesState(_STATE.format(" ".join(words)))
         return self._made(verb, subject, rest[1:], passive=True)
 
-    def _active(self, words: list[str]) -> Event | None:
+    def _active(self, words: list[str]) -> NamedStep | None:
         """Such as "the chef has checked the plate", "the chef checks the plate", "the bread goes in"."""
         for at in range(1, len(words)):
             word, before = words[at], words[:at]
@@ -131,17 +131,17 @@ class EventReader:
                 rest = [one for one in words[at + 1 :] if one not in _FILLERS]
                 verb = participle(rest[0]) if rest else None
                 if verb is None or verb in STATES:
-                    raise State(_STATE.format(" ".join(words)))
+                    raise DescribesState(_STATE.format(" ".join(words)))
                 return self._done_by(before, verb, rest[1:])
             verb = base(word)
             if verb is None and at == 1 and (words[0] in _MANY or (words[0] in _PEOPLE and word.endswith("s"))):
                 verb = word.removesuffix("s")  # what a person does is a verb, though it is not known
             if verb in STATES and before[0] in _DETERMINERS | _PEOPLE | {"it"} and before[-1] not in _DETERMINERS:
-                raise State(_STATE.format(" ".join(words)))
+                raise DescribesState(_STATE.format(" ".join(words)))
             if verb is None or not self._is_finite(words, at):
                 continue
             if verb in STATES:
-                raise State(_STATE.format(" ".join(words)))
+                raise DescribesState(_STATE.format(" ".join(words)))
             return self._done_by(before, verb, words[at + 1 :])
         return None
 
@@ -179,7 +179,7 @@ class EventReader:
         plural = subject[-1].endswith("s") and word == verb
         return plural and ends and base(subject[0]) != subject[0]
 
-    def _done_by(self, subject: list[str], verb: str, rest: list[str]) -> Event:
+    def _done_by(self, subject: list[str], verb: str, rest: list[str]) -> NamedStep:
         if (
             subject[0] in _PREPOSITIONS
             or set(subject) & (RESERVED | _BE) - _DETERMINERS - _PEOPLE - {"it"}
@@ -193,11 +193,11 @@ class EventReader:
         if thing and thing[0] not in _PREPOSITIONS and verb not in ("go", "come"):
             return self._made(verb, thing, particles, agent=subject)
         if subject[0] in _PEOPLE and not (subject[0] == "they" and self.things and not rest):
-            return Event(_named([verb, *particles, *thing]))
+            return NamedStep(_named([verb, *particles, *thing]))
         noun = self._thing(subject)
-        return Event(_named([*noun, verb, *particles, *self._tail(thing)]), " ".join(noun))
+        return NamedStep(_named([*noun, verb, *particles, *self._tail(thing)]), " ".join(noun))
 
-    def _verb_first(self, words: list[str]) -> Event | None:
+    def _verb_first(self, words: list[str]) -> NamedStep | None:
         """Such as "check the plate", "checking the plate", "to check the plate"."""
         first, *rest = words[1:] if words[0] == "to" else words
         verb = gerund(first) or (first if base(first) == first else None)
@@ -211,12 +211,12 @@ class EventReader:
             rest = rest[1:]
         particles, thing = _split_particles(rest)
         if not thing:
-            return Event(_named([verb, *particles]))
+            return NamedStep(_named([verb, *particles]))
         if thing[0] in _PREPOSITIONS:
-            return Event(_named([verb, *particles, *self._tail(thing)]))
+            return NamedStep(_named([verb, *particles, *self._tail(thing)]))
         return self._made(verb, thing, particles)
 
-    def _noun(self, words: list[str]) -> Event:
+    def _noun(self, words: list[str]) -> NamedStep:
         if words[0] in _PEOPLE:  # "anyone older" is no step
             raise NoName(" ".join(words))
         noun = self._thing(words)
@@ -231,7 +231,7 @@ class EventReader:
             or (len(noun) > 1 and noun[0].endswith("s") and base(noun[0]) and noun[1] in _PREPOSITIONS | _DETERMINERS)
         ):
             raise NoName(" ".join(words))
-        return Event(_named(noun), "")
+        return NamedStep(_named(noun), "")
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class EventReader:
 
     def _made(
         self, verb: str, thing: list[str], rest: list[str], *, agent: list[str] | None = None, passive: bool = False
-    ) -> Event:
+    ) -> NamedStep:
         """An event of a verb and what it is done to; ``rest`` stands behind the verb."""
         at = next((i for i, word in enumerate(thing) if word in _PREPOSITIONS and i), len(thing))
         noun, tail = self._thing(thing[:at]), thing[at:]
@@ -259,7 +259,7 @@ class EventReader:
             if more[by + 1 :] and more[by + 1] not in _MEANS and not gerund(more[by + 1]):
                 who, more = self._agent(more[by + 1 :]), more[:by]
         name = _named([verb, *particles, *noun, *self._tail([*tail, *more])])
-        return Event(name, " ".join(noun), who)
+        return NamedStep(name, " ".join(noun), who)
 
     def _thing(self, words: list[str]) -> list[str]:
         """A noun phrase without its article; what a pronoun means."""

@@ -12,18 +12,18 @@ from dataclasses import replace
 
 from formal_llm.authoring.clauses import (
     JOINS,
-    Clause,
     Groups,
+    ParsedClause,
     counted,
     marked,
     read_main,
     read_steps,
     with_verb,
 )
-from formal_llm.authoring.events import EventReader, State
+from formal_llm.authoring.events import DescribesState, EventReader
 from formal_llm.authoring.forms import compiled_forms
-from formal_llm.authoring.names import NoName, Refused, Unclear, question_of
-from formal_llm.authoring.rules import Rule, ask_after, ask_between, each_mark, rule, rules_of
+from formal_llm.authoring.names import NoName, RefusedSentence, Unclear, question_of
+from formal_llm.authoring.rules import SentenceRule, ask_after, ask_between, each_mark, rule, rules_of
 from formal_llm.authoring.simplifying import simplify
 from formal_llm.authoring.verbs import participle
 
@@ -58,7 +58,7 @@ _SUBJECT_BEGINS = (
 _PARTICIPLE = r"(?!(?:the|a|an) )\w+(?:ed|en|nt|ut|id|ade|un|ept|one)"
 
 
-def read_everyday(sentence: str) -> list[Rule]:
+def read_everyday(sentence: str) -> list[SentenceRule]:
     """The rules that a sentence in everyday words asks for.
 
     Raises:
@@ -71,7 +71,7 @@ def read_everyday(sentence: str) -> list[Rule]:
         text = re.sub(r"^having (.+?), (?:then )?(.+)", r"you have \1, then \2", text)
     for words, reason in _NOT_READ:
         if words.search(text):
-            raise Refused(reason)
+            raise RefusedSentence(reason)
     whole = _Sentence()
     return [replace(one, agents=whole.reader.agents) for one in whole.rules(text)]
 
@@ -82,7 +82,7 @@ class _Sentence:
     def __init__(self) -> None:
         self.reader = EventReader()
 
-    def rules(self, text: str) -> list[Rule]:
+    def rules(self, text: str) -> list[SentenceRule]:
         """The rules of a sentence, which may be two joined by ``and`` or ``but``."""
         reason: NoName | None = None
         for read in (self._one, self._two):
@@ -91,27 +91,29 @@ class _Sentence:
                 return read(text)
             except NoName as error:
                 self.reader = before
-                reason = error if reason is None or isinstance(error, Refused) or reason.args[0] == text else reason
+                reason = (
+                    error if reason is None or isinstance(error, RefusedSentence) or reason.args[0] == text else reason
+                )
         raise reason or NoName(text)
 
-    def _one(self, text: str) -> list[Rule]:
+    def _one(self, text: str) -> list[SentenceRule]:
         for form, make in compiled_forms():
             found = form.fullmatch(text)
             if found is not None:
                 before = deepcopy(self.reader)
                 try:
                     return make(self, found)
-                except Refused:
+                except RefusedSentence:
                     raise
                 except NoName:
                     self.reader = before
         front = re.match(rf"(DIRECTLY )?({JOINS}) ", text)
         return self._fronted(text, front) if front else rules_of(self.clause(text))
 
-    def _two(self, text: str) -> list[Rule]:
+    def _two(self, text: str) -> list[SentenceRule]:
         """Two sentences in one: each is read for itself, or the second says more of the steps of the first."""
         if " MAY " in text and re.search(r" MUST .*(?:BEFORE|AFTER)", text):
-            raise Refused("it is not clear whether the second half is asked where the first did not happen")
+            raise RefusedSentence("it is not clear whether the second half is asked where the first did not happen")
         later = re.fullmatch(r"(.+? BEFORE (.+?)),? and then ((?:never|NOT) .+)", text)
         if later:  # "preheat it before the bread goes in, and then NOT open it until ..."
             return [*self.rules(later[1]), *self.rules(f"AFTER {later[2]}, {later[3]}")]
@@ -124,7 +126,7 @@ class _Sentence:
                 self.reader = before
         raise NoName(text)
 
-    def _more(self, left: str, right: str) -> list[Rule]:
+    def _more(self, left: str, right: str) -> list[SentenceRule]:
         never_before = r"(?:NOT|never|not|no) (?:an? \w+ )?(?:FIRST|BEFORE|earlier|sooner)(?: it| that| then)?"
         if re.fullmatch(never_before, right) and " AFTER " in left:
             return self.rules(re.sub(r"\bAFTER\b", "ONLYAFTER", left))
@@ -163,7 +165,7 @@ class _Sentence:
         front = re.match(r"(?:DIRECTLY )?(?:IF|SOONAFTER|WHEN|AFTER|ONLYAFTER|UNTIL|UNLESS|BEFORE) .+?, ", left)
         return [*first, *self.rules((front[0] if front and not re.match(JOINS, right) else "") + right)]
 
-    def _then(self, left: str, right: str, when: str) -> list[Rule]:
+    def _then(self, left: str, right: str, when: str) -> list[SentenceRule]:
         """What must follow the steps of a first sentence: "..., and each one is logged immediately afterwards"."""
         first = self.clause(left)
         if first.join not in ("", "ONLYAFTER", "UNTIL", "UNLESS", "WITHOUT") or (not first.join and not first.most):
@@ -171,13 +173,13 @@ class _Sentence:
         then = self.main(right)
         if then.mode not in ("DO", "MUST") or then.marks - {"ALL"} or then.least or then.most or then.scope:
             raise NoName(right)
-        after = Clause("MUST", then.steps, marks=frozenset({when}), other=first.steps)
+        after = ParsedClause("MUST", then.steps, marks=frozenset({when}), other=first.steps)
         return [*rules_of(first), *ask_after(after)]
 
-    def _added(self, main: Clause, more: re.Match[str]) -> list[Rule]:
+    def _added(self, main: ParsedClause, more: re.Match[str]) -> list[SentenceRule]:
         """What a second sentence adds that speaks of the steps of the first: "and only after the fair"."""
         mode = "NOT" if more["never"] else "MAY"
-        again = Clause(mode, main.steps)
+        again = ParsedClause(mode, main.steps)
         if more["often"]:
             least, most, _ = counted(f"x {more['often']}")
             if more["never"]:
@@ -189,7 +191,7 @@ class _Sentence:
 
     # -- two clauses ---------------------------------------------------------------------------------------------------
 
-    def _fronted(self, text: str, front: re.Match[str]) -> list[Rule]:
+    def _fronted(self, text: str, front: re.Match[str]) -> list[SentenceRule]:
         join, direct = front[2], bool(front[1])
         if join == "SOONAFTER" and not re.search(r"\b(?:NOT|MAY|never|no|FORBIDDEN)\b", text):
             direct = True
@@ -212,7 +214,7 @@ class _Sentence:
             return self._joined(join, text[front.end() : found.start()], text[found.end() :], direct)
         raise reason if re.search(r",| then ", text) else NoName(text)
 
-    def _joined(self, join: str, left: str, right: str, direct: bool) -> list[Rule]:
+    def _joined(self, join: str, left: str, right: str, direct: bool) -> list[SentenceRule]:
         if re.fullmatch(
             rf"{_PARTICIPLE}(?: (?:back|off|out|up|in))?", left
         ):  # "once discarded, a sample NOT be retested"
@@ -220,7 +222,7 @@ class _Sentence:
             left = f"{subject[1]} be {left}" if subject else left
         try:
             other = self.steps(left)
-        except State:
+        except DescribesState:
             if join != "IF" or re.match(r"(?:it|they|this|that)\b", left):
                 raise
             about = _subject(re.sub(r"\b(?:contains?|involves?|exceeds?|includes?)\b", "is", left))
@@ -234,7 +236,7 @@ class _Sentence:
         else:
             main = self.clause(right)
         if join == "IF" and re.search(r"^the .+ (?:is|are) \w+(?: \w+)?$|^.+ (?:has|have) (?!been)", left):
-            raise Refused(
+            raise RefusedSentence(
                 "it may be a step or a fact; for a step write 'after' or 'once'; for a fact end it with: otherwise, ..."
             )
         if join == "IF" and main.mode == "NOT" and not main.join and re.search(r" (?:happens|occurs|is done)$", left):
@@ -247,7 +249,7 @@ class _Sentence:
         marks = (main.marks - {"AGAIN"}) | ({"NEXT"} if direct else set()) | each_mark(left)
         return rules_of(replace(main, marks=marks, join="WHEN" if join == "AFTER" else join, other=other))
 
-    def clause(self, text: str) -> Clause:
+    def clause(self, text: str) -> ParsedClause:
         """A main clause with what is joined to it behind it."""
         reason: Unclear | None = None
         for found in re.finditer(rf" (?:DIRECTLY )?({JOINS}) ", text):
@@ -277,7 +279,7 @@ class _Sentence:
             raise reason
         return self.main(text)
 
-    def main(self, text: str) -> Clause:
+    def main(self, text: str) -> ParsedClause:
         """A clause with nothing joined to it."""
         return read_main(text, self.reader)
 

@@ -8,34 +8,34 @@ from dataclasses import replace
 from functools import cache
 from typing import Protocol
 
-from formal_llm.authoring.clauses import JOINS, Clause, Groups, marked, moded, one_of_many, with_verb
-from formal_llm.authoring.names import NoName, Refused, Unclear
-from formal_llm.authoring.rules import Rule, ask_after, ask_before, ask_until, each_mark, rule, scope_doubt
+from formal_llm.authoring.clauses import JOINS, Groups, ParsedClause, marked, moded, one_of_many, with_verb
+from formal_llm.authoring.names import NoName, RefusedSentence, Unclear
+from formal_llm.authoring.rules import SentenceRule, ask_after, ask_before, ask_until, each_mark, rule, scope_doubt
 from formal_llm.authoring.verbs import base, gerund, participle
 
 
 class Reader(Protocol):
     """What reads the parts of one sentence."""
 
-    def rules(self, text: str) -> list[Rule]:
+    def rules(self, text: str) -> list[SentenceRule]:
         """The rules of a sentence."""
 
-    def main(self, text: str) -> Clause:
+    def main(self, text: str) -> ParsedClause:
         """A clause with nothing joined to it."""
 
     def steps(self, text: str) -> Groups:
         """The steps of a list of clauses."""
 
 
-_Make = Callable[[Reader, re.Match[str]], list[Rule]]
+_Make = Callable[[Reader, re.Match[str]], list[SentenceRule]]
 
 
-def _precedes(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _precedes(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     return [rule("before", A=sentence.steps(found["x"]), B=sentence.steps(found["y"]))]
 
 
 def _place(where: str) -> _Make:
-    def make(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+    def make(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
         scope = " ".join((found.groupdict().get("scope") or "").split())
         main = sentence.main(found["x"])
         if main.mode not in ("DO", "MUST") or main.least or main.most or main.marks or main.scope:
@@ -45,57 +45,57 @@ def _place(where: str) -> _Make:
     return make
 
 
-def _first(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _first(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     (made,) = _place("begin")(sentence, found)
     return [replace(made, doubt="'first' is read as: before all other steps")]
 
 
-def _begin_and_end(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _begin_and_end(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     first, last = sentence.steps(found["x"]), sentence.steps(found["y"])
     return [rule("begin with", scope_doubt(found["scope"].strip()), A=first), rule("end with", A=last)]
 
 
-def _needs(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _needs(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     marks, needed = marked(found["y"])
     again, first = marked(found["x"])
     if again - {"AGAIN"} or (again and marks - {"FIRST"}):
         raise NoName(found[0])
     step, other = sentence.steps(first), sentence.steps(needed)
     if again:
-        return ask_until(Clause("NOT", step, marks=frozenset(again), other=other))
-    clause = Clause("MUST", other, marks=frozenset(marks), other=step)
+        return ask_until(ParsedClause("NOT", step, marks=frozenset(again), other=other))
+    clause = ParsedClause("MUST", other, marks=frozenset(marks), other=step)
     if "NEXT" in marks or "LATER" in marks:
         return ask_after(clause)
     if _PERMISSION.search(needed) or re.search(r" (?:presupposes?|depends? on) ", found[0]):
         marks |= {"FIRST"}
     if not marks & {"FIRST", "OWN"}:
         if any("_" in name for groups in (step, other) for group in groups for name in group):
-            raise Refused("it may come before or after; write 'first' or 'afterwards' behind it")
+            raise RefusedSentence("it may come before or after; write 'first' or 'afterwards' behind it")
         doubt = "it may come before or after; write 'first' or 'afterwards' if one of them is meant"
         return [rule("requires", doubt, A=step, B=other)]
     return ask_before(other, step, clause)
 
 
-def _followed(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _followed(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     marks, text = marked(found["y"])
     marks |= {"NEXT"} if found["how"] or found["then"] else set()
     if " by " in text and " and " in text:
         raise NoName(found[0])
     step = sentence.steps(found["x"])
-    return ask_after(Clause("MUST", sentence.steps(text), marks=frozenset(marks), other=step))
+    return ask_after(ParsedClause("MUST", sentence.steps(text), marks=frozenset(marks), other=step))
 
 
-def _preceded(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _preceded(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     marks, text = marked(found["y"])
     marks |= {"NEXT"} if found["how"] or found["then"] else set()
     step = sentence.steps(found["x"])
     if " by " in text and " and " in text:
         raise NoName(found[0])
     first = sentence.steps(text)
-    return ask_before(first, step, Clause("MUST", first, marks=frozenset(marks | each_mark(found["x"]))))
+    return ask_before(first, step, ParsedClause("MUST", first, marks=frozenset(marks | each_mark(found["x"]))))
 
 
-def _either(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _either(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     mode, text = moded(found["x"])
     steps = sentence.steps(text)
     if mode not in ("DO", "MUST") or len(steps) != 1 or len(steps[0]) < 2:
@@ -103,14 +103,14 @@ def _either(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     return [rule("exactly one of", A=steps)]
 
 
-def _never_both(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _never_both(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     steps = sentence.steps(found["x"])
     if len(steps) < 2:
         raise NoName(found[0])
     return [rule("at most one of", A=steps)]
 
 
-def _in_order(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _in_order(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     done = re.fullmatch(r"(.+?) (?:MUST (?:always )?)?(?:go|come|happen|take place|occur|be done|are done)", found["x"])
     listed = done[1] if done else found["x"]
     steps = sentence.steps(listed if " and " in listed else re.sub(r", (?=[^,]+$)", " and ", listed))
@@ -119,7 +119,7 @@ def _in_order(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     return [ordered, rule("must", A=steps)] if all_happen else [ordered]
 
 
-def _between_two(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _between_two(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     if " " not in found["x"] and " " in found["y"] and gerund(found["x"]) and gerund(found["y"].split()[0]):
         raise NoName(found[0])  # "between closing and reopening the valve"
     start, end = sentence.steps(found["x"]), sentence.steps(found["y"])
@@ -135,19 +135,19 @@ def _between_two(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     return [rule("between", A=start, B=clause.steps, C=end)]
 
 
-def _own_step(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _own_step(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "a rollback MUST be announced LATER": the subject is a step, and what is done to it is another one."""
     step = sentence.steps(found["noun"])
     main = sentence.main(found["x"])
     if main.least or main.most or main.marks - {"ALL"} or len(step) > 1:
         raise NoName(found[0])
     doubt = f"{found['noun']!r} is read as a step"
-    clause = Clause("MUST", main.steps, marks=frozenset({found["when"]}), other=step)
+    clause = ParsedClause("MUST", main.steps, marks=frozenset({found["when"]}), other=step)
     rules = ask_before(main.steps, step, clause) if found["when"] == "FIRST" else ask_after(clause)
     return [replace(one, doubt=doubt) for one in rules]
 
 
-def _between_any(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _between_any(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     step = sentence.steps(one_of_many(found["x"]))
     main = sentence.main(re.sub(r"^there (?:MUST be|is|are) ", "MUST ", found["y"]))
     if main.least or main.most or main.marks or main.mode not in ("MUST", "DO"):
@@ -155,7 +155,7 @@ def _between_any(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     return [rule("between any two", A=step, B=main.steps)]
 
 
-def _placed(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _placed(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "migrations are run after the backup and before the release": where a step has its place."""
     step = sentence.main(found["x"])
     if step.mode not in ("MUST", "DO", "MAY") or step.least or step.most or step.marks:
@@ -164,7 +164,7 @@ def _placed(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     return [*rules, rule("before", A=step.steps, B=sentence.steps(found["z"]))] if found["z"] else rules
 
 
-def _sequence(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _sequence(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "a first, then b, and finally c"."""
     if "ANYORDER" in found[0]:
         raise NoName(found[0])
@@ -193,13 +193,13 @@ def _sequence(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     return [rule("in this order, once each", A=steps)]
 
 
-def _never_followed(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _never_followed(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     pattern = "never directly after" if found["how"] or found["then"] else "never after"
     first = sentence.steps(found["x"])
     return [rule(pattern, A=sentence.steps(found["y"]), B=first)]
 
 
-def _any_order(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _any_order(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "a and b may be done in any order, but both before c"."""
     rest = re.sub(r"^(?:both|all(?: (?:\w+))?) are done (?=BEFORE)", f"{found['x']} ", found["y"])
     rest = re.sub(
@@ -210,38 +210,38 @@ def _any_order(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     return sentence.rules(rest)
 
 
-def _done_to(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _done_to(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "a fish that has been thawed NOT be refrozen": what is done to a thing after something was done to it."""
     noun = re.sub(r"^(?:any|every|each|an?|the|no) ", "", found["noun"])
     which = "no" if found["noun"].startswith("no ") else "the"
     return sentence.rules(f"AFTER the {noun} be {found['done']}, {which} {noun} {found['rest']}")
 
 
-def _waits(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _waits(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "icing the cake MUST wait UNTIL the glaze has set"."""
     first = f"{found['x']} VERB {found['verb']}" if found["verb"] else found["x"]
     then = sentence.steps(found["y"])
     return [rule("before", A=sentence.steps(first), B=then)]
 
 
-def _no_without(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _no_without(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "no ticket, no entry"."""
     doubt = f"it is read as: {found['x']} comes before {found['y']}"
     return [rule("before", doubt, A=sentence.steps(found["x"]), B=sentence.steps(found["y"]))]
 
 
-def _no_two(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _no_two(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     return [rule("no two in a row", A=sentence.steps(one_of_many(found["x"])))]
 
 
-def _in_a_row(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _in_a_row(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     main = sentence.main(found["x"])
     if main.mode != "NOT" or not main.is_plain:
         raise NoName(found[0])
     return [rule("in a row, never", numbers={"n": int(found["n"])}, A=main.steps)]
 
 
-def _never_to(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _never_to(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "never sell bread that has been dropped", or "... has not been weighed"."""
     noun = re.sub(r"^(?:an?|any|the) ", "", found["noun"])
     return sentence.rules(
@@ -251,20 +251,20 @@ def _never_to(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     )
 
 
-def _not_yet(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _not_yet(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "an invoice that has not been approved NOT be paid"."""
     noun = re.sub(r"^(?:an?|any|the) ", "", found["noun"])
     return sentence.rules(f"the {noun} {found['rest']} UNTIL the {noun} has been {found['done']}")
 
 
-def _who_did(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _who_did(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "guests who have checked out NOT be readmitted"."""
     noun = re.sub(r"^(?:any|every|each|an?|the|all|no) ", "", found["noun"])
     which = "no" if found["noun"].startswith("no ") else "the"
     return sentence.rules(f"AFTER the {noun} {found['did']}, {which} {noun} {found['rest']}")
 
 
-def _only_then(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _only_then(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "the site is observed, and only then MAY the patient leave"."""
     first = sentence.main(found["x"].removesuffix(" FIRST"))
     if first.mode not in ("DO", "MUST") or not first.is_plain:
@@ -272,21 +272,21 @@ def _only_then(sentence: Reader, found: re.Match[str]) -> list[Rule]:
     return [rule("before", A=first.steps, B=sentence.steps(with_verb(found["y"])))]
 
 
-def _whatever(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _whatever(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "whatever is locked out MUST be unlocked LATER": the steps are named by their verbs alone."""
     done, *more = found["done"].split()
     rest = re.sub(r"be (\w+)", lambda match: participle(match[1]) or match[0], found["rest"], count=1)
     return sentence.rules(f"AFTER {' '.join([participle(done) or done, *more])}, you {rest}")
 
 
-def _done_thing(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _done_thing(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "each accepted return MUST be shelved LATER"."""
     if not base(found["done"]):
         raise NoName(found[0])
     return sentence.rules(f"AFTER the {found['what']} be {found['done']}, the {found['what']} {found['rest']}")
 
 
-def _not_both(sentence: Reader, found: re.Match[str]) -> list[Rule]:
+def _not_both(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     """Such as "feed a and feed b NOT both be switched off in one window"."""
     verb = found["verb"] if found["verb"].startswith("be ") else f"VERB {found['verb']}"
     steps = sentence.steps(f"{found['x']} {verb}")

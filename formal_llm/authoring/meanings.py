@@ -59,7 +59,7 @@ def never(group: Group) -> Formula:
 
 
 def preceded(first: Group, then: Group, least: int = 1) -> Formula:
-    """No ``then`` before at least so many of ``first`` (precedence)."""
+    """No ``then`` before ``least`` of ``first`` (precedence)."""
     fewer = until(
         until(other(first, then), one(first)), next_(until(other(first, then), one(then)), EVERYTHING), 0, least - 1
     )
@@ -77,7 +77,7 @@ def answered(step: Group, answer: Group) -> Formula:
 
 
 def answered_within(step: Group, answer: Group, steps: int) -> Formula:
-    """After each ``step`` there is an ``answer`` among the next so many steps."""
+    """After each ``step`` there is an ``answer`` among the next ``steps`` steps."""
     too_late = or_(until(other(answer), EVERYTHING, steps, steps), until(other(answer), EMPTY, 0, steps))
     return not_(next_(EVERYTHING, one(step), too_late))
 
@@ -113,7 +113,7 @@ def between_two(step: Group, middle: Group) -> Formula:
 
 
 def apart(step: Group, then: Group, steps: int) -> Formula:
-    """Between each ``step`` and each later ``then`` stand at least so many steps."""
+    """Between each ``step`` and each later ``then`` are at least ``steps`` steps."""
     return _nowhere(one(step), until(ANY, one(then), 0, steps - 1)) if steps else EVERYTHING
 
 
@@ -188,7 +188,7 @@ def in_order(groups: Iterable[Group]) -> Formula:
 
 
 def length(least: int, most: int | None) -> Formula:
-    """A plan has so many steps."""
+    """A plan has from ``least`` to ``most`` steps."""
     return until(ANY, EMPTY, least, most)
 
 

@@ -58,7 +58,7 @@ class Unclear(NoName):
     """A phrase or a sentence that is not read for a reason that its author can act upon; says it."""
 
 
-class Refused(Unclear):
+class RefusedSentence(Unclear):
     """A sentence that no other reader may read either, as it would have to guess or to leave something out."""
 
 

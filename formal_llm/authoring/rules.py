@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from formal_llm.authoring.clauses import Clause, Groups
-from formal_llm.authoring.names import NoName, Refused, Unclear
+from formal_llm.authoring.clauses import Groups, ParsedClause
+from formal_llm.authoring.names import NoName, RefusedSentence, Unclear
 
 
 @dataclass(frozen=True)
-class Rule:
+class SentenceRule:
     """What a sentence asks.
 
     Attributes:
@@ -32,9 +32,9 @@ class Rule:
     agents: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
 
 
-def rule(pattern: str, doubt: str = "", numbers: dict[str, int] | None = None, **steps: Groups) -> Rule:
+def rule(pattern: str, doubt: str = "", numbers: dict[str, int] | None = None, **steps: Groups) -> SentenceRule:
     """A rule of this kind over these steps."""
-    return Rule(pattern, steps, numbers or {}, doubt=doubt)
+    return SentenceRule(pattern, steps, numbers or {}, doubt=doubt)
 
 
 def each_mark(text: str) -> set[str]:
@@ -42,7 +42,7 @@ def each_mark(text: str) -> set[str]:
     return {"EACH"} if re.match(r"\s*each\b", text) else {"EVERY"} if re.match(r"\s*every\b", text) else set()
 
 
-def rules_of(clause: Clause) -> list[Rule]:
+def rules_of(clause: ParsedClause) -> list[SentenceRule]:
     """The patterns that a clause and the one joined to it mean."""
     if not clause.join:
         return _alone(clause)
@@ -64,11 +64,11 @@ def rules_of(clause: Clause) -> list[Rule]:
         if clause.most is not None and clause.most != clause.least:
             raise Unclear("say how often in a sentence of its own")
         doubt = f"{clause.least} times is read as: at least {clause.least} times before that" if clause.most else ""
-        return [rule("needs so many first", doubt, numbers={"n": clause.least or 0}, B=clause.other, A=clause.steps)]
+        return [rule("needs n first", doubt, numbers={"n": clause.least or 0}, B=clause.other, A=clause.steps)]
     return make(clause)
 
 
-def _alone(clause: Clause) -> list[Rule]:
+def _alone(clause: ParsedClause) -> list[SentenceRule]:
     steps, least, most = clause.steps, clause.least, clause.most
     if clause.marks - {"ALL"}:
         raise NoName("a word is left over")
@@ -78,11 +78,11 @@ def _alone(clause: Clause) -> list[Rule]:
     if least is not None:
         return [rule("at least", doubt, numbers={"n": least}, A=steps)]
     if most is not None and clause.mode == "NOT":
-        return [rule("never so often", doubt, numbers={"n": most + 1}, A=steps)]
+        return [rule("never n times", doubt, numbers={"n": most + 1}, A=steps)]
     if most is not None:
         return [rule("at most", doubt, numbers={"n": most}, A=steps)]
     if clause.mode == "MUST" and "ALL" in clause.marks:
-        raise Refused("it asks something of each thing of a kind; write what comes before it or after it")
+        raise RefusedSentence("it asks something of each thing of a kind; write what comes before it or after it")
     if clause.mode == "DO":
         raise Unclear("it tells one step, and not when")
     return [rule({"MUST": "must", "MAY": "may", "NOT": "never"}[clause.mode], A=steps)]
@@ -93,7 +93,7 @@ def scope_doubt(scope: str) -> str:
     return f"{scope!r} is read as: in each plan" if scope else ""
 
 
-def ask_before(first: Groups, then: Groups, clause: Clause) -> list[Rule]:
+def ask_before(first: Groups, then: Groups, clause: ParsedClause) -> list[SentenceRule]:
     """The first of the one comes before the other."""
     if "NEXT" in clause.marks:
         return [rule("directly preceded", A=then, B=first)]
@@ -106,7 +106,7 @@ def ask_before(first: Groups, then: Groups, clause: Clause) -> list[Rule]:
     return rules
 
 
-def ask_after(clause: Clause) -> list[Rule]:
+def ask_after(clause: ParsedClause) -> list[SentenceRule]:
     """What must happen after each time that something happened."""
     if "FIRST" in clause.marks:
         return ask_before(clause.steps, clause.other, replace(clause, marks=clause.marks - {"FIRST"}))
@@ -118,7 +118,7 @@ def ask_after(clause: Clause) -> list[Rule]:
     return [rule("followed", A=clause.other, B=clause.steps), *own]
 
 
-def _tail_after(clause: Clause) -> list[Rule]:
+def _tail_after(clause: ParsedClause) -> list[SentenceRule]:
     if clause.marks & {"EACH", "EVERY"} or "NEXT" in clause.marks or "LATER" in clause.marks:
         return ask_after(clause)
     if "ONLY" in clause.marks:
@@ -127,18 +127,18 @@ def _tail_after(clause: Clause) -> list[Rule]:
         " and ".join(name.replace("_", " ") for group in all_ for name in group)
         for all_ in (clause.steps, clause.other)
     )
-    raise Refused(
+    raise RefusedSentence(
         f"it may mean: {step} only after {before}; or: after each {before}, {step} must happen; write one of them"
     )
 
 
-def _not_after(clause: Clause) -> list[Rule]:
+def _not_after(clause: ParsedClause) -> list[SentenceRule]:
     if len(clause.other) > 1:
         raise Unclear("say after which one of them; or write one sentence for each")
     return [rule("never directly after" if "NEXT" in clause.marks else "never after", A=clause.steps, B=clause.other)]
 
 
-def ask_until(clause: Clause) -> list[Rule]:
+def ask_until(clause: ParsedClause) -> list[SentenceRule]:
     """Nothing of the clause before the other clause was done."""
     if "AGAIN" in clause.marks:
         doubt = "it is read as: one since the last time, and not only one before the second time"
@@ -146,19 +146,19 @@ def ask_until(clause: Clause) -> list[Rule]:
     return ask_before(clause.other, clause.steps, clause)
 
 
-def _only_before(clause: Clause) -> list[Rule]:
+def _only_before(clause: ParsedClause) -> list[SentenceRule]:
     if "ONLY" not in clause.marks:
         raise Unclear("it may, so it need not; write: only before")
     return [rule("never after", A=clause.steps, B=clause.other)]
 
 
-def _must_unless(clause: Clause) -> list[Rule]:
+def _must_unless(clause: ParsedClause) -> list[SentenceRule]:
     if clause.mode != "MUST" or not clause.is_plain:
         raise Unclear("it is not clear what is asked of plans")
     return [rule("must, unless", A=clause.steps, B=clause.other)]
 
 
-_TABLE: dict[tuple[str, str], Callable[[Clause], list[Rule]]] = {
+_TABLE: dict[tuple[str, str], Callable[[ParsedClause], list[SentenceRule]]] = {
     ("BEFORE", "MUST"): lambda one: ask_before(one.steps, one.other, one),
     ("BEFORE", "NOT"): lambda one: (
         [rule("never directly after", A=one.other, B=one.steps)] if "NEXT" in one.marks else ask_until(one)
@@ -180,7 +180,7 @@ _TABLE: dict[tuple[str, str], Callable[[Clause], list[Rule]]] = {
 }
 
 
-def ask_between(join: str, after: Groups, clause: Clause) -> list[Rule]:
+def ask_between(join: str, after: Groups, clause: ParsedClause) -> list[SentenceRule]:
     """What is asked after something happened: that the one comes before the other, from then on."""
     if join in ("AFTER", "WHEN") and clause.join == "UNLESS" and clause.mode in ("MUST", "DO") and clause.is_plain:
         return [rule("followed, unless", A=after, B=clause.steps, C=clause.other)]

@@ -27,7 +27,7 @@ from formal_llm.cli.bench_methods import (
 )
 from formal_llm.cli.bench_tables import Form, Grouping, Shown, tell
 from formal_llm.cli.console import (
-    Group,
+    PlainGroup,
     check_folder,
     command,
     errors_told,
@@ -73,7 +73,7 @@ Examples:
 """
 
 
-class Benchmarks(Group):
+class Benchmarks(PlainGroup):
     """The benchmarks."""
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:

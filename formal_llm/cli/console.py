@@ -102,7 +102,7 @@ def said_of(error: Exception) -> str:
     return said
 
 
-class Group(TyperGroup):
+class PlainGroup(TyperGroup):
     """Commands whose help is plain text: brackets are no markup, and the terminal wraps paragraphs."""
 
     def __init__(self, **attributes: object) -> None:

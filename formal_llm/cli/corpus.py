@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formal_llm.cli.console import Group, command, counted, err, print_text, progress_bars
+from formal_llm.cli.console import PlainGroup, command, counted, err, print_text, progress_bars
 from formal_llm.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Examples:
 
   formal-llm corpus search Danube --lookup "Black Sea" --corpus wikipedia.sqlite
 """
-app = typer.Typer(cls=Group, help="Corpora that agents search on this machine.", no_args_is_help=True)
+app = typer.Typer(cls=PlainGroup, help="Corpora that agents search on this machine.", no_args_is_help=True)
 
 
 @app.command(help=BUILD_HELP)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formal_llm.cli.console import Group, command, err, print_text
+from formal_llm.cli.console import PlainGroup, command, err, print_text
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -60,7 +60,7 @@ class GuaranteeName(StrEnum):
     whatever = "whatever"
 
 
-class GuardGroup(Group):
+class GuardGroup(PlainGroup):
     """``guard RULES ...`` serves, ``guard verify ...`` verifies."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:

@@ -31,13 +31,13 @@ from formal_llm.cli import (
     verify,
     watch,
 )
-from formal_llm.cli.console import EXIT_CODES, Group, guard_errors, print_text, settings, show_plainly
+from formal_llm.cli.console import EXIT_CODES, PlainGroup, guard_errors, print_text, settings, show_plainly
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
 
 
-class Commands(Group):
+class Commands(PlainGroup):
     """The commands; those whose options are made of other things are loaded when they are asked for.
 
     ``train`` has an option for each setting of a training run, and the settings need pydantic: a third of the time that

@@ -16,7 +16,7 @@ from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules, automaton_of
-from formal_llm.automata.notation.files import ENDINGS, Reading, read_rules
+from formal_llm.automata.notation.files import ENDINGS, ReaderOptions, read_rules
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
@@ -150,13 +150,13 @@ def load(
         NotationError: a file or a formula cannot be read.
     """
     with catch_warnings(record=True, action="always") as caught:
-        found = _load(name, read_facts(facts or ()), Reading(process, tuple(final or ())))
+        found = _load(name, read_facts(facts or ()), ReaderOptions(process, tuple(final or ())))
         more = tuple(constraint(text, found.source) for text in constraints or ())
     told = dict.fromkeys(str(one.message) for one in caught)
     return replace(found, more=more, warnings=tuple(told), order=order)
 
 
-def _load(name: str, known: dict[str, str], reading: Reading) -> LoadedRules:
+def _load(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
     path = Path(name)
     if path.is_dir() or (name in authored.names("tasks") and not path.is_file()):
         return _pack(name, known, reading)
@@ -171,14 +171,14 @@ def _load(name: str, known: dict[str, str], reading: Reading) -> LoadedRules:
     raise ResourceNotFound("task pack, rules or file", name, dict.fromkeys([*shipped, *PACKS.names()]))
 
 
-def _pack(name: str, known: dict[str, str], reading: Reading) -> LoadedRules:
-    if reading != Reading():
+def _pack(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:
+    if reading != ReaderOptions():
         raise InputError(f"--process and --final are for files, and {name} is a task pack")
     pack = TaskPack.load(name, known)
     return LoadedRules(pack.rules, pack.source, pack)
 
 
-def _read(path: Path, facts: dict[str, str], reading: Reading) -> LoadedRules:
+def _read(path: Path, facts: dict[str, str], reading: ReaderOptions) -> LoadedRules:
     rules = read_rules(path, process=reading.process, final=reading.final)
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
     known = (*names, *(rules.facts if isinstance(rules, Flowchart) else ()))

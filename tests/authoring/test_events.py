@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.authoring.events import EventReader, State
+from formal_llm.authoring.events import DescribesState, EventReader
 from formal_llm.authoring.names import NoName, Unclear
 
 
@@ -33,7 +33,7 @@ def test_one_step_in_many_clauses(clauses: tuple[str, ...], name: str) -> None:
 
 @pytest.mark.parametrize("clause", ["the guest is under 18", "the amount exceeds the limit", "it has a nut allergy"])
 def test_how_things_are_is_no_step(clause: str) -> None:
-    with pytest.raises(State, match="describes how things are"):
+    with pytest.raises(DescribesState, match="describes how things are"):
         EventReader().read(clause)
 
 

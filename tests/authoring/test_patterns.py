@@ -60,13 +60,13 @@ SAYS: dict[str, tuple[str, Says]] = {
     "together, at most": ("a and b together at most 2 times.", lambda p: p.count("a") + p.count("b") <= 2),
     "together, at least": ("a and b together at least 2 times.", lambda p: p.count("a") + p.count("b") >= 2),
     "together, exactly": ("a and b together exactly 2 times.", lambda p: p.count("a") + p.count("b") == 2),
-    "needs so many first": (
+    "needs n first": (
         "a only after at least 2 b.",
         lambda p: each(p, "a", lambda past, _: past.count("b") >= 2),
     ),
-    "between so and so many times": ("a between one and two times.", lambda p: 1 <= p.count("a") <= 2),
+    "between n and m times": ("a between one and two times.", lambda p: 1 <= p.count("a") <= 2),
     "at most": ("a or b at most twice.", lambda p: p.count("a") + p.count("b") <= 2),
-    "never so often": ("Never a three times.", lambda p: p.count("a") < 3),
+    "never n times": ("Never a three times.", lambda p: p.count("a") < 3),
     "at least": ("a must happen at least twice.", lambda p: p.count("a") >= 2),
     "exactly": ("a and b exactly once.", lambda p: p.count("a") == p.count("b") == 1),
     "begin and end with": ("Start with a and end with b.", lambda p: p[:1] == ("a",) and p[-1:] == ("b",)),
@@ -80,11 +80,11 @@ SAYS: dict[str, tuple[str, Says]] = {
         lambda p: each(p, "a", lambda _, rest: rest[:1] == ("b",)),
     ),
     "directly preceded": ("b only directly after a.", lambda p: each(p, "b", lambda past, _: past[-1:] == ("a",))),
-    "at least so many steps between": (
+    "at least n steps between": (
         "Between a and b there are at least 2 steps.",
         lambda p: all(y - x > 2 for x, one in enumerate(p) for y in range(x + 1, len(p)) if one == "a" and p[y] == "b"),
     ),
-    "within so many steps": (
+    "within n steps": (
         "b must come within 2 steps after every a.",
         lambda p: each(p, "a", lambda _, rest: "b" in rest[:2]),
     ),

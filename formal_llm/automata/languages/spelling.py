@@ -9,27 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-#: Other forms of verbs that do not end in "ed", and what they are forms of.
+_FORMS = """
+    begin:begun,began bring:brought build:built buy:bought catch:caught choose:chosen,chose come:came do:done,did
+    draw:drawn,drew drink:drunk,drank drive:driven,drove eat:eaten,ate fall:fallen,fell feed:fed fight:fought
+    find:found fly:flown,flew forget:forgotten,forgot freeze:frozen,froze get:got,gotten give:given,gave
+    go:gone,went hang:hung hear:heard hide:hidden,hid hold:held keep:kept lay:laid lead:led leave:left lend:lent
+    lose:lost make:made meet:met pay:paid ring:rung,rang rise:risen,rose run:ran sell:sold send:sent shine:shone
+    show:shown sing:sung sink:sunk sit:sat speak:spoken,spoke spend:spent steal:stolen,stole stick:stuck sweep:swept
+    swim:swum,swam take:taken,took teach:taught tear:torn tell:told throw:thrown,threw understand:understood
+    wake:woken,woke wear:worn win:won wind:wound withdraw:withdrawn,withdrew write:written,wrote bind:bound dig:dug
+    light:lit shoot:shot sew:sewn mow:mown saw:sawn see:seen
+"""
+#: Forms of verbs that do not end in "ed", each with the verb.
 IRREGULAR: Mapping[str, str] = {
-    form: base
-    for base, forms in (
-        line.split(":")
-        for line in (  # noqa: SIM905
-    "begin:begun,began bring:brought build:built buy:bought catch:caught choose:chosen,chose come:came"
-    " do:done,did draw:drawn,drew drink:drunk,drank drive:driven,drove eat:eaten,ate fall:fallen,fell"
-    " feed:fed fight:fought find:found fly:flown,flew forget:forgotten,forgot freeze:frozen,froze"
-    " get:got,gotten give:given,gave go:gone,went hang:hung hear:heard hide:hidden,hid hold:held keep:kept"
-    " lay:laid lead:led leave:left lend:lent lose:lost make:made meet:met pay:paid ring:rung,rang"
-    " rise:risen,rose run:ran sell:sold send:sent shine:shone show:shown sing:sung sink:sunk sit:sat"
-    " speak:spoken,spoke spend:spent steal:stolen,stole stick:stuck sweep:swept swim:swum,swam"
-    " take:taken,took teach:taught tear:torn tell:told throw:thrown,threw understand:understood"
-    " wake:woken,woke wear:worn win:won wind:wound withdraw:withdrawn,withdrew write:written,wrote"
-    " bind:bound dig:dug light:lit shoot:shot sew:sewn mow:mown saw:sawn see:seen"
-).split()
-    )
-    for form in forms.split(",")
-}  # fmt: skip
-#: Verbs that only say that something is done: to run a check is the check.
+    form: verb for verb, forms in (line.split(":") for line in _FORMS.split()) for form in forms.split(",")
+}
+#: Verbs that add nothing to what is done: to run a check is the check.
 _LIGHT = re.compile(r"(?:do|perform|execut|conduct|carry_out|mak|run)_(?=.)")
 #: The fewest letters of names that are compared; shorter ones are letters of a formal language, not words.
 _LEAST = 3

@@ -68,11 +68,11 @@ def endings() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReaderOptions:
     """What a reader of another standard is to know besides the text.
 
     Attributes:
-        process: the name or id of the process of a BPMN file; else its first one.
+        process: the name or id of the process of a BPMN file; needed where it has several.
         final: the states of a state machine in which plans end; else its own final states.
     """
 
@@ -114,7 +114,7 @@ def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), p
     path = Path(path)
     ending = path.suffix
     kind = _kind_of(text, path)
-    options = Reading(process, tuple(final)).options(kind or CFG, path)
+    options = ReaderOptions(process, tuple(final)).options(kind or CFG, path)
     if kind is not None:
         notation = notation_of(kind)
         others = notation.others if kind is PDA or ending not in (".mmd", ".mermaid") else {}
@@ -160,5 +160,5 @@ def read_rules(path: str | Path, *, final: Sequence[str] = (), process: str | No
         raise NotationError(
             f"the ending {path.suffix} names no notation of rules; there are: {', '.join(endings())}", file=str(path)
         )
-    Reading(process, tuple(final)).options(CFG, path)
+    ReaderOptions(process, tuple(final)).options(CFG, path)
     return CFG.from_file(path)

@@ -76,13 +76,13 @@ def read_scxml(text: str, file: str | None = None, *, final: Sequence[str] = ())
         source.fail(f"this is no state machine: it begins with <{root.name}>", root.place, expected=("<scxml>",))
     COVERAGE.check_tree(root, source)
     states: dict[str, State] = {}
-    name = _Reader(source, states).read(root, None)
+    name = _ScxmlReader(source, states).read(root, None)
     if not states[name].children:
         source.fail("the machine has no states", root.place, expected=("<state>", "<parallel>", "<final>"))
     return build_automaton(states, name, root.get("name"), source, final=final)
 
 
-class _Reader:
+class _ScxmlReader:
     def __init__(self, source: SourceText, states: dict[str, State]) -> None:
         self.source = source
         self.states = states

@@ -76,7 +76,7 @@ class _Link:
 
 
 @dataclass
-class _Node:
+class _DrawnState:
     """A state, or what is drawn in its stead: a start, an end, a choice, a fork, a join; its scope is around it.
 
     Names that no state can have, with a colon, are those of starts (``A:start``), ends and parts (``A:1``).
@@ -122,7 +122,7 @@ class Parser(NodeScanner):
     def __init__(self, source: SourceText) -> None:
         super().__init__(source)
         self.title, self.at = read_title(source)
-        self.nodes = {"": _Node("", "", "composite", Place(1, 1))}
+        self.nodes = {"": _DrawnState("", "", "composite", Place(1, 1))}
         self.regions: dict[str, int] = {}  # how many parts each composite state has
         self.open: list[tuple[str, int]] = []  # the composite states around, each with where it begins
 
@@ -193,10 +193,10 @@ class Parser(NodeScanner):
         event, guard = (guarded["event"].strip(), guarded["guard"] + guarded["rest"]) if guarded else (text, "")
         source.links.append(_Link(target.name, text, self.source.at(start), event, guard))
 
-    def _describe(self, node: _Node, text: str | None) -> None:
+    def _describe(self, node: _DrawnState, text: str | None) -> None:
         node.label = "; ".join(filter(None, [node.label, one_line(read_text(text or ""))]))
 
-    def _end(self, kind: str) -> _Node:
+    def _end(self, kind: str) -> _DrawnState:
         """The state at one end of an arrow; ``[*]`` is the start or end of what is around."""
         start = self.at
         name = self.take(_ID)
@@ -208,11 +208,11 @@ class Parser(NodeScanner):
         if name[0] != "[*]":
             return self._mention(name[0], start)
         named = f"{self.scope}:{kind}"
-        return self.nodes.setdefault(named, _Node(named, self.scope, kind, self.source.at(start)))
+        return self.nodes.setdefault(named, _DrawnState(named, self.scope, kind, self.source.at(start)))
 
-    def _mention(self, name: str, start: int) -> _Node:
+    def _mention(self, name: str, start: int) -> _DrawnState:
         """The node of a name; what is mentioned inside and outside of a composite state is inside."""
-        node = self.nodes.setdefault(name, _Node(name, self.scope, "state", self.source.at(start)))
+        node = self.nodes.setdefault(name, _DrawnState(name, self.scope, "state", self.source.at(start)))
         if node.scope in self._around(self.scope):
             node.scope = self.scope
         elif self.scope not in self._around(node.scope):
@@ -236,7 +236,7 @@ class Parser(NodeScanner):
 class _Diagram:
     """What the nodes of a drawing mean."""
 
-    def __init__(self, source: SourceText, nodes: dict[str, _Node], regions: dict[str, int]) -> None:
+    def __init__(self, source: SourceText, nodes: dict[str, _DrawnState], regions: dict[str, int]) -> None:
         self.source = source
         self.nodes = nodes
         self.done: dict[str, str] = {}  # where states lead that are done
@@ -250,13 +250,13 @@ class _Diagram:
                     node.scope = name
             nodes[name].kind = "parallel" if len(parts) > 1 else "composite" if parts else nodes[name].kind
 
-    def _add(self, name: str, scope: str, kind: str, like: _Node) -> _Node:
-        return self.nodes.setdefault(name, _Node(name, scope, kind, like.place))
+    def _add(self, name: str, scope: str, kind: str, like: _DrawnState) -> _DrawnState:
+        return self.nodes.setdefault(name, _DrawnState(name, scope, kind, like.place))
 
-    def _inside(self, scope: str) -> list[_Node]:
+    def _inside(self, scope: str) -> list[_DrawnState]:
         return [node for node in self.nodes.values() if node.scope == scope and node.name]
 
-    def _depth(self, node: _Node) -> int:
+    def _depth(self, node: _DrawnState) -> int:
         return 1 + self._depth(self.nodes[node.scope]) if node.name else 0
 
     def automaton(self, title: str, final: Sequence[str]) -> PDA:
@@ -296,7 +296,7 @@ class _Diagram:
         labels = {name: text for text, name in self.events.items()}
         return build_automaton(states, "", title, self.source, final=final, labels=labels)
 
-    def _collect(self, node: _Node, states: dict[str, State], by_states: bool) -> None:
+    def _collect(self, node: _DrawnState, states: dict[str, State], by_states: bool) -> None:
         """Add the state that a node is, and those in it."""
         inside = self._inside(node.name)
         state = states[node.name] = State(
@@ -331,7 +331,7 @@ class _Diagram:
         self.events[text] = name
         return name
 
-    def _begin(self, node: _Node) -> None:
+    def _begin(self, node: _DrawnState) -> None:
         """Draw where a composite state begins, if that is not drawn."""
         inside = [one for one in self._inside(node.name) if one.kind != "end"]
         for one in inside:
@@ -346,7 +346,7 @@ class _Diagram:
                 told = f"{node.name or 'the diagram'} has no [*] --> ...: it begins with {inside[0].name}"
                 self.source.warn(told, node.place, stacklevel=4)
 
-    def _lead_on(self, node: _Node, by_states: bool) -> None:
+    def _lead_on(self, node: _DrawnState, by_states: bool) -> None:
         """Let what needs no event leave a composite state only when that is done."""
         leaving = [link for link in node.links if by_states or not link.event]
         if not leaving:
@@ -362,7 +362,7 @@ class _Diagram:
         self.done[node.name] = self._add(f"{node.name}:done", node.scope, "done", node).name
         self.nodes[self.done[node.name]].links = leaving
 
-    def _split(self, fork: _Node) -> None:
+    def _split(self, fork: _DrawnState) -> None:
         """Make a parallel state of a fork: its branches up to the join at which all of them meet, or to the end."""
         around = {node.name: node for node in self._inside(fork.scope)}
 

@@ -100,7 +100,7 @@ class State:
     label: str = ""
 
 
-class Configuration(NamedTuple):
+class MachineConfiguration(NamedTuple):
     """The active states, those around them included, and the raised events that wait."""
 
     active: frozenset[str]
@@ -181,8 +181,8 @@ class _Machine:
             for name, state in states.items()
         }
         self.taking: dict[tuple[str, str | None], list[Arc]] = {}
-        self.settled: dict[Configuration, Configuration] = {}
-        self.names: dict[Configuration, str] = {}
+        self.settled: dict[MachineConfiguration, MachineConfiguration] = {}
+        self.names: dict[MachineConfiguration, str] = {}
         self.taken: set[str] = set()
         self.labels: Mapping[str, str] = {}
 
@@ -219,7 +219,7 @@ class _Machine:
         found: list[Transition] = []
         self.labels = labels
 
-        def follow(where: Configuration) -> list[Configuration]:
+        def follow(where: MachineConfiguration) -> list[MachineConfiguration]:
             moves = [(event, text, self._settle(then)) for event, text, then in self._moves(where)]
             found.extend(Transition(self.name(where), e, None, self.name(then), (), text) for e, text, then in moves)
             if len(self.names) > MOST_CONFIGURATIONS or len(found) > MOST_MOVES:
@@ -229,7 +229,7 @@ class _Machine:
                 )  # fmt: skip
             return [then for _, _, then in moves]
 
-        start = self._settle(Configuration(frozenset()))
+        start = self._settle(MachineConfiguration(frozenset()))
         reached = reach([start], follow)
         used = {move.read for move in found}
         return PDA(
@@ -237,7 +237,7 @@ class _Machine:
             order="forward", symbols={name: Symbol(labels.get(name, name)) for name in self.events if name in used},
         )  # fmt: skip
 
-    def _accepting(self, reached: list[Configuration], final: Sequence[str]) -> list[Configuration]:
+    def _accepting(self, reached: list[MachineConfiguration], final: Sequence[str]) -> list[MachineConfiguration]:
         place = self.states[self.root].place
         done = [where for where in reached if self._is_done(self.root, where.active)]
         ended = set(done)
@@ -254,7 +254,7 @@ class _Machine:
             )  # fmt: skip
         return named or done or waiting
 
-    def name(self, where: Configuration) -> str:
+    def name(self, where: MachineConfiguration) -> str:
         """What the automaton calls a configuration: its innermost states, and the events that wait."""
         if where not in self.names:
             name = "+".join([*self._atoms(where.active), *(f"!{one.event}" for one in where.queue)]) or "(start)"
@@ -264,7 +264,7 @@ class _Machine:
 
     # -- moves --------------------------------------------------------------------------------------------------------
 
-    def _moves(self, where: Configuration) -> Iterator[tuple[str | None, str, Configuration]]:
+    def _moves(self, where: MachineConfiguration) -> Iterator[tuple[str | None, str, MachineConfiguration]]:
         """What can happen: the event of the plan (None: it needs none), the text of the option, and what follows."""
         silent, waits = self._silent(where)
         yield from ((None, text, then) for then, text in silent.items())
@@ -276,11 +276,11 @@ class _Machine:
                 for then in self._step(where, arcs) if arcs else ():
                     yield event, f"{self.labels.get(event, event)} ({guards})" if guards else "", then
 
-    def _silent(self, where: Configuration) -> tuple[dict[Configuration, str], bool]:
+    def _silent(self, where: MachineConfiguration) -> tuple[dict[MachineConfiguration, str], bool]:
         """What follows without an event of the plan, each with its text, and whether the machine may wait for one."""
         if self._is_done(self.root, where.active):
             return {}, False
-        found: dict[Configuration, str] = {}
+        found: dict[MachineConfiguration, str] = {}
         waits = False
         for arcs in self._selections(where.active, None) if where.active else [[self.begin]]:
             changing = [arc for arc in arcs if arc.targets or arc.content != NOTHING]
@@ -299,7 +299,7 @@ class _Machine:
         targets = " and ".join(self.states[name].label or name for arc in arcs for name in arc.targets)
         return _guards(arcs) or f"go on to {targets}".removesuffix(" to ")
 
-    def _settle(self, where: Configuration) -> Configuration:
+    def _settle(self, where: MachineConfiguration) -> MachineConfiguration:
         """Where the machine comes from a configuration as long as it has no choice."""
         first, passed = where, {where}
         while first not in self.settled:
@@ -364,7 +364,7 @@ class _Machine:
 
     # -- one step -----------------------------------------------------------------------------------------------------
 
-    def _step(self, where: Configuration, arcs: list[Arc]) -> Iterator[Configuration]:
+    def _step(self, where: MachineConfiguration, arcs: list[Arc]) -> Iterator[MachineConfiguration]:
         """The configurations after transitions that are followed together."""
         place = arcs[0].place if arcs else None
         left = {name for arc in arcs for name in self._exits(arc, where.active)}
@@ -384,7 +384,7 @@ class _Machine:
             raised = [one for one in way if one.when != "later" and self._is_heard(one.event)]
             if len(where.queue) + len(raised) > MOST_RAISED:
                 self.source.fail("the machine raises events without end", place)
-            yield Configuration(frozenset(now), () if self._is_done(self.root, now) else (*where.queue, *raised))
+            yield MachineConfiguration(frozenset(now), () if self._is_done(self.root, now) else (*where.queue, *raised))
 
     def _finished(self, name: str, active: set[str]) -> Iterator[str]:
         """The states that are done when a final one is entered: that around it, and parallel ones around that."""

@@ -1,11 +1,16 @@
-"""Guards with rules ``for each`` and sums against all short runs; for all files of the search."""
+"""Guards with rules ``for each`` and sums against all short runs; the files of the search import the tests."""
 
 from __future__ import annotations
 
 from itertools import product
 from random import Random
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from formal_llm.agents.guard import Call, Guard, GuardRules, Result
+from tests.strategies import examples
 
 #: Runs are of two tools; two keys that come, and one that did not come yet.
 EVENTS = [*product("ab", (1, 2, 3))]
@@ -81,3 +86,14 @@ def compare_with_runs(seed: int) -> None:
                 waiting += [(after, longer)] if not run else []
             else:
                 assert decision.certain and longer not in prefixes[len(longer)], (lines, longer)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_some_guards_against_all_short_runs(seed: int) -> None:
+    compare_with_runs(seed)
+
+
+@examples(30)
+@given(st.integers(0, 10**6))
+def test_guards_against_all_short_runs(seed: int) -> None:
+    compare_with_runs(seed)

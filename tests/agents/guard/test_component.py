@@ -6,14 +6,17 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from formal_llm.agents.guard import Call, Guard, GuardRules, Result
 from formal_llm.agents.guard.component import Component, Node
 from formal_llm.agents.guard.copies import Moves
 from formal_llm.agents.guard.machines import State
-from tests.agents.guard.short_runs import compare_with_runs
-from tests.agents.guard.whole_product import RULES, follow, text
+from tests.agents.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
+from tests.agents.guard.short_runs import (
+    test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
+)
+from tests.agents.guard.whole_product import RULES, text
+from tests.agents.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 from tests.strategies import examples
 
 
@@ -189,21 +192,3 @@ def test_a_result_comes_for_a_call_of_its_tool_that_it_may_come_for() -> None:
     ):
         found = [*component.after(node, result._replace(symbol=replace(result.symbol, after=calls)))]
         assert [one and one.pending for one in found] == [((("u", frozenset()), 1),)] * count
-
-
-@pytest.mark.parametrize("guarantee", ["some", "whatever"])
-@examples(60)
-@given(rules=RULES, seed=st.integers(0, 1_000_000))
-def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) -> None:
-    follow(guarantee, rules, seed)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_some_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)
-
-
-@examples(20)
-@given(st.integers(20, 10**6))
-def test_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)

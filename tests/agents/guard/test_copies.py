@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from formal_llm.agents.guard import Call, Guard, GuardRules
 from formal_llm.agents.guard.copies import CopyDistances, Moves, moved
 from formal_llm.agents.guard.machines import AfterMachine, AtMostMachine, NeverMachine
-from tests.agents.guard.short_runs import compare_with_runs
-from tests.strategies import examples
+from tests.agents.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
 
 A, B = frozenset("a"), frozenset("b")
 OWES = AfterMachine(("a", "b"), A, B)
@@ -36,12 +33,6 @@ def test_what_one_rule_owes_another_forbids() -> None:
 def test_what_other_copies_are_about_moves_this_one_only_where_it_is_about_all() -> None:
     assert CopyDistances([OWES], [([Moves(0, A, None)], ())]).of((True,)) == 1
     assert CopyDistances([MOST, OWES], [((), [Moves(0, B, None)])]).of((1, True)) is None
-
-
-@examples(30)
-@given(st.integers(0, 10**6))
-def test_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)
 
 
 def test_a_trap_among_copies_is_seen_at_once() -> None:

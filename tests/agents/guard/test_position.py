@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from formal_llm.agents.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.agents.guard.position import Movement, Position, Refused
-from tests.agents.guard.short_runs import compare_with_runs
-from tests.agents.guard.whole_product import RULES, follow
-from tests.strategies import examples
+from tests.agents.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
+from tests.agents.guard.short_runs import (
+    test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
+)
+from tests.agents.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 
 
 def test_position() -> None:
@@ -128,21 +126,3 @@ def test_calls_under_way_are_remembered_up_to_64() -> None:
     ):
         after, _ = guard.positions.after(now, event, {})
         assert [name for name, _ in after.calls] == [name for name, _ in now.calls if name != gone]
-
-
-@pytest.mark.parametrize("guarantee", ["some", "whatever"])
-@examples(60)
-@given(rules=RULES, seed=st.integers(0, 1_000_000))
-def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) -> None:
-    follow(guarantee, rules, seed)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_some_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)
-
-
-@examples(20)
-@given(st.integers(20, 10**6))
-def test_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)

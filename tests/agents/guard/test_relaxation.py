@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from formal_llm.agents.guard import Call, Guard, GuardRules
-from tests.agents.guard.short_runs import compare_with_runs
-from tests.agents.guard.whole_product import RULES, follow
-from tests.strategies import examples
+from tests.agents.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
+from tests.agents.guard.short_runs import (
+    test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
+)
+from tests.agents.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 
 
 def test_relaxation() -> None:
@@ -32,21 +30,3 @@ def test_what_a_copy_owes_the_other_rules_forbid() -> None:
     assert written.check(Call("pay")).action == "allow"
     ((_, supervisor),) = guard.tiers(frozenset())
     assert supervisor.lookouts[0].visited < 50  # of orders without end
-
-
-@pytest.mark.parametrize("guarantee", ["some", "whatever"])
-@examples(60)
-@given(rules=RULES, seed=st.integers(0, 1_000_000))
-def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) -> None:
-    follow(guarantee, rules, seed)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_some_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)
-
-
-@examples(20)
-@given(st.integers(20, 10**6))
-def test_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.agents.guard.short_runs import compare_with_runs
+from tests.agents.guard.short_runs import (
+    test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
+)
 from tests.agents.guard.whole_product import RULES, follow
 
 
@@ -15,8 +17,3 @@ from tests.agents.guard.whole_product import RULES, follow
 @settings(deadline=None)
 def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) -> None:
     follow(guarantee, rules, seed)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_some_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)

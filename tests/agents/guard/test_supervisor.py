@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from formal_llm.agents.guard import Call, Guard, GuardRules
 from formal_llm.agents.guard.plant import Symbol
 from formal_llm.agents.guard.supervisor import told
-from tests.agents.guard.short_runs import compare_with_runs
-from tests.agents.guard.whole_product import RULES, follow
-from tests.strategies import examples
+from tests.agents.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
+from tests.agents.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 
 
 def test_supervisor() -> None:
@@ -19,19 +14,6 @@ def test_supervisor() -> None:
         "tools a, b, c\nrule r: never a after b\nrule s: at least 1 a\nrule t: at most 9 b\nrule u: c before a\n"
     )
     assert Guard(rules).start().check(Call("b")).rules == ("r", "s")
-
-
-@pytest.mark.parametrize("guarantee", ["some", "whatever"])
-@examples(60)
-@given(rules=RULES, seed=st.integers(0, 1_000_000))
-def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) -> None:
-    follow(guarantee, rules, seed)
-
-
-@examples(30)
-@given(st.integers(0, 10**6))
-def test_guards_against_all_short_runs(seed: int) -> None:
-    compare_with_runs(seed)
 
 
 def groups(text: str) -> list[list[int]]:

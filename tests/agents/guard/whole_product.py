@@ -1,14 +1,17 @@
-"""Guards at every place of a walk against an oracle that multiplies everything out; for all files of the search."""
+"""Guards at every place of a walk against an oracle that multiplies everything out; the files of the search import the test."""
 
 from __future__ import annotations
 
 import random
 
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.agents.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.agents.guard.events import GuardEvent
 from tests.agents.guard.oracle import EVENTS, OUTSIDE, Oracle, formula
+from tests.strategies import examples
 
 #: Each letter with the events that it means, and how the rule file says it.
 LETTERS = {
@@ -83,3 +86,10 @@ def follow(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) ->
         name = rng.choice(allowed)
         state, place = state.after(event(name)), oracle.step(place, name)
         assert state.lost_rules == ()
+
+
+@pytest.mark.parametrize("guarantee", ["some", "whatever"])
+@examples(60)
+@given(rules=RULES, seed=st.integers(0, 1_000_000))
+def test_as_the_whole_product(guarantee: str, rules: list[tuple[str, str, str, int]], seed: int) -> None:
+    follow(guarantee, rules, seed)
