@@ -51,9 +51,9 @@ class ParsedClause:
     Attributes:
         mode: whether it obliges, allows, forbids or orders: ``MUST``, ``MAY``, ``NOT``, ``DO``.
         steps: the steps that it speaks of.
-        least: the least number of times; None where that is not said.
+        least: the least number of times; None where none is given.
         most: the greatest number of times.
-        marks: words that say more: ``NEXT``, ``LATER``, ``FIRST``, ``OWN``, ``AGAIN``, ``INBETWEEN``, ``ONLY``;
+        marks: words that add to it: ``NEXT``, ``LATER``, ``FIRST``, ``OWN``, ``AGAIN``, ``INBETWEEN``, ``ONLY``;
             ``EACH`` and ``EVERY`` of the other clause, ``ALL`` where the clause itself speaks of each of some things.
         join: what joins the other clause: one of :data:`JOINS`.
         other: the steps of the other clause.
@@ -71,12 +71,12 @@ class ParsedClause:
 
     @property
     def obliges(self) -> bool:
-        """Whether it asks for its steps and says nothing else of them."""
+        """Whether it asks for its steps and for nothing else."""
         return self.mode in ("MUST", "DO") and self.is_plain
 
     @property
     def is_plain(self) -> bool:
-        """Whether it says no more than what obliges, allows or forbids."""
+        """Whether it only obliges, allows or forbids."""
         return not (self.least or self.most or self.marks or self.scope)
 
 
@@ -178,7 +178,7 @@ def read_main(text: str, reader: EventReader) -> ParsedClause:
     if every or re.search(r" (?:every|each) ", text):
         marks |= {"ALL"}
     if re.match(r"(?:two|three|four|five|six|several|\d+) ", text) and not re.match(r"\d+ times", text):
-        raise NoName(text)  # how many there are is said of the step: at least 2 ...
+        raise NoName(text)  # a number of things is no number of times: at least 2 ...
     bare = re.search(r"(?<!most )(?<!least )(?<!exactly )(?<!only )(?<!than )\b\d+ times(?! at)", text) is not None
     least, most, text = counted(text)
     mode, text = moded(text)
@@ -193,7 +193,7 @@ def read_main(text: str, reader: EventReader) -> ParsedClause:
 
 
 def marked(text: str) -> tuple[set[str], str]:
-    """The words of a clause that say more of it, and the clause without them."""
+    """The marks of a clause, and the clause without them."""
     marks = {mark for mark in _MARKS if re.search(rf"\b{mark}\b", text)}
     text = re.sub(rf",? ?\b(?:{'|'.join(_MARKS)}|ANYORDER)\b,?", "", text).strip(" ,")
     if _ONLY.search(text):
@@ -206,7 +206,7 @@ def marked(text: str) -> tuple[set[str], str]:
 
 
 def counted(text: str) -> tuple[int | None, int | None, str]:
-    """How often a clause says that something is done, and the clause without that."""
+    """How often a clause asks for something, and the clause without that."""
     if re.search(rf"\b(?:{_HOW}|only|a single)\b", text):
         text = re.sub(r",? (?:in total|in all|altogether|overall)$", "", text)
     found = _TIMES.search(text)
@@ -235,7 +235,7 @@ def one_of_many(text: str) -> str:
 
 
 def moded(text: str) -> tuple[str, str]:
-    """Whether a clause obliges, allows, forbids or orders; and the clause as one that says what is done.
+    """Whether a clause obliges, allows, forbids or orders; and the clause as one that describes what is done.
 
     Raises:
         NoName: it has two helping verbs, or none where one is needed.

@@ -1,6 +1,6 @@
 """Rules in controlled English, read without a model.
 
-Each sentence is one of the patterns of :mod:`formal_llm.authoring.patterns`, or tells part of a procedure
+Each sentence is one of the patterns of :mod:`formal_llm.authoring.patterns`, or describes part of a procedure
 (:mod:`formal_llm.authoring.procedures`). Each speaks of the steps that it names, and all hold together: the plans are
 the sequences of steps that every sentence allows. What is not understood is never left out in silence.
 """
@@ -76,7 +76,7 @@ class EnglishRules:
 
 
 def read_english(text: str, *, name: str = "rules") -> EnglishRules:
-    """The rules that sentences tell.
+    """The rules that sentences describe.
 
     Args:
         text: the sentences; numbers or bullets may stand before them, and lines that begin with ``#`` are comments.
@@ -217,7 +217,7 @@ def _complain(source: SourceText, told: Sequence[_Told]) -> None:
 
 
 def families() -> tuple[tuple[str, str], ...]:
-    """What can be said without a model: the family of each kind of sentence, and an example that is read."""
+    """The kinds of sentences that are read without a model: the family of each, and an example."""
     procedures = (("procedure", example) for example, _ in PROCEDURES)
     return (*((pattern.name, pattern.example) for pattern in PATTERNS), *procedures)
 
@@ -225,7 +225,7 @@ def families() -> tuple[tuple[str, str], ...]:
 def nearest_examples(sentence: str, most: int = 3) -> list[str]:
     """Examples of which the build is nearest to that of a sentence, the nearest first.
 
-    The steps of the sentence stand in their places where it names as many as they need.
+    The steps of the sentence replace those of the example where it names as many as are needed.
     """
     wanted, steps = _build(sentence), steps_in(sentence)
 
@@ -267,7 +267,7 @@ def _build(sentence: str) -> list[str]:
 
 
 class _Rules:
-    """What all sentences say together."""
+    """What all sentences ask for together."""
 
     def __init__(self, source: SourceText, told: Sequence[_Told]) -> None:
         self._source = source

@@ -29,7 +29,7 @@ _MEANS = frozenset("email e-mail phone telephone post mail letter hand courier f
 _PHASES = frozenset("begin start commence end finish conclude stop open close".split())  # noqa: SIM905
 #: Words between a helping verb and the verb that add nothing.
 _FILLERS = frozenset(["already", "ever", "actually", "been", "being", "also", "then"])
-#: Words that say which or how many people do something: they are no part of a name, and must not be lost.
+#: Words for which or how many people do something: they are no part of a name, and must not be lost.
 _WHO = frozenset(
     ("two three four five six several both all another other different second third same independent").split()  # noqa: SIM905
 )
@@ -53,7 +53,7 @@ class NamedStep:
     Attributes:
         name: the name of the step.
         thing: what it is done to, in words; empty where there is nothing.
-        agent: who does it; empty where that is not said.
+        agent: who does it; empty where nobody is named.
     """
 
     name: str
@@ -67,7 +67,7 @@ class EventReader:
 
     Attributes:
         things: what the clauses so far speak of.
-        agents: who does each step, as far as that is said.
+        agents: who does each step, where somebody is named.
     """
 
     things: list[str] = field(default_factory=list)
@@ -97,7 +97,7 @@ class EventReader:
         done = re.fullmatch(rf"(.+?) {_DONE.pattern}", clause)
         if done is not None:
             return self._noun(done[1].split())
-        if "VERB" in words[1:]:  # a helping verb told where the verb is
+        if "VERB" in words[1:]:  # a helping verb showed where the verb is
             at = words.index("VERB")
             return self._done_by(
                 words[:at], base(words[at + 1]) or participle(words[at + 1]) or words[at + 1], words[at + 2 :]
@@ -204,7 +204,7 @@ class EventReader:
         if verb is None and rest and rest[0] in _DETERMINERS and first.endswith("s"):
             verb = base(first)  # "and informs the captain", of a subject named before
         if verb is None and rest and rest[0] in _DETERMINERS and first not in _PREPOSITIONS | _DETERMINERS:
-            verb = first  # whatever stands before "the plate" is what is done to it
+            verb = first  # whatever is before "the plate" is what is done to it
         if verb is None or verb in STATES - {"belong"}:
             return None
         if rest and rest[0] == "of":  # "cutting of the grass"
@@ -245,7 +245,7 @@ class EventReader:
     def _made(
         self, verb: str, thing: list[str], rest: list[str], *, agent: list[str] | None = None, passive: bool = False
     ) -> NamedStep:
-        """An event of a verb and what it is done to; ``rest`` stands behind the verb."""
+        """An event of a verb and what it is done to; ``rest`` follows the verb."""
         at = next((i for i, word in enumerate(thing) if word in _PREPOSITIONS and i), len(thing))
         noun, tail = self._thing(thing[:at]), thing[at:]
         particles, more = _split_particles(rest)
@@ -276,7 +276,7 @@ class EventReader:
         return found
 
     def _tail(self, words: list[str]) -> list[str]:
-        """What stands behind the object: "to the ward"."""
+        """What follows the object: "to the ward"."""
         if words and words[-1] in {"it", "them"}:
             return [*words[:-1], *self._thing(words[-1:])]
         return [word for word in words if word not in _DETERMINERS]

@@ -111,7 +111,7 @@ class _Sentence:
         return self._fronted(text, front) if front else rules_of(self.clause(text))
 
     def _two(self, text: str) -> list[SentenceRule]:
-        """Two sentences in one: each is read for itself, or the second says more of the steps of the first."""
+        """Two sentences in one: each is read for itself, or the second adds to the steps of the first."""
         if " MAY " in text and re.search(r" MUST .*(?:BEFORE|AFTER)", text):
             raise RefusedSentence("it is not clear whether the second half is asked where the first did not happen")
         later = re.fullmatch(r"(.+? BEFORE (.+?)),? and then ((?:never|NOT) .+)", text)
@@ -289,7 +289,7 @@ class _Sentence:
 
 
 def _subject(text: str) -> str:
-    """The subject of a sentence, as it stands before its verb; empty where it has none."""
+    """The subject of a sentence, which is before its verb; empty where it has none."""
     main = re.sub(rf"^(?:DIRECTLY )?(?:{JOINS}) .+?, ", "", text)
     found = re.match(
         r"(?P<x>(?:(?!\b(?:and|or|MUST|MAY|NOT)\b)[^,])+?) "

@@ -55,7 +55,7 @@ class NoName(ValueError):
 
 
 class Unclear(NoName):
-    """A phrase or a sentence that is not read for a reason that its author can act upon; says it."""
+    """A phrase or a sentence that is not read for a reason that its author can act upon; the message gives it."""
 
 
 class RefusedSentence(Unclear):

@@ -64,7 +64,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def plain(text: str) -> str:
-    """A sentence in lower case, numbers as digits, and one way to say a thing for several."""
+    """A sentence in lower case, numbers as digits, and one word for several that mean the same."""
     parts = re.split(f"({QUOTED.pattern.replace('(', '(?:')})", " ".join(text.split()).rstrip(".!?;"))
     return _named("".join(part if number % 2 else _plain(part) for number, part in enumerate(parts)).strip())
 
@@ -82,7 +82,7 @@ def _plain(text: str) -> str:
 
 
 def _named(text: str) -> str:
-    """A sentence in which the thing stands for its pronoun, where it names only one before it."""
+    """A sentence in which the thing replaces its pronoun, where it names only one before it."""
     found = _PRONOUN.search(text)
     if found is None or text.startswith("if "):
         return text

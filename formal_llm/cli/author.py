@@ -23,7 +23,7 @@ HELP = f"""Write rules from plain words, and accept them by examples.
 
 A model drafts (--llm), and what the checker finds goes back to it until the draft is clean. Without a model the
 sentences are read as controlled English: "Wash before dry. Iron at most twice." Then plans are shown, and you say
-whether they should be allowed: y, n, Enter to say nothing, q to end. Your answers are kept beside the rules, in
+whether they should be allowed: y, n, Enter to skip, q to end. Your answers are kept beside the rules, in
 NAME.examples; `formal-llm check` runs them from then on.
 
 Without a model these families of sentences are read: {"; ".join(dict.fromkeys(name for name, _ in families()))}.
@@ -73,13 +73,13 @@ def author_(
             judge=person, shown=plans, on_draft=log.note,
         )  # fmt: skip
     except NotAuthored:
-        err().print(f"what was tried stands in {log.path}")
+        err().print(f"what was tried is in {log.path}")
         raise
     path = out.with_suffix(made.ending)
     if old is not None and old != made.text:
         kept = path.with_name(path.name + ".old")
         kept.write_text(old, encoding="utf-8")
-        err().print(f"the old rules stand in {kept}")
+        err().print(f"the old rules are in {kept}")
     path.write_text(made.text, encoding="utf-8")
     log.path.unlink(missing_ok=True)
     _tell(made, path)
@@ -146,7 +146,7 @@ class _Person:
         """What the person says of a plan."""
         console = err()
         if not self._begun:
-            console.print("Should these plans be allowed? y, n, Enter to say nothing, q to end")
+            console.print("Should these plans be allowed? y, n, Enter to skip, q to end")
             self._begun = True
         console.print(f"\n  {Example(plan.plan, plan.allowed)}")
         if any(

@@ -5,7 +5,7 @@ tables of a :class:`Coverage`: it has a meaning here; it is harmless, for a reas
 refused, since a plan would mean something else without it. What is in none of them gives a warning, too, so nothing of
 a file is passed over in silence.
 
-Names of elements stand alone (``"userTask"``), attributes behind an ``@``: ``"boundaryEvent@cancelActivity"``, or
+Names of elements are written alone (``"userTask"``), attributes follow an ``@``: ``"boundaryEvent@cancelActivity"``, or
 ``"@id"`` for one that means the same wherever it is.
 """
 

@@ -39,7 +39,7 @@ DIRECTIVES = ("%limit", "%require", *EXAMPLES)
 
 
 class WrongWord(ValueError):
-    """A word of a line that cannot stand there.
+    """A word of a line that cannot be where it is.
 
     Attributes:
         at: its number, from 0; the number of words where one is missing at the end.
@@ -66,10 +66,10 @@ def is_sum(words: Sequence[str]) -> bool:
 
 
 def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
-    """What a limit on a sum says, and the number of the word that names its quantity.
+    """What a limit on a sum bounds, and the number of the word that names its quantity.
 
     Raises:
-        WrongWord: a word that cannot stand there, or is missing.
+        WrongWord: a word that cannot be where it is, or is missing.
     """
     for at, word in enumerate(words):
         if word in _MEANT:
@@ -316,14 +316,14 @@ class LimitsReader:
 
 
 def read_times(directive: str, words: Sequence[str]) -> Timetable:
-    """What a line says.
+    """What a line declares.
 
     Args:
         directive: what it begins with, such as ``"%window"``.
-        words: what stands behind it; a span may be one word (``9:00-12:00``) or three.
+        words: what follows it; a span may be one word (``9:00-12:00``) or three.
 
     Raises:
-        WrongWord: a word that cannot stand there, or is missing.
+        WrongWord: a word that cannot be where it is, or is missing.
     """
     return _READERS[directive](words)
 

@@ -6,8 +6,8 @@
   transition without a label takes no step: it may be followed at any time in its state.
 - Where no transition has one, states are activities: a word lists the innermost states that are entered.
 
-One rule holds for the whole diagram, because a plan of events and a plan of activities cannot be told apart once they
-are mixed; a warning counts the transitions without labels where some have one.
+One rule holds for the whole diagram: once events and activities are mixed in a plan, they cannot be distinguished. A
+warning counts the transitions without labels where some have one.
 
 ``[*]`` begins and ends what it is directly in. A transition without a label leaves a composite state when it is done:
 in its ``[*]``, or, where it has none, in the states in it that nothing leaves. The branches of a fork run side by side
@@ -336,15 +336,17 @@ class _Diagram:
         inside = [one for one in self._inside(node.name) if one.kind != "end"]
         for one in inside:
             if one.kind == "start" and len(one.links) > 1 and not all(link.text for link in one.links):
-                told = f"{node.name or 'the diagram'} has {len(one.links)} arrows from [*]: a plan follows one of them"
-                self.source.warn(told, one.place, stacklevel=4)
+                message = (
+                    f"{node.name or 'the diagram'} has {len(one.links)} arrows from [*]: a plan follows one of them"
+                )
+                self.source.warn(message, one.place, stacklevel=4)
         if inside and all(one.kind != "start" for one in inside):
             start = self._add(f"{node.name}:start", node.name, "start", node)
             start.links.append(_Link(inside[0].name, "", node.place))
             entered = {link.target for one in self.nodes.values() for link in one.links}
             if not node.name or node.name in entered or self.nodes[node.scope].kind == "parallel":
-                told = f"{node.name or 'the diagram'} has no [*] --> ...: it begins with {inside[0].name}"
-                self.source.warn(told, node.place, stacklevel=4)
+                message = f"{node.name or 'the diagram'} has no [*] --> ...: it begins with {inside[0].name}"
+                self.source.warn(message, node.place, stacklevel=4)
 
     def _lead_on(self, node: _DrawnState, by_states: bool) -> None:
         """Let what needs no event leave a composite state only when that is done."""

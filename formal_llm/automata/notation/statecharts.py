@@ -57,7 +57,7 @@ class Arc:
             none for a transition that needs no event.
         targets: the states that it enters, in several regions where there are several; none: it stays.
         guard: its condition; empty where it has none.
-        text: what an option says of it where it has no guard.
+        text: its text in a question where it has no guard.
         optional: whether it may be passed over although it has no guard.
         within: whether its source is not left where all targets are inside it, or it itself.
         content: what is done when it is followed.

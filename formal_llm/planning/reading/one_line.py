@@ -75,10 +75,10 @@ class PlanLine:
         self._questions = {
             move.read: move.question for move in self._base.transitions if move.decision and move.read is not None
         }
-        # Labels that are shared are told apart by decisions only.
+        # Only decisions distinguish shared labels.
         shared = len(set(self._labels.values())) < len(self._labels)
         named = Naming(Vocabulary(self._base), self._labels)
-        # Steps of which no terminal tells, and labels that are the names of others, are not written.
+        # Steps without a terminal, and labels that are the names of others, are not written.
         silent = any(move.text and move.read is None and not move.decision for move in self._base.transitions)
         self._clash = (
             silent
