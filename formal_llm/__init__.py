@@ -8,58 +8,140 @@ question offers only the choices from which a valid plan can still be finished.
 """
 
 import warnings
+from typing import TYPE_CHECKING
 
 from formal_llm import errors
-from formal_llm.authoring import Authored, aauthor, author
-from formal_llm.automata import (
-    CFG,
-    PDA,
-    Automaton,
-    Behaviour,
-    BehaviourState,
-    Flowchart,
-    FlowEdge,
-    FlowNode,
-    Formula,
-    Limits,
-    Lookahead,
-    Production,
-    Source,
-    SumLimit,
-    Symbol,
-    Transition,
-    Verdict,
-    constraint,
-    selection,
-)
-from formal_llm.automata.languages.edits import Edit, EditWeights
 from formal_llm.errors import FormalLLMError
-from formal_llm.llms import (
-    LLM,
-    Answer,
-    AsyncFunctionLLM,
-    AsyncLLM,
-    BatchLLM,
-    CachedLLM,
-    FunctionLLM,
-    Option,
-    Outlook,
-    Prices,
-    Question,
-    RandomLLM,
-    RecordingLLM,
-    ReplayLLM,
-    ScriptedLLM,
-    WeightedLLM,
-)
-from formal_llm.planning import Budget, Call, Plan, Planner, Step, Task, TaskPack, Usage, Walk, Wording
-from formal_llm.planning.checking.texts import TextVerification, verify_text
-from formal_llm.planning.checking.verify import Verification, Verifier, verify
-from formal_llm.planning.drivers.solving import Solution
-from formal_llm.planning.reading.reader import read_plan_text
-from formal_llm.tools import Executor, Toolkit, tool
+from formal_llm.exports import export_lazily
+
+if TYPE_CHECKING:
+    from formal_llm.authoring.author import Authored, aauthor, author
+    from formal_llm.automata import (
+        CFG,
+        PDA,
+        Automaton,
+        Behaviour,
+        BehaviourState,
+        Flowchart,
+        FlowEdge,
+        FlowNode,
+        Formula,
+        Limits,
+        Lookahead,
+        Production,
+        Source,
+        SumLimit,
+        Symbol,
+        Transition,
+        Verdict,
+        constraint,
+        selection,
+    )
+    from formal_llm.automata.languages.edits import Edit, EditWeights
+    from formal_llm.llms import (
+        LLM,
+        Answer,
+        AsyncFunctionLLM,
+        AsyncLLM,
+        BatchLLM,
+        CachedLLM,
+        FunctionLLM,
+        Option,
+        Outlook,
+        Prices,
+        Question,
+        RandomLLM,
+        RecordingLLM,
+        ReplayLLM,
+        ScriptedLLM,
+        WeightedLLM,
+    )
+    from formal_llm.planning import Budget, Call, Plan, Planner, Step, Task, TaskPack, Usage, Walk, Wording
+    from formal_llm.planning.checking.texts import TextVerification, verify_text
+    from formal_llm.planning.checking.verify import Verification, Verifier, verify
+    from formal_llm.planning.drivers.solving import Solution
+    from formal_llm.planning.reading.reader import read_plan_text
+    from formal_llm.tools.executor import Executor
+    from formal_llm.tools.tool import tool
+    from formal_llm.tools.toolkit import Toolkit
+
+#: For each name the module that defines it.
+_HOMES = {
+    "CFG": "automata",
+    "LLM": "llms",
+    "PDA": "automata",
+    "Answer": "llms",
+    "AsyncFunctionLLM": "llms",
+    "AsyncLLM": "llms",
+    "Authored": "authoring.author",
+    "Automaton": "automata",
+    "BatchLLM": "llms",
+    "Behaviour": "automata",
+    "BehaviourState": "automata",
+    "Budget": "planning",
+    "CachedLLM": "llms",
+    "Call": "planning",
+    "Edit": "automata.languages.edits",
+    "EditWeights": "automata.languages.edits",
+    "Executor": "tools.executor",
+    "FlowEdge": "automata",
+    "FlowNode": "automata",
+    "Flowchart": "automata",
+    "Formula": "automata",
+    "FunctionLLM": "llms",
+    "Limits": "automata",
+    "Lookahead": "automata",
+    "Option": "llms",
+    "Outlook": "llms",
+    "Plan": "planning",
+    "Planner": "planning",
+    "Prices": "llms",
+    "Production": "automata",
+    "Question": "llms",
+    "RandomLLM": "llms",
+    "RecordingLLM": "llms",
+    "ReplayLLM": "llms",
+    "ScriptedLLM": "llms",
+    "Solution": "planning.drivers.solving",
+    "Source": "automata",
+    "Step": "planning",
+    "SumLimit": "automata",
+    "Symbol": "automata",
+    "Task": "planning",
+    "TaskPack": "planning",
+    "TextVerification": "planning.checking.texts",
+    "Toolkit": "tools.toolkit",
+    "Transition": "automata",
+    "Usage": "planning",
+    "Verdict": "automata",
+    "Verification": "planning.checking.verify",
+    "Verifier": "planning.checking.verify",
+    "Walk": "planning",
+    "WeightedLLM": "llms",
+    "Wording": "planning",
+    "aauthor": "authoring.author",
+    "author": "authoring.author",
+    "constraint": "automata",
+    "read_plan_text": "planning.reading.reader",
+    "selection": "automata",
+    "tool": "tools.tool",
+    "verify": "planning.checking.verify",
+    "verify_text": "planning.checking.texts",
+}
+
+_export = export_lazily(__name__, _HOMES)
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """The exported names. Errors are imported from :mod:`formal_llm.errors`; for one version also from here."""
+    error = getattr(errors, name, None) if name in errors.__all__ else None
+    if not (isinstance(error, type) and issubclass(error, (FormalLLMError, errors.GrammarWarning))):
+        return _export(name)
+    warnings.warn(f"import {name} from formal_llm.errors", DeprecationWarning, stacklevel=2)
+    return error
+
 
 __all__ = [
     "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "Authored", "Automaton", "BatchLLM", "Behaviour",
@@ -70,12 +152,3 @@ __all__ = [
     "Verification", "Verifier", "Walk", "WeightedLLM", "Wording", "aauthor", "author", "constraint", "read_plan_text",
     "selection", "tool", "verify", "verify_text",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> type[FormalLLMError]:
-    """Errors are imported from :mod:`formal_llm.errors`; for one version they can still be had from here, too."""
-    error = getattr(errors, name, None) if name in errors.__all__ else None
-    if not (isinstance(error, type) and issubclass(error, (FormalLLMError, errors.GrammarWarning))):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"import {name} from formal_llm.errors", DeprecationWarning, stacklevel=2)
-    return error  # type: ignore[return-value]  # the one warning is met nowhere but here

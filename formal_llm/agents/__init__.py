@@ -11,9 +11,9 @@ from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.agents.voting import SelfConsistency, Vote
 from formal_llm.automata.languages.front import Allowed
-from formal_llm.pictures.drawable import picture_of
+from formal_llm.pictures.drawable import register_picture
 
-picture_of.register(Transcript, transcript_picture)
+register_picture(Transcript, transcript_picture)
 
 __all__ = [
     "Agent", "AgentOutcome", "Allowed", "Conversation", "Correction", "Event", "Markers", "Monitor", "Refusal",

@@ -3,62 +3,114 @@
 The values know neither their notations nor their pictures; here both tables are filled.
 """
 
-from formal_llm.automata.drawing.cfg import cfg_graph, cfg_picture
-from formal_llm.automata.drawing.flowchart import flowchart_picture
-from formal_llm.automata.drawing.pda import pda_graph, pda_picture
-from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.verdicts import Verdict
-from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, Word
-from formal_llm.automata.models.behaviour import Behaviour, BehaviourState
-from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.models.flowgraph import FlowEdge, FlowNode
-from formal_llm.automata.models.formula import Formula
-from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.product import intersection  # says what & means
-from formal_llm.automata.models.quantities import Amount, amount
-from formal_llm.automata.models.rules import Source
-from formal_llm.automata.models.symbols import Production, Symbol, selection
-from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
-from formal_llm.automata.models.transition import Transition
+from typing import TYPE_CHECKING
+
 from formal_llm.automata.models.written import Notation, register
-from formal_llm.automata.notation.behaviour import read_behaviour, write_behaviour
-from formal_llm.automata.notation.bpmn import read_bpmn
-from formal_llm.automata.notation.cfg import read_grammar
-from formal_llm.automata.notation.cfg_writing import write_grammar
-from formal_llm.automata.notation.flowchart import read_flowchart, write_flowchart
-from formal_llm.automata.notation.formula import constraint
-from formal_llm.automata.notation.letters import read_letters
-from formal_llm.automata.notation.pda import read_pda
-from formal_llm.automata.notation.pda_writing import write_pda
-from formal_llm.automata.notation.scxml import read_scxml
-from formal_llm.automata.notation.state_diagram import read_state_diagram
-from formal_llm.automata.notation.typed_tools import grammar_of_tools
-from formal_llm.automata.notation.xstate import read_xstate
 from formal_llm.errors import GrammarError
-from formal_llm.pictures.drawable import graph_of, picture_of
+from formal_llm.exports import export_lazily, load_on_call
+from formal_llm.pictures.drawable import graph_of, picture_of, register_graph, register_picture
 
-register(CFG, Notation(read_grammar, write_grammar, GrammarError, {"letters": read_letters, "tools": grammar_of_tools}))
-register(PDA, Notation(read_pda, write_pda, others={
-    "scxml": read_scxml, "xml": read_scxml, "xstate": read_xstate, "json": read_xstate,
-    "mmd": read_state_diagram, "mermaid": read_state_diagram,
-}))  # fmt: skip
-register(Flowchart, Notation(read_flowchart, write_flowchart, others={"bpmn": read_bpmn, "xml": read_bpmn}))
-register(Behaviour, Notation(read_behaviour, write_behaviour))
+if TYPE_CHECKING:
+    from formal_llm.automata.lookahead.lookahead import Lookahead
+    from formal_llm.automata.lookahead.verdicts import Verdict
+    from formal_llm.automata.models.automaton import EMPTY, Automaton, Configuration, Stack, Word
+    from formal_llm.automata.models.behaviour import Behaviour, BehaviourState
+    from formal_llm.automata.models.cfg import CFG
+    from formal_llm.automata.models.flowchart import Flowchart
+    from formal_llm.automata.models.flowgraph import FlowEdge, FlowNode
+    from formal_llm.automata.models.formula import Formula
+    from formal_llm.automata.models.limits import Limits, SumLimit
+    from formal_llm.automata.models.pda import PDA
+    from formal_llm.automata.models.product import intersection
+    from formal_llm.automata.models.quantities import Amount, amount
+    from formal_llm.automata.models.rules import Source
+    from formal_llm.automata.models.symbols import Production, Symbol, selection
+    from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
+    from formal_llm.automata.models.transition import Transition
+    from formal_llm.automata.notation.formula import constraint
 
-picture_of.register(CFG, cfg_picture)
-picture_of.register(PDA, pda_picture)
-picture_of.register(Flowchart, flowchart_picture)
-picture_of.register(Lookahead, lambda lookahead: picture_of(lookahead.source))
-picture_of.register(Behaviour, lambda behaviour: pda_picture(behaviour.pda))
-graph_of.register(CFG, cfg_graph)
-graph_of.register(PDA, pda_graph)
-graph_of.register(Behaviour, lambda behaviour: pda_graph(behaviour.pda))
+#: For each name the module that defines it.
+_HOMES = {
+    "CFG": "models.cfg",
+    "EMPTY": "models.automaton",
+    "PDA": "models.pda",
+    "Amount": "models.quantities",
+    "Automaton": "models.automaton",
+    "Behaviour": "models.behaviour",
+    "BehaviourState": "models.behaviour",
+    "Clock": "models.timetable",
+    "Configuration": "models.automaton",
+    "FlowEdge": "models.flowgraph",
+    "FlowNode": "models.flowgraph",
+    "Flowchart": "models.flowchart",
+    "Formula": "models.formula",
+    "Gap": "models.timetable",
+    "Limits": "models.limits",
+    "Lookahead": "lookahead.lookahead",
+    "Production": "models.symbols",
+    "Source": "models.rules",
+    "Span": "models.timetable",
+    "Stack": "models.automaton",
+    "SumLimit": "models.limits",
+    "Symbol": "models.symbols",
+    "Timetable": "models.timetable",
+    "Transition": "models.transition",
+    "Verdict": "lookahead.verdicts",
+    "Window": "models.timetable",
+    "Word": "models.automaton",
+    "amount": "models.quantities",
+    "constraint": "notation.formula",
+    "intersection": "models.product",
+    "selection": "models.symbols",
+}
+
+__getattr__ = export_lazily(__name__, _HOMES)
+
+_CFG, _PDA = "formal_llm.automata.models.cfg:CFG", "formal_llm.automata.models.pda:PDA"
+_FLOWCHART = "formal_llm.automata.models.flowchart:Flowchart"
+_BEHAVIOUR = "formal_llm.automata.models.behaviour:Behaviour"
+
+_SCXML = load_on_call("formal_llm.automata.notation.scxml:read_scxml")
+_XSTATE = load_on_call("formal_llm.automata.notation.xstate:read_xstate")
+_MERMAID = load_on_call("formal_llm.automata.notation.state_diagram:read_state_diagram")
+_BPMN = load_on_call("formal_llm.automata.notation.bpmn:read_bpmn")
+
+register(_CFG, Notation(
+    load_on_call("formal_llm.automata.notation.cfg:read_grammar"),
+    load_on_call("formal_llm.automata.notation.cfg_writing:write_grammar"),
+    GrammarError,
+    {
+        "letters": load_on_call("formal_llm.automata.notation.letters:read_letters"),
+        "tools": load_on_call("formal_llm.automata.notation.typed_tools:grammar_of_tools"),
+    },
+))  # fmt: skip
+register(_PDA, Notation(
+    load_on_call("formal_llm.automata.notation.pda:read_pda"),
+    load_on_call("formal_llm.automata.notation.pda_writing:write_pda"),
+    others={"scxml": _SCXML, "xml": _SCXML, "xstate": _XSTATE, "json": _XSTATE, "mmd": _MERMAID, "mermaid": _MERMAID},
+))  # fmt: skip
+register(_FLOWCHART, Notation(
+    load_on_call("formal_llm.automata.notation.flowchart:read_flowchart"),
+    load_on_call("formal_llm.automata.notation.flowchart:write_flowchart"),
+    others={"bpmn": _BPMN, "xml": _BPMN},
+))  # fmt: skip
+register(_BEHAVIOUR, Notation(
+    load_on_call("formal_llm.automata.notation.behaviour:read_behaviour"),
+    load_on_call("formal_llm.automata.notation.behaviour:write_behaviour"),
+))  # fmt: skip
+
+register_picture(_CFG, load_on_call("formal_llm.automata.drawing.cfg:cfg_picture"))
+register_picture(_PDA, load_on_call("formal_llm.automata.drawing.pda:pda_picture"))
+register_picture(_FLOWCHART, load_on_call("formal_llm.automata.drawing.flowchart:flowchart_picture"))
+register_picture("formal_llm.automata.lookahead.lookahead:Lookahead", lambda lookahead: picture_of(lookahead.source))
+register_picture(_BEHAVIOUR, lambda behaviour: picture_of(behaviour.pda))
+register_graph(_CFG, load_on_call("formal_llm.automata.drawing.cfg:cfg_graph"))
+register_graph(_PDA, load_on_call("formal_llm.automata.drawing.pda:pda_graph"))
+register_graph(_BEHAVIOUR, lambda behaviour: graph_of(behaviour.pda))
 
 __all__ = [
     "CFG", "EMPTY", "PDA", "Amount", "Automaton", "Behaviour", "BehaviourState", "Clock", "Configuration", "FlowEdge",
-    "FlowNode", "Flowchart", "Formula", "Gap", "Limits", "Lookahead", "Production", "Source", "Span",
-    "Stack", "SumLimit", "Symbol", "Timetable", "Transition", "Verdict", "Window", "Word", "amount", "constraint",
+    "FlowNode", "Flowchart", "Formula", "Gap", "Limits", "Lookahead", "Production", "Source", "Span", "Stack",
+    "SumLimit", "Symbol", "Timetable", "Transition", "Verdict", "Window", "Word", "amount", "constraint",
     "intersection", "selection",
 ]  # fmt: skip

@@ -1,15 +1,50 @@
 """Questions and answers, and those who answer."""
 
-from formal_llm.llms.doubles import AsyncFunctionLLM, FunctionLLM, RandomLLM, ScriptedLLM, WeightedLLM
-from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, Provider, ask, resolve
+from typing import TYPE_CHECKING
+
+from formal_llm.exports import export_lazily
 from formal_llm.llms.providers import PROVIDERS
-from formal_llm.llms.question import Answer, Message, Option, Outlook, Prospect, Question, Term
-from formal_llm.llms.recorded.cache import CachedLLM, CacheStats
-from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
-from formal_llm.llms.usage import Prices, TokenUsage
+
+if TYPE_CHECKING:
+    from formal_llm.llms.doubles import AsyncFunctionLLM, FunctionLLM, RandomLLM, ScriptedLLM, WeightedLLM
+    from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, Provider, ask, resolve
+    from formal_llm.llms.question import Answer, Message, Option, Outlook, Prospect, Question, Term
+    from formal_llm.llms.recorded.cache import CachedLLM, CacheStats
+    from formal_llm.llms.recorded.transcript import RecordingLLM, ReplayLLM
+    from formal_llm.llms.usage import Prices, TokenUsage
+
+#: For each name the module that defines it.
+_HOMES = {
+    "LLM": "llm",
+    "Answer": "question",
+    "AsyncFunctionLLM": "doubles",
+    "AsyncLLM": "llm",
+    "BatchLLM": "llm",
+    "CacheStats": "recorded.cache",
+    "CachedLLM": "recorded.cache",
+    "FunctionLLM": "doubles",
+    "Message": "question",
+    "Option": "question",
+    "Outlook": "question",
+    "Prices": "usage",
+    "Prospect": "question",
+    "Provider": "llm",
+    "Question": "question",
+    "RandomLLM": "doubles",
+    "RecordingLLM": "recorded.transcript",
+    "ReplayLLM": "recorded.transcript",
+    "ScriptedLLM": "doubles",
+    "Term": "question",
+    "TokenUsage": "usage",
+    "WeightedLLM": "doubles",
+    "ask": "llm",
+    "resolve": "llm",
+}
+
+__getattr__ = export_lazily(__name__, _HOMES)
 
 __all__ = [
-    "LLM", "PROVIDERS", "Answer", "AsyncFunctionLLM", "AsyncLLM", "BatchLLM", "CacheStats", "CachedLLM", "FunctionLLM",
-    "Message", "Option", "Outlook", "Prices", "Prospect", "Provider", "Question", "RandomLLM", "RecordingLLM",
-    "ReplayLLM", "ScriptedLLM", "Term", "TokenUsage", "WeightedLLM", "ask", "resolve",
+    "LLM", "PROVIDERS", "Answer", "AsyncFunctionLLM", "AsyncLLM", "BatchLLM", "CacheStats", "CachedLLM",
+    "FunctionLLM", "Message", "Option", "Outlook", "Prices", "Prospect", "Provider", "Question", "RandomLLM",
+    "RecordingLLM", "ReplayLLM", "ScriptedLLM", "Term", "TokenUsage", "WeightedLLM", "ask", "resolve",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Provider strings: each provider with the forms that it has, what they stand for, and what makes its LLM.
 
-This module stands above all that answers. The package imports it, and it fills the tables of
-:func:`~formal_llm.llms.llm.resolve`, so that every module below can be given a provider string.
+The package imports this module, which fills the tables of :func:`~formal_llm.llms.llm.resolve`, so that every module
+below can be given a provider string. What answers is imported when it is made.
 """
 
 from __future__ import annotations
@@ -10,18 +10,13 @@ from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
 
-from formal_llm.llms.builtin import BuiltinLLM, Likeness
-from formal_llm.llms.calibrated import CalibratedLLM, SureLLM
-from formal_llm.llms.doubles import FunctionLLM, Person, RandomLLM, ScriptedLLM
 from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
-from formal_llm.llms.scored import ScoredLLM
-from formal_llm.llms.synonyms import SynonymLikeness
 
 __all__ = ["PROVIDERS"]
 
 
-def _made(module: str, make: str, *args: str) -> LLM:
-    """The LLM of a class whose module is imported only now: the libraries behind it are heavy."""
+def _made(module: str, make: str, *args: object) -> LLM:
+    """The LLM of a class whose module is imported only now: a plan needs one of them, and some need heavy libraries."""
     made: LLM = attrgetter(make)(import_module(f"formal_llm.llms.{module}"))(*args)
     return made
 
@@ -53,27 +48,26 @@ def _sure(rest: str | None) -> LLM | None:
         share = float(least)
     except ValueError:
         return None
-    return SureLLM(name, share) if colon and name and 0 <= share <= 1 else None
+    return _made("calibrated", "SureLLM", name, share) if colon and name and 0 <= share <= 1 else None
 
 
 def _scored(rest: str | None) -> LLM | None:
     """A model on a server, its options scored in a way: ``calibrated:llamacpp:MODEL``."""
     scoring, colon, name = (rest or "").partition(":")
-    return ScoredLLM(name, scoring) if scoring and colon and name else None
+    return _made("scored", "ScoredLLM", name, scoring) if scoring and colon and name else None
 
 
 def _calibrated(rest: str | None) -> LLM | None:
-    return CalibratedLLM.from_file(rest) if rest else None
+    return _made("calibrated", "CalibratedLLM.from_file", rest) if rest else None
 
 
 def _builtin(rest: str | None) -> LLM | None:
     if rest is None:
-        return BuiltinLLM()
+        return _made("builtin", "BuiltinLLM")
     if rest == "synonyms":
-        return BuiltinLLM(SynonymLikeness())
+        return _made("builtin", "BuiltinLLM", import_module("formal_llm.llms.synonyms").SynonymLikeness())
     if rest == "minilm":
-        likeness: Likeness = import_module("formal_llm.llms.local.similar_words").SimilarWords()
-        return BuiltinLLM(likeness)
+        return _made("builtin", "BuiltinLLM", import_module("formal_llm.llms.local.similar_words").SimilarWords())
     return None
 
 
@@ -81,11 +75,11 @@ def _double(rest: str | None) -> LLM | None:
     kind, _, value = (rest or "").partition("=")
     try:
         if kind == "random":
-            return RandomLLM(int(value or 0))
+            return _made("doubles", "RandomLLM", int(value or 0))
         if kind == "first" and not value:
-            return FunctionLLM(lambda _: 1)
+            return _made("doubles", "FunctionLLM", lambda _: 1)
         if kind == "script" and value:
-            return ScriptedLLM.from_text(value)
+            return _made("doubles", "ScriptedLLM.from_text", value)
     except ValueError:
         pass
     return None
@@ -120,7 +114,7 @@ PROVIDERS |= {
 }
 MAKERS |= {
     "builtin": _builtin,
-    "person": _alone(Person),
+    "person": _alone(lambda: _made("doubles", "Person")),
     "test": _double,
     "openai": _named("hosted.openai", "OpenAILLM"),
     "anthropic": _named("hosted.anthropic", "AnthropicLLM"),

@@ -1,17 +1,17 @@
-"""What has a picture. What it looks like is told in the modules that draw it, in a table by class.
+"""What has a picture. A table by class names the functions that draw.
 
-A grammar knows nothing of its picture: the module that draws grammars stands above it, and says so with
-``picture_of.register(CFG, cfg_picture)``. :mod:`formal_llm.automata` and :mod:`formal_llm.planning` fill the table.
+A grammar does not know its picture: the module that draws grammars is above it. :mod:`formal_llm.automata`,
+:mod:`formal_llm.planning` and :mod:`formal_llm.agents` fill the table (:func:`register_picture`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import FormalLLMError
+from formal_llm.exports import ByClass
 from formal_llm.pictures.picture import Picture
 
 if TYPE_CHECKING:
@@ -29,19 +29,38 @@ _SECONDS = 5
 _MOST_TEXT = 2_000
 
 
-@singledispatch
+#: How values of a class are drawn, as a picture and as a graph.
+_PICTURES = ByClass[Callable[..., Picture]]()
+_GRAPHS = ByClass["Callable[..., networkx.MultiDiGraph | networkx.DiGraph]"]()
+
+
+def register_picture(kind: type | str, draw: Callable[..., Picture]) -> None:
+    """Set how values of a class, given itself or as ``"module:name"``, are drawn."""
+    _PICTURES.register(kind, draw)
+
+
+def register_graph(kind: type | str, build: Callable[..., networkx.MultiDiGraph | networkx.DiGraph]) -> None:
+    """Set which graph :func:`graph_of` builds of values of a class, given itself or as ``"module:name"``."""
+    _GRAPHS.register(kind, build)
+
+
 def picture_of(thing: object) -> Picture:
     """The picture of a thing.
 
     Raises:
-        TypeError: nobody has said what things of its class look like.
+        TypeError: no picture is registered for its class.
     """
-    raise TypeError(f"no picture is known of a {type(thing).__name__}")
+    draw = _PICTURES.find(type(thing))
+    if draw is None:
+        raise TypeError(f"no picture is known of a {type(thing).__name__}")
+    return draw(thing)
 
 
-@singledispatch
 def graph_of(thing: object) -> networkx.MultiDiGraph | networkx.DiGraph:
-    """A thing as a graph; where nobody has said more of things of its class, the boxes and arrows of its picture."""
+    """A thing as a graph; where none is registered for its class, the boxes and arrows of its picture."""
+    build = _GRAPHS.find(type(thing))
+    if build is not None:
+        return build(thing)
     import networkx
 
     picture = picture_of(thing)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from formal_llm.automata import CFG, PDA, Automaton, Behaviour, Flowchart, Source
 from formal_llm.automata.models.rules import automaton_of
-from formal_llm.automata.notation.files import endings
 from formal_llm.llms.llm import LLM
 
 _READERS = {
@@ -42,6 +41,8 @@ def source_of(source: object, taker: str = "Planner") -> Source:
 
 def _instead(source: object, taker: str) -> str:
     """What was given in place of rules, and what to write."""
+    from formal_llm.automata.notation.files import endings  # all notations, for this message only
+
     if isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(endings())):
         path = Path(source)
         other = "read_rules" if path.suffix in endings() else "CFG.from_file"

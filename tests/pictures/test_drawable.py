@@ -12,7 +12,7 @@ from formal_llm.automata.drawing.cfg import cfg_picture
 from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.errors import FormalLLMError, MissingDependency
-from formal_llm.pictures.drawable import Drawable, graph_of, picture_of
+from formal_llm.pictures.drawable import Drawable, graph_of, picture_of, register_picture
 from formal_llm.pictures.picture import Arrow, Box, Picture
 from tests.automata.charts import RETURNS
 from tests.pictures.forms import check_dot, check_mermaid, needs_dot
@@ -31,10 +31,12 @@ class LongPipeline(Pipeline):
     """Drawn as pipelines are."""
 
 
-@picture_of.register(Pipeline)
 def pipeline_picture(pipeline: Pipeline) -> Picture:
     boxes = tuple(Box(name, name.upper(), "tool") for name in pipeline.names)
     return Picture(boxes, tuple(Arrow(one.id, other.id, "then") for one, other in pairwise(boxes)))
+
+
+register_picture(Pipeline, pipeline_picture)
 
 
 class TestTable:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formal_llm.automata.lookahead.branches import Branch, Branches, Judged, Leap
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
@@ -24,7 +24,6 @@ from formal_llm.automata.lookahead.limited import (
     with_counters,
 )
 from formal_llm.automata.lookahead.plain_search import PlainSearch
-from formal_llm.automata.lookahead.sampling import Of, Sampler, by_words
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
 from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
@@ -35,6 +34,9 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError, Undecided
 from formal_llm.pictures.drawable import Drawable
+
+if TYPE_CHECKING:
+    from formal_llm.automata.lookahead.sampling import Of, Sampler
 
 #: The least budget of states for counting, which visits all of them where a search for one plan stops at the first.
 _COUNTED_STATES = 100_000
@@ -243,8 +245,7 @@ class Lookahead(Drawable):
             InfiniteLanguage: there are infinitely many; give ``max_length``.
             Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
         """
-        sampler, begin = self._sampler(configuration, max_length)
-        words = by_words(of)
+        sampler, begin, words = self._sampler(configuration, max_length, of)
         return 0 if self.completable(configuration).value == "no" else sampler.count(begin, words=words)
 
     def sample(
@@ -258,11 +259,15 @@ class Lookahead(Drawable):
             of: what is equally likely.
             max_length: the most terminals of a completion.
         """
-        sampler, begin = self._sampler(configuration, max_length)
-        words = by_words(of)
+        sampler, begin, words = self._sampler(configuration, max_length, of)
         return None if self.completable(configuration).value == "no" else sampler.sample(begin, rng, words=words)
 
-    def _sampler(self, configuration: Hashable, max_length: int | None) -> tuple[Sampler, LimitedConfiguration]:
+    def _sampler(
+        self, configuration: Hashable, max_length: int | None, of: Of
+    ) -> tuple[Sampler, LimitedConfiguration, bool]:
+        """What counts completions of ``max_length`` terminals at most, where it begins, and whether it counts words."""
+        from formal_llm.automata.lookahead.sampling import Sampler, by_words  # a plan counts nothing
+
         if self.pda is None:
             raise AutomatonError("counting needs a grammar or a pushdown automaton")
         if max_length is not None and max_length < 0:
@@ -273,7 +278,8 @@ class Lookahead(Drawable):
                 self._samplers.pop(next(iter(self._samplers)))
             max_states = max(self.max_states, _COUNTED_STATES)
             sampler = self._samplers[max_length] = Sampler(self.pda, self.bounds, max_length, max_states)
-        return sampler, self._parts(self.automaton.start() if configuration is None else configuration)
+        begin = self._parts(self.automaton.start() if configuration is None else configuration)
+        return sampler, begin, by_words(of)
 
     def selection(self, configuration: Hashable) -> Word | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""

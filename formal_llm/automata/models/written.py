@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from formal_llm.authored.files import read_text
 from formal_llm.errors import NotationError
+from formal_llm.exports import ByClass
 
 T = TypeVar("T")
 W = TypeVar("W", bound="Written")
@@ -42,12 +43,12 @@ class Notation(Generic[T]):
     others: Mapping[str, Callable[..., T]] = field(default_factory=dict)
 
 
-_NOTATIONS: dict[type, Notation[Any]] = {}
+_NOTATIONS = ByClass[Notation[Any]]()
 
 
-def register(kind: type[T], notation: Notation[T]) -> None:
-    """Say how values of a class, and of those derived from it, are written."""
-    _NOTATIONS[kind] = notation
+def register(kind: type[T] | str, notation: Notation[T]) -> None:
+    """Set how values of a class, given itself or as ``"module:name"``, and of its subclasses are written."""
+    _NOTATIONS.register(kind, notation)
 
 
 def notation_of(kind: type[T]) -> Notation[T]:
@@ -56,10 +57,10 @@ def notation_of(kind: type[T]) -> Notation[T]:
     Raises:
         TypeError: no notation is known.
     """
-    for base in kind.__mro__:
-        if base in _NOTATIONS:
-            return _NOTATIONS[base]
-    raise TypeError(f"{kind.__name__} has no notation")
+    notation = _NOTATIONS.find(kind)
+    if notation is None:
+        raise TypeError(f"{kind.__name__} has no notation")
+    return notation
 
 
 class Written:

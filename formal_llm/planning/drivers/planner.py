@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from formal_llm.automata import CFG, PDA, Limits, Source
 from formal_llm.automata.lookahead.work import SEARCH_TIME, building
@@ -15,12 +15,10 @@ from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.llm import Asking, LLMLike, answered, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
-from formal_llm.planning.drivers.draft import Drafting, draft_and_mend
 from formal_llm.planning.drivers.driving import Snapshot, Steps, pondered
 from formal_llm.planning.drivers.many import PlansMany
 from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
-from formal_llm.planning.drivers.stepping import Stepping
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
@@ -32,6 +30,10 @@ from formal_llm.planning.walks.settings import LookaheadMode, SharedSettings
 from formal_llm.planning.walks.terse import suited
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
+
+if TYPE_CHECKING:
+    from formal_llm.planning.drivers.draft import Drafting
+    from formal_llm.planning.drivers.stepping import Stepping
 
 Search = Literal["greedy", "best-first", "sample", "draft"]
 #: Of so many goals and limits of tasks it is remembered what was learnt; those that were not asked for longest go.
@@ -204,6 +206,8 @@ class Planner(PlansMany):
         Raises:
             NoValidPlan: as :meth:`start`.
         """
+        from formal_llm.planning.drivers.stepping import Stepping  # pictures and reasons; a plan needs neither
+
         goal, rules = Task.of(task).goal, self._given
         return Stepping(self.start(task), rules.with_start(goal) if goal and isinstance(rules, CFG) else rules)
 
@@ -271,6 +275,8 @@ class Planner(PlansMany):
         if self.search == "sample":
             return sample(walk, rng or self._random, ask)
         if self.search == "draft":
+            from formal_llm.planning.drivers.draft import draft_and_mend  # reads free text; other searches do not
+
             return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
         return greedy(walk, ask)
 

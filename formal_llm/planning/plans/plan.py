@@ -14,9 +14,6 @@ from formal_llm.automata import Source, Word
 from formal_llm.automata.models.automaton import Move
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.planning.json_data import JSON
-from formal_llm.planning.plans.certificates import certificate, compiled_rules
-from formal_llm.planning.plans.drawing import plan_rich
-from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Call, Node, read_call
 from formal_llm.planning.plans.usage import Usage
@@ -24,6 +21,8 @@ from formal_llm.planning.plans.vocabulary import write_word
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from formal_llm.planning.plans.overlay import Overlay
 
 _FORMAT = "formal_llm.plan/1"
 
@@ -134,6 +133,8 @@ class Plan(Drawable):
             ValueError: the plan is not finished, or the rules are not known.
             AutomatonError: it is none of the rules, or they are an automaton of one's own.
         """
+        from formal_llm.planning.plans.certificates import certificate  # few plans are proven or drawn
+
         if not self.complete:
             raise ValueError("the plan is not finished: there is nothing to prove yet")
         if rules is not None:
@@ -149,6 +150,8 @@ class Plan(Drawable):
         Raises:
             ValueError, AutomatonError: as :meth:`certificate`; of a plan from a file, compile the rules themselves.
         """
+        from formal_llm.planning.plans.certificates import compiled_rules
+
         if self._run is None:
             raise ValueError("this plan was not made here: name its rules, compiled_rules(rules)")
         return compiled_rules(self._run()[0])
@@ -212,7 +215,11 @@ class Plan(Drawable):
         Raises:
             AutomatonError: the plan is none of these rules.
         """
+        from formal_llm.planning.plans.overlay import Overlay
+
         return Overlay(self.word, rules, order=self.order)
 
     def __rich__(self) -> RenderableType:
+        from formal_llm.planning.plans.drawing import plan_rich
+
         return plan_rich(self)

@@ -12,7 +12,6 @@ from enum import Enum
 from typing import Final
 
 from formal_llm.automata import Verdict, Word
-from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
@@ -294,6 +293,8 @@ class Trail:
         if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
             return NoValidPlan("every branch was tried or ruled out")
         table = self.table
+        from formal_llm.automata.languages.why_empty import why_empty  # only where there is no plan
+
         why = why_empty(table.lookahead.source, max_states=table.lookahead.max_states, search_time=table.start_time)
         return NoValidPlan(
             why.reason, symbols=why.symbols, limits=why.limits, constraints=why.constraints, remedy=why.remedy

@@ -59,6 +59,8 @@ def every_plan(start: Walk, seed: int, most: int) -> dict[tuple[object, ...], fl
         walk = todo.pop()
         question, entry = walk.question, walk.choice
         if question is None:
+            if walk.usage.backtracks:
+                continue  # an option went over the budget of steps; the walk backed out to a plan that is counted already
             moves = tuple(walk.moves)
             assert moves not in plans, "reached in two ways"
             plans[moves] = walk.log_probability or 0.0

@@ -1,0 +1,63 @@
+"""Names that are imported when they are first used.
+
+``import formal_llm`` and a first plan load only the modules that they need. A room that exports many names lists where
+each is defined (:func:`export_lazily`); a table of functions by class names functions that are imported when they are
+called (:func:`load_on_call`, :class:`ByClass`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pkgutil import resolve_name
+from typing import Any, Generic, TypeVar
+
+V = TypeVar("V")
+
+
+def export_lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """The ``__getattr__`` of a package whose names are defined in its modules (PEP 562).
+
+    Args:
+        package: the package's ``__name__``.
+        homes: for each exported name the module that defines it, relative to the package. No name may be that of a
+            submodule: importing the submodule would set the same attribute.
+    """
+
+    def get_export(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)  # from now on it is found without this function
+        return value
+
+    return get_export
+
+
+def load_on_call(path: str) -> Callable[..., Any]:
+    """A function that imports ``"module:function"`` when it is called, and calls it."""
+
+    def call(*args: object, **options: object) -> object:
+        return resolve_name(path)(*args, **options)
+
+    return call
+
+
+class ByClass(Generic[V]):
+    """Values by class, also for classes that are not imported yet; subclasses have the value of their base."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, V] = {}
+
+    def register(self, kind: type | str, value: V) -> None:
+        """Set the value of a class, given itself or as ``"module:name"``."""
+        self._values[kind if isinstance(kind, str) else _path_of(kind)] = value
+
+    def find(self, kind: type) -> V | None:
+        """The value of a class or of the nearest class that it is derived from; None where none has one."""
+        return next((self._values[path] for path in map(_path_of, kind.__mro__) if path in self._values), None)
+
+
+def _path_of(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
