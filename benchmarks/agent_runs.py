@@ -49,15 +49,15 @@ def one_run(agent: Agent, seed: int, counts: Counter[str]) -> None:
     run = agent.start(f"Question {seed}: [Answer] is that a marker?", llm=llm)
     counts["runs"] += 1
     try:
-        made = run.go()
+        made = run.run_to_end()
     except Exception as error:
         counts["ended by an error"] += 1
         counts[type(error).__name__] += 1
         made = run.transcript
     else:
         counts["no word"] += not made.verify(agent.behaviour).valid
-        rules = agent.rules.monitor(len(made.corrections))
-        counts["rule broken"] += not rules.verify(agent.rules.events(made.segments), repair=False).valid
+        rules = agent.rules.get_monitor(len(made.corrections))
+        counts["rule broken"] += not rules.verify(agent.rules.list_events(made.segments), repair=False).valid
     back = Transcript.from_text(made.to_text(agent.behaviour), agent.behaviour)
     counts["marker taken"] += back.word != made.word
     named = {one.text.strip() for one in made.segments if one.state == run.settings.roles.action}

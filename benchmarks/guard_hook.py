@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from formal_llm.agents.guard import Guard, GuardRules
-from formal_llm.agents.guard.hooks.hook import answer
+from formal_llm.agents.guard.hooks.hook import answer_event
 
 RULES = 'edit: Edit\npush: Bash[runs(commands, "git push")]\nrule few: at most 3 push\nrule look: edit before push\n'
 
@@ -56,10 +56,10 @@ def main() -> None:
         done = 0
         for length in (10, 100, 1000):
             while done < length:
-                answer(event(done), lambda: guard, folder / "warm")
+                answer_event(event(done), lambda: guard, folder / "warm")
                 done += 1
             begun = time.process_time()
-            answer(event(done), lambda: guard, folder / "warm")
+            answer_event(event(done), lambda: guard, folder / "warm")
             done += 1
             print(f"the event after {length:5} others, warm {time.process_time() - begun:7.3f} s")
 

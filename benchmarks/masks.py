@@ -20,8 +20,17 @@ from rich.table import Table
 
 from formal_llm import CFG, Limits, Production
 from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
-from formal_llm.agents.decoding.contents import Content, FreeText, Grammar, JsonSchema, OneOf, Regex, Written, ebnf
-from formal_llm.agents.decoding.masks import Matcher, tokens_of
+from formal_llm.agents.decoding.contents import (
+    Content,
+    FreeText,
+    Grammar,
+    JsonSchema,
+    OneOf,
+    Regex,
+    SegmentPattern,
+    cfg_to_ebnf,
+)
+from formal_llm.agents.decoding.masks import TokenMatcher, list_mask_tokens
 from formal_llm.agents.decoding.plan_texts import PlanTexts
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks
@@ -39,8 +48,8 @@ CONTENTS: dict[str, Content] = {
     "free text": FreeText(),
     "one of ten texts": OneOf(*(f" the tool number {number}" for number in range(10))),
     "regex": Regex(r" [A-Za-z ]{1,200}\."),
-    "JSON by a schema": JsonSchema.of(SCHEMA),
-    "grammar": Grammar(ebnf(CFG.from_string("%order forward\nS -> T | T S\nT -> wash | dry | wash_hot"), ", ")),
+    "JSON by a schema": JsonSchema.from_schema(SCHEMA),
+    "grammar": Grammar(cfg_to_ebnf(CFG.from_string("%order forward\nS -> T | T S\nT -> wash | dry | wash_hot"), ", ")),
 }
 
 
@@ -75,7 +84,7 @@ def least(passes: list[list[int]]) -> list[int]:
     return [min(times) for times in zip(*passes, strict=True)]
 
 
-def random_texts(matcher: Matcher, tokens: int, seed: int) -> list[list[int]]:
+def random_texts(matcher: TokenMatcher, tokens: int, seed: int) -> list[list[int]]:
     """Texts that a matcher allows, token by token at random: so many tokens together."""
     rng = random.Random(seed)
     texts: list[list[int]] = []
@@ -84,8 +93,8 @@ def random_texts(matcher: Matcher, tokens: int, seed: int) -> list[list[int]]:
         matcher.reset()
         text: list[int] = []
         # The last mask of a text that ends with a marker is looked at no more: the next state begins there.
-        while len(text) < 200 and not matcher.stopped and not (text and matcher.may_stop()):
-            text.append(rng.choice(tokens_of(matcher.mask())))
+        while len(text) < 200 and not matcher.has_stopped and not (text and matcher.may_stop()):
+            text.append(rng.choice(list_mask_tokens(matcher.compute_mask())))
             matcher.accept(text[-1])
         texts.append(text)
         total += len(text)
@@ -116,7 +125,7 @@ def beside_xgrammar(words: TokenVocabulary, tokens: int, table: Table) -> None:
     engine = XGrammarMasks(words)
     bits = torch.zeros((1, -(-words.size // 32)), dtype=torch.int32)
     for name, content in CONTENTS.items():
-        what = Written(content, MARKERS, never=NEVER)
+        what = SegmentPattern(content, MARKERS, never=NEVER)
         matcher = engine.compile(what)
         raw = xgrammar.GrammarMatcher(engine._compiled[what][0])
         texts = random_texts(matcher, tokens, 0)
@@ -125,7 +134,7 @@ def beside_xgrammar(words: TokenVocabulary, tokens: int, table: Table) -> None:
             alone.append(
                 replay(texts, raw.reset, lambda: raw.fill_next_token_bitmask(bits), raw.accept_token)  # noqa: B023
             )
-            ours.append(replay(texts, matcher.reset, matcher.mask, matcher.accept))
+            ours.append(replay(texts, matcher.reset, matcher.compute_mask, matcher.accept))
         (half, most), (our_half, our_most) = percentiles(least(alone)), percentiles(least(ours))
         more = f"{our_most - most:+.1f}"
         table.add_row(name, f"{half:.1f}", f"{most:.1f}", f"{our_half:.1f}", f"{our_most:.1f}", more)
@@ -143,7 +152,7 @@ def automata(words: TokenVocabulary, tokens: int, table: Table) -> None:
     for name, cfg in cases.items():
         texts = random_texts(AutomatonMasks(words).compile(PlanTexts(cfg)), tokens, 1)
         matcher = AutomatonMasks(words).compile(PlanTexts(cfg))
-        first, *known = [replay(texts, matcher.reset, matcher.mask, matcher.accept) for _ in range(4)]
+        first, *known = [replay(texts, matcher.reset, matcher.compute_mask, matcher.accept) for _ in range(4)]
         table.add_row(name, *(f"{value:.1f}" for times in (first, least(known)) for value in percentiles(times)))
 
 
@@ -172,21 +181,23 @@ def fuzz(count: int, console: Console) -> None:
         pieces = [b"", *(piece.encode() for piece in ["x", "y", " ", ",", *longer])]
         words = TokenVocabulary(pieces, [0])
         try:
-            ours: Matcher = AutomatonMasks(words).compile(PlanTexts(cfg, separator=separator, texts=texts))
+            ours: TokenMatcher = AutomatonMasks(words).compile(PlanTexts(cfg, separator=separator, texts=texts))
         except NoValidPlan:
             continue
         grammars += 1
-        theirs: Matcher = XGrammarMasks(words).compile(Written(Grammar(ebnf(cfg, separator, texts)), may_end=True))
+        theirs: TokenMatcher = XGrammarMasks(words).compile(
+            SegmentPattern(Grammar(cfg_to_ebnf(cfg, separator, texts)), may_end=True)
+        )
         for _ in range(12):
-            allowed = tokens_of(ours.mask())
-            found = tokens_of(theirs.mask())
+            allowed = list_mask_tokens(ours.compute_mask())
+            found = list_mask_tokens(theirs.compute_mask())
             missing = set(allowed) - set(found)
             if set(found) - set(allowed) or any(not doubled(words, token) for token in missing):
                 raise SystemExit(f"grammar {seed - 1}: the masks differ\n{cfg}")
             lost += len(missing)
             compared += 1
             token = rng.choice(allowed)
-            if not (ours.accept(token) and theirs.accept(token)) or ours.stopped:
+            if not (ours.accept(token) and theirs.accept(token)) or ours.has_stopped:
                 break
     console.print(
         f"{grammars:,} random grammars, {compared:,} masks compared: nothing illegal allowed; of what is legal, "

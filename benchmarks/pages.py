@@ -33,13 +33,13 @@ def one_plan(cfg: CFG, pages: Pages | None, rng: random.Random | None) -> tuple[
         sizes.append(len(question.prompt))
         if made != len(walk.word):  # the first page of another choice
             made = len(walk.word)
-            every = [choice.index for choice in entry.fork.all()]
+            every = [choice.index for choice in entry.fork.iter_choices()]
             wanted = every[0] if rng is None else rng.choice(every)
         walk.answer(
             next(
                 number
-                for number, choice in enumerate(entry.offered, 1)
-                if any(one.index == wanted for one in choice.all())
+                for number, choice in enumerate(entry.offered_choices, 1)
+                if any(one.index == wanted for one in choice.iter_choices())
             )
         )
     return len(sizes), sum(sizes), max(sizes)

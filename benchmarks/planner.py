@@ -33,7 +33,7 @@ from formal_llm.packs.openagi.benchmark.intervals import interval
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import trainer_of
 from formal_llm.planning import Task
-from formal_llm.planning.rewordings import reworded
+from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.rltf.curves import Chart, Series
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, read_log
 from formal_llm.rltf.reference_tools import f1
@@ -145,7 +145,7 @@ def main() -> None:
         "paraphrases.toml of the pack": "paraphrases.toml",
         "of benchmarks/": HERE / "paraphrases.toml",
     }
-    sets = {name: reworded(pack, file) for name, file in files.items()}
+    sets = {name: read_rewordings(pack, file) for name, file in files.items()}
     alike = SimilarWords()
     answerers: dict[str, LLM] = {}
     for name in OTHERS:

@@ -1,8 +1,8 @@
 """Names that are imported when they are first used.
 
 ``import formal_llm`` and a first plan load only the modules that they need. A room that exports many names lists where
-each is defined (:func:`export_lazily`); a table of functions by class names functions that are imported when they are
-called (:func:`load_on_call`, :class:`ByClass`).
+each is defined (:func:`export_lazily`). A table by class (:class:`ByClass`) holds functions that are imported when they
+are called (:class:`LazyFunction`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,20 @@ def export_lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], obj
     return get_export
 
 
-def load_on_call(path: str) -> Callable[..., Any]:
-    """A function that imports ``"module:function"`` when it is called, and calls it."""
+class LazyFunction:
+    """A function that is imported when it is called, given as ``"module:function"``."""
 
-    def call(*args: object, **options: object) -> object:
-        return resolve_name(path)(*args, **options)
+    def __init__(self, path: str) -> None:
+        self.path = path
 
-    return call
+    def __call__(self, *args: object, **options: object) -> Any:
+        """Import the function if it is not imported yet, and call it."""
+        return resolve_name(self.path)(*args, **options)
+
+
+def load_function(function: Callable[..., V]) -> Callable[..., V]:
+    """The function itself, imported if it is a :class:`LazyFunction`; warnings then point at the line that calls it."""
+    return resolve_name(function.path) if isinstance(function, LazyFunction) else function
 
 
 class ByClass(Generic[V]):

@@ -4,11 +4,12 @@ import ast
 import subprocess
 import sys
 from importlib import import_module
+from operator import add
 from pathlib import Path
 
 import pytest
 
-from formal_llm.exports import ByClass, export_lazily, load_on_call
+from formal_llm.exports import ByClass, LazyFunction, export_lazily, load_function
 
 #: What a package imports at once, since importing it fills a table.
 EAGER = {"formal_llm.llms": ["PROVIDERS"]}
@@ -37,10 +38,11 @@ def test_a_name_that_is_not_exported_is_named() -> None:
 
 
 def test_a_function_is_imported_when_it_is_called() -> None:
-    later = load_on_call("formal_llm.nowhere:function")
+    later = LazyFunction("formal_llm.nowhere:function")
     with pytest.raises(ModuleNotFoundError, match=r"formal_llm\.nowhere"):
         later()
-    assert load_on_call("operator:add")(1, 2) == 3
+    assert LazyFunction("operator:add")(1, 2) == 3
+    assert load_function(LazyFunction("operator:add")) is load_function(add) is add
 
 
 def test_a_class_has_the_value_of_its_nearest_base() -> None:

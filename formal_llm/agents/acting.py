@@ -35,7 +35,7 @@ NO_TOOL = "no tool"
 Rule = str | Formula | Source
 
 
-class ActingRules:
+class AgentRules:
     """The rules of an agent with its tools.
 
     Args:
@@ -72,14 +72,14 @@ class ActingRules:
         for name in (*self.tools, NO_TOOL):
             if name in behaviour.states:
                 raise AutomatonError(f"the tool {name} has the name of a state of {behaviour.name}; rename one of them")
-        self._more = tuple(self._rule(rule) for rule in rules)
+        self._more = tuple(self._compile_rule(rule) for rule in rules)
         self._monitors: dict[int, Monitor] = {}
-        if not self.monitor().allowed():
-            refused = self.monitor().why()
+        if not self.get_monitor().allowed():
+            refused = self.get_monitor().why()
             assert refused is not None
             raise NotAllowed(refused)
 
-    def monitor(self, slips: int = 0) -> Monitor:
+    def get_monitor(self, slips: int = 0) -> Monitor:
         """The monitor before any event, where so many actions may name no tool."""
         if slips not in self._monitors:
             limits = self._limits
@@ -108,7 +108,7 @@ class ActingRules:
         made = DFA(tuple(table), behaviour.dfa.accepting)
         return finite_pda(made, name=behaviour.name, symbols=behaviour.symbols).with_limits(behaviour.limits)
 
-    def events(self, segments: Iterable[Segment]) -> list[Event]:
+    def list_events(self, segments: Iterable[Segment]) -> list[Event]:
         """The events of a run: its states, and behind each action the tool that it names, where a rule speaks of it."""
         found: list[Event] = []
         for segment in segments:
@@ -118,7 +118,7 @@ class ActingRules:
                 found.append(Event(tool if tool in self.tools else NO_TOOL))
         return found
 
-    def _rule(self, rule: Rule) -> PDA:
+    def _compile_rule(self, rule: Rule) -> PDA:
         names = (*self.behaviour.states, *self.tools, NO_TOOL)
         if isinstance(rule, str | Formula):
             formula = read_formula(str(rule), names)
@@ -130,10 +130,10 @@ class ActingRules:
             source = automaton_of(rule) if not isinstance(rule, PDA) else rule  # type: ignore[arg-type]
             made = source if isinstance(source, PDA) else PDA.from_cfg(source)
             about = {*made.terminals}
-        return _besides(made, [name for name in names if name not in about])
+        return _ignore_unknown_names(made, [name for name in names if name not in about])
 
 
-def _besides(rule: PDA, unknown: Iterable[str]) -> PDA:
+def _ignore_unknown_names(rule: PDA, unknown: Iterable[str]) -> PDA:
     """A rule to which names that it does not know make no difference."""
     loops = [Transition(state, name, None, state) for name in unknown for state in rule.states]
     return PDA(
@@ -154,7 +154,7 @@ class StatesMonitor(Monitor):
 
     __slots__ = ("_acting", "_now")
 
-    def __init__(self, rules: ActingRules, now: Iterable[Monitor]) -> None:
+    def __init__(self, rules: AgentRules, now: Iterable[Monitor]) -> None:
         self._acting = rules
         # Where two calls leave the rules at the same place, one stands for both.
         self._now = tuple({one.place: one for one in now}.values())

@@ -19,20 +19,20 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from formal_llm.agents.acting import ActingRules, Rule
+from formal_llm.agents.acting import AgentRules, Rule
 from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.happenings import HappeningCallback
-from formal_llm.agents.many import RunsMany
+from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.published.rewoo import LLM_WORKER
 from formal_llm.agents.roles import Roles, World
 from formal_llm.agents.run_settings import RunSettings
 from formal_llm.agents.running import Run
-from formal_llm.agents.tool_calls import check_texts, signature
+from formal_llm.agents.tool_calls import check_texts, describe_tool
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
@@ -56,7 +56,7 @@ WriterOf: TypeAlias = Callable[[LLM, Behaviour, str], Writer]
 TIMES = 12
 
 
-class Agent(RunsMany):
+class Agent(RunnableAgent):
     """An agent.
 
     Args:
@@ -65,7 +65,7 @@ class Agent(RunsMany):
         tools: its tools. Tools that remember (a search, and lookups on the page it found) are those of one run: give a
             function that makes the toolkit, as ``agent_toolkit`` is one.
         examples: runs that the model is shown; those beside the ``.agent`` file where left out.
-        rules: more rules on states and tools, see :class:`~formal_llm.agents.acting.ActingRules`: formulas such as
+        rules: more rules on states and tools, see :class:`~formal_llm.agents.acting.AgentRules`: formulas such as
             ``"(eventually search)"``, behaviours, grammars, automata.
         limits: bounds on states and tools.
         times: how often each state and each tool may come, where ``limits`` do not name it; None for no bound.
@@ -118,10 +118,10 @@ class Agent(RunsMany):
         on_event: HappeningCallback | None = None,
     ) -> None:
         self.behaviour = spec if isinstance(spec, Behaviour) else Behaviour.load(str(spec))
-        self.llm = writing(resolve(llm))
+        self.llm = ensure_text_llm(resolve(llm))
         self.on_event = on_event
-        roles = roles or Roles.of(self.behaviour, {**WORLDS, **(worlds or {})})
-        self._make_tools = _maker(tools)
+        roles = roles or Roles.from_markers(self.behaviour, {**WORLDS, **(worlds or {})})
+        self._make_tools = _make_toolkit_factory(tools)
         helpers = (LLM_WORKER,) if roles.label is not None else ()
         toolkit = self._make_tools()
         check_texts(toolkit)
@@ -133,7 +133,7 @@ class Agent(RunsMany):
         limits = limits or Limits()
         if limits.default is None:
             limits = replace(limits, default=times)
-        self.rules = ActingRules(self.behaviour, roles.action, names, rules, limits)
+        self.rules = AgentRules(self.behaviour, roles.action, names, rules, limits)
         states = self.behaviour.states
         if all(states[name].from_environment for name in self.monitor.allowed()):
             raise AutomatonError(f"{self.behaviour.name} begins with the environment; a run begins with what is asked")
@@ -143,8 +143,8 @@ class Agent(RunsMany):
         for number, one in enumerate(self.examples, 1):
             if not (found := one.verify(self.behaviour)).valid:
                 raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
-        told = [*map(signature, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
-        self.told = instructions(self.behaviour, told, self.examples)
+        told = [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
+        self.told = write_instructions(self.behaviour, told, self.examples)
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
         versions = [(tool.name, tool.version) for tool in toolkit]
         self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}"
@@ -154,12 +154,12 @@ class Agent(RunsMany):
         self._settings = RunSettings(
             self.rules, roles, dict(contents or {}), self.budget, prices, calls or CallLimits(timeout=60.0)
         )
-        self._writer_of = writer or partial(writer_for, temperature=temperature, bounds=bounds, streaming=streaming)
+        self._writer_of = writer or partial(make_writer, temperature=temperature, bounds=bounds, streaming=streaming)
 
     @property
     def monitor(self) -> Monitor:
         """The rules with the tools, before any event."""
-        return self.rules.monitor()
+        return self.rules.get_monitor()
 
     @property
     def variant(self) -> object:
@@ -176,11 +176,11 @@ class Agent(RunsMany):
             WritingError: a bound of the writer was reached.
             LLMError: the model could not be asked.
         """
-        return self.start(question).go()
+        return self.start(question).run_to_end()
 
     async def arun(self, question: str) -> Transcript:
         """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
-        return await self.start(question).ago()
+        return await self.start(question).arun_to_end()
 
     def start(self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()) -> Run:
         """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
@@ -203,7 +203,7 @@ class Agent(RunsMany):
 _HELPERS = {LLM_WORKER: f"{LLM_WORKER}(request): Answers a request by itself, without tools."}
 
 
-def writer_for(
+def make_writer(
     llm: LLM,
     behaviour: Behaviour,
     told: str = "",
@@ -224,7 +224,7 @@ def writer_for(
     )
 
 
-def instructions(behaviour: Behaviour, tools: Sequence[str], examples: Sequence[Transcript]) -> str:
+def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Sequence[Transcript]) -> str:
     """What a model is told before a run: the states, the tools, and examples."""
     states = [state for state in behaviour.states.values() if state.text]
     world = ", ".join(state.text for state in states if state.from_environment)
@@ -246,7 +246,7 @@ _WORDS = (
 )  # fmt: skip
 
 
-def writing(llm: LLM) -> LLM:
+def ensure_text_llm(llm: LLM) -> LLM:
     """An LLM that writes: chance, which only chooses (``test:random``), writes words at random.
 
     Raises:
@@ -259,7 +259,7 @@ def writing(llm: LLM) -> LLM:
     return llm
 
 
-def _maker(tools: Tools | None) -> Callable[[], Toolkit]:
+def _make_toolkit_factory(tools: Tools | None) -> Callable[[], Toolkit]:
     if tools is None:
         return lambda: Toolkit([])
     if isinstance(tools, Toolkit):

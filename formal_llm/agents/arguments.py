@@ -15,7 +15,7 @@ WRITTEN: Mapping[object, str] = {str: "string", int: "integer", float: "number",
 MOST_ARGUMENT = 20_000
 
 
-def written_schema(kind: Kind) -> Schema | None:
+def build_value_schema(kind: Kind) -> Schema | None:
     """The schema of the values of a kind; None where they cannot be written."""
     name = WRITTEN.get(kind.of)
     if name is None:
@@ -23,7 +23,7 @@ def written_schema(kind: Kind) -> Schema | None:
     return {"type": name, "maxLength": MOST_ARGUMENT} if name == "string" else {"type": name}
 
 
-def value_of(kind: Kind, given: object) -> Value:
+def parse_value(kind: Kind, given: object) -> Value:
     """What was written, as a value of a kind whose schema it keeps.
 
     Raises:
@@ -35,7 +35,7 @@ def value_of(kind: Kind, given: object) -> Value:
         raise ValueError(str(error)) from None
 
 
-def parameters(tool: Tool) -> tuple[str, ...]:
+def list_parameters(tool: Tool) -> tuple[str, ...]:
     """The names of a tool's arguments; numbered where they are not known."""
     if len(tool.parameters) == len(tool.inputs):
         return tool.parameters

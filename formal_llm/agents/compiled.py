@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from formal_llm.agents.groups import grouped
+from formal_llm.agents.groups import group_rules
 from formal_llm.automata import PDA, Behaviour, Limits, Lookahead, Source
 from formal_llm.automata.languages.front import Allowed, Front
 from formal_llm.automata.languages.fronts import Fronts
@@ -24,7 +24,7 @@ from formal_llm.planning.source import source_of
 _MOST_WHOLE = 2_000
 
 
-class Group:
+class RuleGroup:
     """Rules that share terminals, as one automaton.
 
     Attributes:
@@ -51,7 +51,7 @@ class Group:
         """
         return Verifier(self.source, max_states=self.max_states)
 
-    def part(self, word: Iterable[str]) -> tuple[str, ...]:
+    def project_word(self, word: Iterable[str]) -> tuple[str, ...]:
         """What of a word these rules look at."""
         return tuple(word) if self.letters is None else tuple(name for name in word if name in self.letters)
 
@@ -91,10 +91,10 @@ class CompiledRules:
         )
         parts: list[tuple[Source, frozenset[str] | None]]
         if isinstance(rules, Sequence):
-            parts = grouped([source_of(rule, "Monitor") for rule in rules], limits)
+            parts = group_rules([source_of(rule, "Monitor") for rule in rules], limits)
         else:
             parts = [(as_automaton(source_of(rules, "Monitor"), limits), None)]
-        self.groups = tuple(Group(source, letters, max_states, max_configurations) for source, letters in parts)
+        self.groups = tuple(RuleGroup(source, letters, max_states, max_configurations) for source, letters in parts)
         names = dict.fromkeys(name for group in self.groups for name in group.fronts.terminals)
         self.owners: dict[str, int | None] = dict.fromkeys(names)
         for number, group in enumerate(self.groups):
@@ -110,19 +110,19 @@ class CompiledRules:
         return tuple(group.fronts.start for group in self.groups)
 
     @cached_property
-    def possible(self) -> bool:
+    def may_be_satisfiable(self) -> bool:
         """False where nothing keeps the rules; True also where that is not known."""
         return all(front.viable is not False for front in self.start)
 
-    def step(self, fronts: tuple[Front, ...], name: str) -> tuple[Front, ...] | None:
+    def apply_event(self, fronts: tuple[Front, ...], name: str) -> tuple[Front, ...] | None:
         """The fronts after one more terminal; None where it leads to a dead end."""
         number = self.owners.get(name, -1)
         if number is None:
-            return fronts if self.possible else None
+            return fronts if self.may_be_satisfiable else None
         if number < 0:
             return None
         front = fronts[number].after(name)
-        if front.viable is False or not self.possible:
+        if front.viable is False or not self.may_be_satisfiable:
             return None
         return (front,) if len(fronts) == 1 else (*fronts[:number], front, *fronts[number + 1 :])
 
@@ -139,7 +139,7 @@ class CompiledRules:
         return fingerprint([*told, list(self.owners)])
 
     @cached_property
-    def whole(self) -> Verifier | None:
+    def trace_verifier(self) -> Verifier | None:
         """What verifies whole traces: over all groups multiplied; None where that is too large."""
         if len(self.groups) == 1:
             return self.groups[0].verifier if isinstance(self.groups[0].source, PDA) else None
@@ -161,7 +161,7 @@ class CompiledRules:
         return self.groups[number or 0].lookahead.automaton.label(name)
 
 
-class Together(Mapping[str, Allowed]):
+class JointlyAllowed(Mapping[str, Allowed]):
     """What several groups of rules allow that share no terminal."""
 
     def __init__(self, rules: CompiledRules, fronts: tuple[Front, ...]) -> None:

@@ -33,6 +33,6 @@ class Conversation:
         Raises:
             AgentError, LLMError: as of :meth:`Agent.run`.
         """
-        made = self.agent.start(text, before=self.turns[max(0, len(self.turns) - self.most) :]).go()
+        made = self.agent.start(text, before=self.turns[max(0, len(self.turns) - self.most) :]).run_to_end()
         self.turns = (*self.turns, made)
         return made

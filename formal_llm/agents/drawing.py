@@ -18,12 +18,12 @@ def transcript_picture(transcript: Transcript) -> Picture:
     What was corrected stands in a dashed box, with an arrow to the segment in whose place it was written.
     """
     boxes = [
-        Box(f"segment {number}", f"{number + 1}  {one.state}", _KINDS[one.source], _shown(one.text))
+        Box(f"segment {number}", f"{number + 1}  {one.state}", _KINDS[one.source], _shorten_text(one.text))
         for number, one in enumerate(transcript.segments)
     ]
     arrows = [Arrow(f"segment {n}", f"segment {n + 1}", weight=10) for n in range(len(boxes) - 1)]
     for number, one in enumerate(transcript.corrections):
-        box = Box(f"correction {number}", "not allowed", "open", _shown(one.written or "the end"), "marked")
+        box = Box(f"correction {number}", "not allowed", "open", _shorten_text(one.written or "the end"), "marked")
         boxes.append(box)
         place = min(one.position, len(transcript) - 1)
         if place >= 0:
@@ -31,6 +31,6 @@ def transcript_picture(transcript: Transcript) -> Picture:
     return Picture(tuple(boxes) or (Box("empty", "nothing was written", "result"),), tuple(arrows), "TB")
 
 
-def _shown(text: str) -> tuple[str, ...]:
+def _shorten_text(text: str) -> tuple[str, ...]:
     lines = wrap(shorten(text.strip(), _CHARACTERS), WIDTH).split("\n")
     return cut([line for line in lines if line], _LINES)

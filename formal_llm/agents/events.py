@@ -32,21 +32,21 @@ EventLike = Event | str
 Label = Callable[[Event], str | None]
 
 
-class Past:
+class EventChain:
     """What happened, the last event first: each past shares all but its event with the past before."""
 
     __slots__ = ("before", "event", "hash", "length", "name")
 
-    def __init__(self, before: Past | None, event: Event, name: str | None) -> None:
+    def __init__(self, before: EventChain | None, event: Event, name: str | None) -> None:
         self.before = before
         self.event = event
         self.name = name
         self.length: int = 1 if before is None else before.length + 1
         self.hash: int = hash((None if before is None else before.hash, event.name, name))
 
-    def back(self) -> Iterator[Past]:
+    def iter_back(self) -> Iterator[EventChain]:
         """This past and those before it."""
-        past: Past | None = self
+        past: EventChain | None = self
         while past is not None:
             yield past
             past = past.before

@@ -38,7 +38,7 @@ __all__ = ["examples_beside", "load_examples", "read_examples"]
 _LIKE_A_MARKER = re.compile(r"^\[[^\[\]\n]{1,40}\]", re.MULTILINE)
 
 
-class _Marked(NamedTuple):
+class _MarkedSpan(NamedTuple):
     """A marker in a text, where it begins, and where its text begins and ends."""
 
     marker: str
@@ -59,7 +59,7 @@ def read_examples(text: str, behaviour: Behaviour, file: str | None = None) -> t
         NotationError: the first place where an example leaves the rules: line, column, caret, and what was allowed
             there; what looks like a marker and is none; a text without any example.
     """
-    return _Reader(SourceText.of(text, file, NotationError), behaviour).examples()
+    return _AgentExampleReader(SourceText.of(text, file, NotationError), behaviour).read_all()
 
 
 def load_examples(name: str) -> tuple[Transcript, ...]:
@@ -74,7 +74,7 @@ def load_examples(name: str) -> tuple[Transcript, ...]:
     return () if beside is None else read_examples(read_text(beside), Behaviour.from_file(path), str(beside))
 
 
-class _Reader:
+class _AgentExampleReader:
     """Reads the examples of one text."""
 
     def __init__(self, source: SourceText, behaviour: Behaviour) -> None:
@@ -83,31 +83,31 @@ class _Reader:
         self.markers = Markers.of(behaviour)
         self.monitor = Monitor(behaviour)
 
-    def examples(self) -> tuple[Transcript, ...]:
+    def read_all(self) -> tuple[Transcript, ...]:
         text = self.source.text
         found = sections(self.source)
         runs = [one for one in found if plan_of(text[one.begin : one.end], self.behaviour.terminals) is None]
         for one in runs:
             if not one.allowed:
-                self._refused(one)
-        return tuple(self._example(one.begin, one.end) for one in runs if one.allowed)
+                self._check_refused(one)
+        return tuple(self._read_example(one.begin, one.end) for one in runs if one.allowed)
 
-    def _refused(self, section: Section) -> None:
+    def _check_refused(self, section: Section) -> None:
         """An example that must leave the rules somewhere."""
         try:
-            self._example(section.begin, section.end)
+            self._read_example(section.begin, section.end)
         except NotationError:
             return
         self.source.fail("this run should not be allowed, and the rules allow it", self.source.at(section.at))
 
-    def _example(self, begin: int, end: int) -> Transcript:
+    def _read_example(self, begin: int, end: int) -> Transcript:
         text = self.source.text
         monitor = self.monitor
         segments: list[Segment] = []
         last = begin
-        for found in self._marked(begin, end):
+        for found in self._iter_marked_spans(begin, end):
             if not segments and text[begin : found.at].strip():
-                self._stray(begin, found.at)
+                self._reject_stray_text(begin, found.at)
             states = self.markers.states[found.marker]
             state = next((name for name in states if monitor.allows(name)), None)
             if state is None:
@@ -115,30 +115,30 @@ class _Reader:
                 because = "".join(f" because of {rule}" for rule in refused.limits) if refused is not None else ""
                 self.source.fail(
                     f"{found.marker} cannot stand here{because}", self.source.at(found.at),
-                    expected=self._allowed(monitor),
+                    expected=self._list_allowed(monitor),
                 )  # fmt: skip
             monitor = monitor.after(state)
-            written = self._text(found.begin, found.end)
+            written = self._read_segment_text(found.begin, found.end)
             outside = self.behaviour.states[state].from_environment
             author: Author = "environment" if outside else "model" if segments else "user"
             segments.append(Segment(state, written, author))
             last = found.begin + len(text[found.begin : found.end].rstrip())
         if not segments and text[begin:end].strip():
-            self._stray(begin, end)
+            self._reject_stray_text(begin, end)
         if not monitor.may_stop():
             what = "the example ends too early" if segments else "the example is empty"
-            self.source.fail(what, self.source.at(last), expected=self._allowed(monitor))
+            self.source.fail(what, self.source.at(last), expected=self._list_allowed(monitor))
         return Transcript(self.behaviour.name, tuple(segments))
 
-    def _marked(self, begin: int, end: int) -> Iterator[_Marked]:
+    def _iter_marked_spans(self, begin: int, end: int) -> Iterator[_MarkedSpan]:
         text = self.source.text[:end]
         now = self.markers.search(text, begin)
         while now is not None:
             following = self.markers.search(text, now[1])
-            yield _Marked(text[now[0] : now[1]], now[0], now[1], end if following is None else following[0])
+            yield _MarkedSpan(text[now[0] : now[1]], now[0], now[1], end if following is None else following[0])
             now = following
 
-    def _text(self, begin: int, end: int) -> str:
+    def _read_segment_text(self, begin: int, end: int) -> str:
         """The text of a segment; a line that begins with what is almost a marker is a slip."""
         text = self.source.text[begin:end]
         for match in _LIKE_A_MARKER.finditer(text):
@@ -150,15 +150,15 @@ class _Reader:
                 )  # fmt: skip
         return self.markers.restore(text.strip())
 
-    def _stray(self, begin: int, end: int) -> None:
+    def _reject_stray_text(self, begin: int, end: int) -> None:
         text = self.source.text[begin:end]
         at = begin + len(text) - len(text.lstrip())
-        self._text(at, end)
+        self._read_segment_text(at, end)
         self.source.fail(
-            "there is text before the first marker", self.source.at(at), expected=self._allowed(self.monitor)
+            "there is text before the first marker", self.source.at(at), expected=self._list_allowed(self.monitor)
         )
 
-    def _allowed(self, monitor: Monitor) -> list[str]:
+    def _list_allowed(self, monitor: Monitor) -> list[str]:
         """What could stand somewhere, as it is written."""
         states = [self.behaviour.states[name] for name in monitor.allowed()]
         return [state.text or state.name for state in states] + (["the end"] if monitor.may_stop() else [])

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from formal_llm.agents.compiled import CompiledRules, Group
-from formal_llm.agents.refusal import refusal
+from formal_llm.agents.compiled import CompiledRules, RuleGroup
+from formal_llm.agents.refusal import explain_refusal
 from formal_llm.automata import PDA, Limits, Lookahead, Word
 from formal_llm.automata.languages.front import Front
 from formal_llm.automata.languages.why_empty import why_empty
@@ -45,7 +45,9 @@ class Finding:
         return self.message
 
 
-def findings(rules: CompiledRules, environment: Iterable[str] = (), max_places: int = 2_000) -> tuple[Finding, ...]:
+def find_rule_problems(
+    rules: CompiledRules, environment: Iterable[str] = (), max_places: int = 2_000
+) -> tuple[Finding, ...]:
     """What is wrong with rules.
 
     Args:
@@ -68,11 +70,11 @@ def findings(rules: CompiledRules, environment: Iterable[str] = (), max_places: 
     outside = rules.environment | set(environment)
     found: list[Finding] = []
     for group in rules.groups:
-        found += _of_group(rules, group, outside, max_places)
+        found += _check_group(rules, group, outside, max_places)
     return tuple(found)
 
 
-def _of_group(rules: CompiledRules, group: Group, outside: frozenset[str], max_places: int) -> Iterable[Finding]:
+def _check_group(rules: CompiledRules, group: RuleGroup, outside: frozenset[str], max_places: int) -> Iterable[Finding]:
     traps: dict[str, Word] = {}
     seen: dict[Front, None] = {group.fronts.start: None}
     todo: deque[tuple[Front, Word]] = deque([(group.fronts.start, ())])
@@ -96,7 +98,7 @@ def _of_group(rules: CompiledRules, group: Group, outside: frozenset[str], max_p
             elif front.word is None:  # beyond the cap it is not known what the automaton could read by itself
                 traps.setdefault(name, (*word, name))
     for name, trace in traps.items():
-        yield _trap(rules, name, trace, name in outside)
+        yield _describe_trap(rules, name, trace, name in outside)
     for name in sorted(set(group.letters or group.fronts.terminals) - come, key=list(rules.owners).index):
         if whole or not _can_come(group, name):
             yield Finding("never", name, f"{name} can never come: no trace that keeps the rules holds it")
@@ -104,8 +106,8 @@ def _of_group(rules: CompiledRules, group: Group, outside: frozenset[str], max_p
         yield Finding("not decided", "", f"only the {max_places} places nearest to the start were looked at for traps")
 
 
-def _trap(rules: CompiledRules, name: str, trace: Word, by_environment: bool) -> Finding:
-    why = refusal(rules, trace[:-1], name, {}, may_stop=False)
+def _describe_trap(rules: CompiledRules, name: str, trace: Word, by_environment: bool) -> Finding:
+    why = explain_refusal(rules, trace[:-1], name, {}, may_stop=False)
     after = f"after {', '.join(trace[:-1])}" if trace[:-1] else "at the start"
     blamed = "; ".join((*why.limits, *(f"constraint {one!r}" for one in why.constraints)))
     because = f" (because of {blamed})" if blamed else ""
@@ -114,7 +116,7 @@ def _trap(rules: CompiledRules, name: str, trace: Word, by_environment: bool) ->
     return Finding("trap", name, message, trace, why.limits, why.constraints, by_environment)
 
 
-def _can_come(group: Group, name: str) -> bool:
+def _can_come(group: RuleGroup, name: str) -> bool:
     """Whether a whole trace can hold an event; True where that is not known."""
     if not isinstance(group.source, PDA) or name not in group.source.terminals:
         return True

@@ -21,14 +21,14 @@ from formal_llm.errors import AutomatonError, Undecided
 _MOST = 200_000
 
 
-class _Part(NamedTuple):
+class _RuleCluster(NamedTuple):
     """Rules, by number, and the terminals that keep them together."""
 
     rules: tuple[int, ...]
     letters: frozenset[str]
 
 
-def grouped(sources: Sequence[Source], limits: Limits | None) -> list[tuple[Source, frozenset[str] | None]]:
+def group_rules(sources: Sequence[Source], limits: Limits | None) -> list[tuple[Source, frozenset[str] | None]]:
     """Automata for groups of rules that share no terminal, each with the terminals that are not neutral to it."""
     if not sources:
         raise ValueError("a monitor needs at least one rule")
@@ -39,26 +39,31 @@ def grouped(sources: Sequence[Source], limits: Limits | None) -> list[tuple[Sour
     if len(rules) < len(made):
         raise AutomatonError("several rules are a grammar, a PDA, a flowchart or a behaviour each")
     names = dict.fromkeys(name for rule in rules for name in rule.terminals)
-    symbols = _symbols(rules)
+    symbols = _merge_symbols(rules)
     for rule in rules:
         limits = rule.limits if limits is None else limits & rule.limits
     assert limits is not None
     if (problem := limits.problem(names, symbols)) is not None:
         raise AutomatonError(problem)
     bare = [rule.without_limits for rule in rules]
-    parts = [_Part((number,), frozenset(names) - _neutral(rule)) for number, rule in enumerate(bare)]
+    parts = [
+        _RuleCluster((number,), frozenset(names) - _find_neutral_terminals(rule)) for number, rule in enumerate(bare)
+    ]
     if limits.times:
-        parts.append(_Part((), frozenset(names)))
+        parts.append(_RuleCluster((), frozenset(names)))
     numbers = {name: symbol.numbers for name, symbol in symbols.items()}
-    parts += [_Part((), frozenset(bound.weights)) for bound in limits.bounds(names, numbers) if bound.weights]
-    parts = _joined(parts)
+    parts += [_RuleCluster((), frozenset(bound.weights)) for bound in limits.bounds(names, numbers) if bound.weights]
+    parts = _join_clusters(parts)
     return [
-        (_multiplied([bare[number] for number in part.rules], part, names, symbols, limits, place == 0), part.letters)
+        (
+            _multiply_rules([bare[number] for number in part.rules], part, names, symbols, limits, place == 0),
+            part.letters,
+        )
         for place, part in enumerate(parts)
     ]
 
 
-def _neutral(rule: PDA) -> set[str]:
+def _find_neutral_terminals(rule: PDA) -> set[str]:
     """The terminals that leave an automaton in the state where it is, whichever that is."""
     if rule.uses_stack:
         return set()
@@ -73,19 +78,19 @@ def _neutral(rule: PDA) -> set[str]:
     return {name for name, states in loops.items() if name not in moving and len(states) == len(rule.states)}
 
 
-def _joined(parts: Iterable[_Part]) -> list[_Part]:
+def _join_clusters(parts: Iterable[_RuleCluster]) -> list[_RuleCluster]:
     """Put together what shares terminals, the first rules first."""
-    found: list[_Part] = []
+    found: list[_RuleCluster] = []
     for part in parts:
         apart = [other for other in found if not other.letters & part.letters]
         for other in found:
             if other.letters & part.letters:
-                part = _Part(tuple(sorted((*part.rules, *other.rules))), part.letters | other.letters)
+                part = _RuleCluster(tuple(sorted((*part.rules, *other.rules))), part.letters | other.letters)
         found = [*apart, part]
     return sorted(found, key=lambda part: part.rules or (1 << 60,))
 
 
-def _symbols(rules: Iterable[PDA]) -> dict[str, Symbol]:
+def _merge_symbols(rules: Iterable[PDA]) -> dict[str, Symbol]:
     """What is known of each symbol: of several labels the first; an amount may not be given twice."""
     found: dict[str, Symbol] = {}
     for rule in rules:
@@ -99,8 +104,13 @@ def _symbols(rules: Iterable[PDA]) -> dict[str, Symbol]:
     return found
 
 
-def _multiplied(
-    rules: Sequence[PDA], part: _Part, names: Iterable[str], symbols: dict[str, Symbol], limits: Limits, first: bool
+def _multiply_rules(
+    rules: Sequence[PDA],
+    part: _RuleCluster,
+    names: Iterable[str],
+    symbols: dict[str, Symbol],
+    limits: Limits,
+    first: bool,
 ) -> Source:
     """The automaton of a group, under those of the limits that count its terminals."""
     # On top of an automaton that allows everything each rule is a constraint, so that messages can name it.

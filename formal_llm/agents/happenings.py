@@ -32,7 +32,7 @@ class ToolCall:
     ok: bool = True
     label: str = ""
 
-    def data(self) -> dict[str, JSON]:
+    def to_data(self) -> dict[str, JSON]:
         """As JSON data."""
         return asdict(self)
 

@@ -19,7 +19,7 @@ from formal_llm.authored.tables import Keys, Named, OneOf, problems
 from formal_llm.errors import ResultsError
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
-from formal_llm.planning.drivers.json_lines import open_alone, write_line
+from formal_llm.planning.drivers.json_lines import open_exclusively, write_line
 
 _FORMAT = "formal_llm.calls/1"
 _BUSY = "another run is writing to this file; wait for it, or name another results file"
@@ -27,12 +27,12 @@ _HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "run": str}, needed=("format", 
 _ROW = Keys({"index": int, "at": int, "asked": str, "answer": Named(object)}, needed=("index", "at", "asked", "answer"))
 
 
-class KeptCalls:
+class AnswerJournal:
     """The answers for runs that are not finished.
 
     Args:
         path: the file; made where it is not there. That of another agent is begun anew: its answers are of no use.
-        run: what tells the agent apart from others (:func:`~formal_llm.agents.many.run_of`).
+        run: what tells the agent apart from others (:func:`~formal_llm.agents.many.identify_runs`).
         done: the runs that are finished: their answers are not needed any more.
 
     Raises:
@@ -44,14 +44,14 @@ class KeptCalls:
         #: By run, its answers, each with what was asked; and how many of them are taken.
         self._answers: dict[int, list[tuple[str, Answer]]] = {}
         self._taken: dict[int, int] = {}
-        self._file = open_alone(self.path, what="file of answers", busy=_BUSY)
+        self._file = open_exclusively(self.path, what="file of answers", busy=_BUSY)
         try:
-            self._read(run, done)
+            self._read_file(run, done)
         except BaseException:
             self._file.close()
             raise
 
-    def _read(self, run: str, done: Container[int]) -> None:
+    def _read_file(self, run: str, done: Container[int]) -> None:
         self._file.seek(0)
         text = self._file.readall() or b""
         whole = text[: text.rfind(b"\n") + 1]
@@ -78,23 +78,23 @@ class KeptCalls:
         self._file.truncate(0)
         write_line(self._file, self.path, {"format": _FORMAT, "run": run}, "the answer")
 
-    def known(self, index: int, question: Question) -> Answer | None:
+    def replay_answer(self, index: int, question: Question) -> Answer | None:
         """The next answer of a run, where it asks what it asked then; else None, and those after it count no more."""
         answers, at = self._answers.get(index, []), self._taken.get(index, 0)
-        if at < len(answers) and answers[at][0] == _digest(question):
+        if at < len(answers) and answers[at][0] == _hash_question(question):
             self._taken[index] = at + 1
             return answers[at][1]
         self._answers.pop(index, None)
         return None
 
-    def keep(self, index: int, question: Question, answer: Answer) -> None:
+    def record_answer(self, index: int, question: Question, answer: Answer) -> None:
         """Keep the answer that came for a run."""
         at = self._taken.get(index, 0)
         self._taken[index] = at + 1
-        data = {"index": index, "at": at, "asked": _digest(question), "answer": answer_to_data(answer)}
+        data = {"index": index, "at": at, "asked": _hash_question(question), "answer": answer_to_data(answer)}
         write_line(self._file, self.path, data, "the answer")
 
-    def remove(self) -> None:
+    def delete_file(self) -> None:
         """Delete the file: all runs are finished."""
         self.path.unlink(missing_ok=True)
 
@@ -109,5 +109,5 @@ class KeptCalls:
         self.close()
 
 
-def _digest(question: Question) -> str:
+def _hash_question(question: Question) -> str:
     return hashlib.sha256(json.dumps(question.content, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -16,8 +16,8 @@ from typing import Never, Protocol
 
 from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.kept_calls import KeptCalls
-from formal_llm.agents.outcomes import AgentOutcome, outcome_of, record
+from formal_llm.agents.kept_calls import AnswerJournal
+from formal_llm.agents.outcomes import AgentOutcome, outcome_from_data, outcome_to_data
 from formal_llm.agents.transcript import Transcript
 from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.errors import AgentStopped, Cancelled, InvalidAnswer
@@ -27,12 +27,12 @@ from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.drivers.results import Results
-from formal_llm.planning.drivers.streams import run as run_many
+from formal_llm.planning.drivers.streams import run_batch as run_many
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget, Meter
 
 
-class OneRun(Protocol):
+class DrivableRun(Protocol):
     """A run of an agent, as those who drive it see it."""
 
     @property
@@ -64,11 +64,11 @@ class AgentRun:
 
     def __init__(
         self,
-        agent: RunsMany,
+        agent: RunnableAgent,
         index: int,
         question: str,
-        shared: SharedRuns | None = None,
-        kept: KeptCalls | None = None,
+        shared: SharedRunBudget | None = None,
+        kept: AnswerJournal | None = None,
     ) -> None:
         self.question: Question | None = None
         self.outcome: AgentOutcome | None = None
@@ -77,24 +77,24 @@ class AgentRun:
         self._steps = self.run.steps()
         self._coming: Stream | None = None  # a text that was to come piece by piece comes here in one
         self._telling = False
-        self._advance(None)
+        self._advance_run(None)
 
-    def give(self, came: Answer | Exception) -> None:
+    def take_answer(self, came: Answer | Exception) -> None:
         """Take an answer to the question; or what was raised instead of one."""
         if self._shared is not None and isinstance(came, (Answer, InvalidAnswer)):
-            self._shared.pay(came.usage or TokenUsage())
+            self._shared.count_tokens(came.usage or TokenUsage())
         if self._kept is not None and self.question is not None and isinstance(came, Answer):
-            self._kept.keep(self._index, self.question, came)
-        self._advance(self._taken(came))
+            self._kept.record_answer(self._index, self.question, came)
+        self._advance_run(self._unwrap_answer(came))
 
-    def _taken(self, came: Answer | Exception) -> object:
+    def _unwrap_answer(self, came: Answer | Exception) -> object:
         """What the run is given for an answer: where it wants it piece by piece, the first piece."""
         if not self._telling or not isinstance(came, Answer):
             return came
         self._coming = in_one_piece(came)
         return next(self._coming)
 
-    def _advance(self, came: object) -> None:
+    def _advance_run(self, came: object) -> None:
         self.question = error = None
         try:
             while self.question is None:
@@ -104,12 +104,12 @@ class AgentRun:
                         case Question() | Telling():
                             self._telling = isinstance(step, Telling)
                             asked = step.asked if isinstance(step, Telling) else step
-                            known = None if self._kept is None else self._kept.known(self._index, asked)
+                            known = None if self._kept is None else self._kept.replay_answer(self._index, asked)
                             if known is not None:
-                                came = self._taken(known)
+                                came = self._unwrap_answer(known)
                                 continue
                             if self._shared is not None:
-                                self._shared.take(self.run.transcript, asked)
+                                self._shared.count_request(self.run.transcript, asked)
                             self.question = asked
                         case Wish():
                             assert self._coming is not None
@@ -127,29 +127,29 @@ class AgentRun:
             self.outcome = AgentOutcome(self._index, Task(self._asked), run.transcript, error, tuple(run.calls))
 
 
-class SharedRuns:
+class SharedRunBudget:
     """What many runs may use together, and have used."""
 
     def __init__(self, budget: Budget, meter: Meter) -> None:
         self._budget, self._meter = budget, meter
 
-    def take(self, transcript: Transcript, question: Question) -> None:
+    def count_request(self, transcript: Transcript, question: Question) -> None:
         """Raise if nothing is left for another request; else count it.
 
         Raises:
             AgentStopped: with the transcript.
         """
-        spent = self._budget.spent(self._meter.usage(0))
+        spent = self._budget.spent(self._meter.count_usage(0))
         if spent is not None:
             raise AgentStopped(*spent, transcript, shared=True)
         self._meter.questions += bool(question.options)
 
-    def pay(self, tokens: TokenUsage) -> None:
+    def count_tokens(self, tokens: TokenUsage) -> None:
         """Count what an answer took."""
         self._meter.tokens += tokens
 
 
-class AgentRuns:
+class AgentRunBatch:
     """The runs of many questions, begun one by one as places become free; to be closed in the end.
 
     Args:
@@ -163,11 +163,11 @@ class AgentRuns:
 
     def __init__(
         self,
-        agent: RunsMany,
+        agent: RunnableAgent,
         questions: Iterable[str],
         budget: Budget | None = None,
         skip: Container[int] = (),
-        kept: KeptCalls | None = None,
+        kept: AnswerJournal | None = None,
         on_outcome: Callable[[AgentOutcome], None] | None = None,
     ) -> None:
         self.llm = agent.llm
@@ -175,9 +175,9 @@ class AgentRuns:
         self._open: set[AgentRun] = set()
         if budget is not None:
             budget.check(agent.prices)
-        shared = None if budget is None else SharedRuns(budget, Meter(agent.prices))
+        shared = None if budget is None else SharedRunBudget(budget, Meter(agent.prices))
         self._begun = (
-            self._opened(AgentRun(agent, index, question, shared, kept))
+            self._register_run(AgentRun(agent, index, question, shared, kept))
             for index, question in enumerate(questions)
             if index not in skip
         )
@@ -186,11 +186,11 @@ class AgentRuns:
         """The runs, those too that end before the first question."""
         return self._begun
 
-    def _opened(self, run: AgentRun) -> AgentRun:
+    def _register_run(self, run: AgentRun) -> AgentRun:
         self._open.add(run)
         return run
 
-    def note(self, ended: AgentRun) -> AgentOutcome:
+    def record_outcome(self, ended: AgentRun) -> AgentOutcome:
         """The outcome of a run that has ended, noted."""
         assert ended.outcome is not None
         self._open.discard(ended)
@@ -202,11 +202,11 @@ class AgentRuns:
         """End the runs that are still under way."""
         for run in [*self._open]:
             while run.question is not None:
-                run.give(Cancelled())
+                run.take_answer(Cancelled())
             self._open.discard(run)
 
 
-class RunsMany(ABC):
+class RunnableAgent(ABC):
     """An agent that runs: one question after the other, or many together.
 
     Attributes:
@@ -218,7 +218,7 @@ class RunsMany(ABC):
     prices: Prices | None = None
 
     @abstractmethod
-    def start(self, question: str, *, name: str = "") -> OneRun:
+    def start(self, question: str, *, name: str = "") -> DrivableRun:
         """A run before its beginning."""
 
     @property
@@ -255,30 +255,30 @@ class RunsMany(ABC):
         """
         asked = list(questions)
         if results is None:
-            return self._run_all(AgentRuns(self, asked, budget, on_outcome=on_outcome), concurrency)
-        run = run_of(self)
-        with Results(results, run, record) as file:
+            return self._run_all(AgentRunBatch(self, asked, budget, on_outcome=on_outcome), concurrency)
+        run = identify_runs(self)
+        with Results(results, run, outcome_to_data) as file:
             file.check_tasks([Task(question) for question in asked])
 
-            def note(outcome: AgentOutcome) -> None:
+            def store_outcome(outcome: AgentOutcome) -> None:
                 file.add(outcome)
                 if on_outcome is not None:
                     on_outcome(outcome)
 
-            done = {index: outcome_of(line) for index, line in file.done.items()}
-            with KeptCalls(f"{results}.calls", run["run"], done) as kept:
-                new = self._run_all(AgentRuns(self, asked, budget, done, kept, note), concurrency)
+            done = {index: outcome_from_data(line) for index, line in file.done.items()}
+            with AnswerJournal(f"{results}.calls", run["run"], done) as kept:
+                new = self._run_all(AgentRunBatch(self, asked, budget, done, kept, store_outcome), concurrency)
                 if len(file.done) == len(asked):
-                    kept.remove()
+                    kept.delete_file()
         return sorted([*done.values(), *new], key=lambda outcome: outcome.index)
 
     @staticmethod
-    def _run_all(runs: AgentRuns, concurrency: int | None) -> list[AgentOutcome]:
+    def _run_all(runs: AgentRunBatch, concurrency: int | None) -> list[AgentOutcome]:
         with closing(runs):
             return run_many(runs, concurrency)
 
 
-def run_of(agent: RunsMany) -> dict[str, str]:
+def identify_runs(agent: RunnableAgent) -> dict[str, str]:
     """What the runs of an agent depend on besides the question: which LLM writes, and a hash of all of it."""
     llm = agent.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}

@@ -85,7 +85,7 @@ class Markers:
     def split(self, text: str) -> tuple[Piece, ...]:
         """The pieces of a whole text; put together again they are the text."""
         splitter = Splitter(self)
-        return joined((*splitter.feed(text), *splitter.close()))
+        return join_pieces((*splitter.feed(text), *splitter.close()))
 
     def holds(self, text: str) -> bool:
         """Whether a marker stands in a text."""
@@ -93,13 +93,13 @@ class Markers:
 
     def escape(self, text: str) -> str:
         """A text from outside, as it is shown: no marker stands in it."""
-        return self._changed(text, lambda count: count + 1)
+        return self._change_gaps(text, lambda count: count + 1)
 
     def restore(self, text: str) -> str:
         """What :meth:`escape` was given."""
-        return self._changed(text, lambda count: max(count - 1, 0))
+        return self._change_gaps(text, lambda count: max(count - 1, 0))
 
-    def _changed(self, text: str, changed: Callable[[int], int]) -> str:
+    def _change_gaps(self, text: str, changed: Callable[[int], int]) -> str:
         """A text with another number of signs in the gap after the first sign of each marker."""
         plain = text.replace(self.sign, "")
         gaps = {match.start() + 1 for match in self._place.finditer(plain)}
@@ -141,13 +141,13 @@ class Splitter:
 
     def feed(self, chunk: str) -> tuple[Piece, ...]:
         """What is certain after one more chunk; a piece without a marker goes on with the one before."""
-        return self._split(self.held + chunk, last=False)
+        return self._split_text(self.held + chunk, last=False)
 
     def close(self) -> tuple[Piece, ...]:
         """The rest, when nothing more comes."""
-        return self._split(self.held, last=True)
+        return self._split_text(self.held, last=True)
 
-    def _split(self, text: str, *, last: bool) -> tuple[Piece, ...]:
+    def _split_text(self, text: str, *, last: bool) -> tuple[Piece, ...]:
         pieces: list[Piece] = []
         marker: str | None = None
         at = 0
@@ -163,7 +163,7 @@ class Splitter:
             marker, at = text[found[0] : found[1]], found[1]
 
 
-def joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+def join_pieces(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
     """Pieces with those of a stream put together: each but the first has a marker."""
     found: list[Piece] = []
     for piece in pieces:

@@ -16,10 +16,10 @@ from dataclasses import replace
 from types import NoneType
 from typing import Any
 
-from formal_llm.agents.compiled import CompiledRules, Together
-from formal_llm.agents.events import Event, EventLike, Label, Past
-from formal_llm.agents.findings import Finding, findings
-from formal_llm.agents.refusal import Refusal, refusal
+from formal_llm.agents.compiled import CompiledRules, JointlyAllowed
+from formal_llm.agents.events import Event, EventChain, EventLike, Label
+from formal_llm.agents.findings import Finding, find_rule_problems
+from formal_llm.agents.refusal import Refusal, explain_refusal
 from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problems
 from formal_llm.automata import Limits, Source, Word
 from formal_llm.automata.languages.front import Allowed, Front
@@ -71,9 +71,9 @@ class Monitor:
         self._rules = CompiledRules(rules, limits, max_states, max_configurations)
         self._fronts: tuple[Front, ...] = self._rules.start
         self._label = label
-        self._past: Past | None = None
+        self._past: EventChain | None = None
 
-    def _at(self, fronts: tuple[Front, ...], past: Past | None) -> Monitor:
+    def _make_successor(self, fronts: tuple[Front, ...], past: EventChain | None) -> Monitor:
         made = object.__new__(Monitor)
         made._rules, made._label, made._fronts, made._past = self._rules, self._label, fronts, past
         return made
@@ -83,12 +83,12 @@ class Monitor:
     @property
     def history(self) -> tuple[Event, ...]:
         """The events so far, those that the rules do not look at among them."""
-        return () if self._past is None else tuple(past.event for past in self._past.back())[::-1]
+        return () if self._past is None else tuple(past.event for past in self._past.iter_back())[::-1]
 
     @property
     def word(self) -> Word:
         """What the rules have seen: the names of the events that they look at."""
-        names = () if self._past is None else tuple(past.name for past in self._past.back())[::-1]
+        names = () if self._past is None else tuple(past.name for past in self._past.iter_back())[::-1]
         return tuple(name for name in names if name is not None)
 
     def __len__(self) -> int:
@@ -106,7 +106,7 @@ class Monitor:
     @property
     def beginning(self) -> Monitor:
         """The monitor over the same rules before any event."""
-        return self._at(self._rules.start, None)
+        return self._make_successor(self._rules.start, None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class Monitor:
         """
         if len(self._fronts) == 1:
             return self._fronts[0].allowed
-        return Together(self._rules, self._fronts) if self._rules.possible else FrozenDict()
+        return JointlyAllowed(self._rules, self._fronts) if self._rules.may_be_satisfiable else FrozenDict()
 
     def may_stop(self) -> bool:
         """Whether the run may end here."""
@@ -135,7 +135,7 @@ class Monitor:
 
     def allows(self, event: EventLike) -> bool:
         """Whether an event may come next; True for one that the rules do not look at."""
-        name = self._name(Event(event) if isinstance(event, str) else event)
+        name = self._get_label(Event(event) if isinstance(event, str) else event)
         return name is None or name in self.allowed()
 
     def after(self, event: EventLike) -> Monitor:
@@ -146,11 +146,11 @@ class Monitor:
         """
         if isinstance(event, str):
             event = Event(event)
-        name = self._name(event)
-        fronts = self._fronts if name is None else self._rules.step(self._fronts, name)
+        name = self._get_label(event)
+        fronts = self._fronts if name is None else self._rules.apply_event(self._fronts, name)
         if fronts is None:
-            raise NotAllowed(self._refuse(name))
-        return self._at(fronts, Past(self._past, event, name))
+            raise NotAllowed(self._explain_refusal(name))
+        return self._make_successor(fronts, EventChain(self._past, event, name))
 
     def after_all(self, events: Iterable[EventLike]) -> Monitor:
         """The monitor after several events.
@@ -177,7 +177,7 @@ class Monitor:
                 front = fronts[place] = front.after(name)
         return tuple(way)
 
-    def _name(self, event: Event) -> str | None:
+    def _get_label(self, event: Event) -> str | None:
         return event.name if self._label is None else self._label(event)
 
     # -- why not, and whole traces ------------------------------------------------------------------------------
@@ -185,12 +185,12 @@ class Monitor:
     def why(self, event: EventLike | None = None) -> Refusal | None:
         """Why an event may not come next, or, without one, why the run may not end here; None where it may."""
         if event is None:
-            return None if self.may_stop() else self._refuse(None)
-        name = self._name(Event(event) if isinstance(event, str) else event)
-        return None if name is None or name in self.allowed() else self._refuse(name)
+            return None if self.may_stop() else self._explain_refusal(None)
+        name = self._get_label(Event(event) if isinstance(event, str) else event)
+        return None if name is None or name in self.allowed() else self._explain_refusal(name)
 
-    def _refuse(self, name: str | None) -> Refusal:
-        return refusal(self._rules, self.word, name, self.allowed(), self.may_stop())
+    def _explain_refusal(self, name: str | None) -> Refusal:
+        return explain_refusal(self._rules, self.word, name, self.allowed(), self.may_stop())
 
     def verify(self, events: Iterable[EventLike], *, repair: bool = True) -> Verification:
         """Whether a whole trace, from the beginning to its end, keeps the rules, and if not, where it breaks them.
@@ -205,10 +205,10 @@ class Monitor:
             different events have too many states together, or are no pushdown automata.
         """
         made = [Event(event) if isinstance(event, str) else event for event in events]
-        names = [self._name(event) for event in made]
+        names = [self._get_label(event) for event in made]
         places = [place for place, name in enumerate(names) if name is not None]
         word = tuple(name for name in names if name is not None)
-        whole = self._rules.whole
+        whole = self._rules.trace_verifier
         found = self._first_violation(word) if whole is None else whole.verify(word, repair=repair)
         if found.position is None:
             return found
@@ -219,14 +219,14 @@ class Monitor:
         monitor = self.beginning
         position, wrong = len(word), None
         for place, name in enumerate(word):
-            fronts = self._rules.step(monitor._fronts, name)
+            fronts = self._rules.apply_event(monitor._fronts, name)
             if fronts is None:
                 position, wrong = place, name
                 break
-            monitor = self._at(fronts, None)
+            monitor = self._make_successor(fronts, None)
         if wrong is None and monitor.may_stop():
             return Verification(word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0)
-        why = refusal(self._rules, word[:position], wrong, monitor.allowed(), monitor.may_stop())
+        why = explain_refusal(self._rules, word[:position], wrong, monitor.allowed(), monitor.may_stop())
         certain = all(one.certain for one in why.allowed.values()) and all(front.viable for front in monitor._fronts)
         return Verification(
             word, False, why.reason, position, tuple(why.allowed), why.may_stop, why.limits, why.constraints, certain,
@@ -241,10 +241,10 @@ class Monitor:
             max_places: how many places of the rules are looked at.
 
         Returns:
-            As of :func:`formal_llm.agents.findings.findings`: dead ends that a run without lookahead can enter, what
-            can never come, rules that nothing keeps; each with the shortest trace that shows it.
+            As of :func:`formal_llm.agents.findings.find_rule_problems`: dead ends that a run without lookahead can
+            enter, what can never come, rules that nothing keeps; each with the shortest trace that shows it.
         """
-        return findings(self._rules, environment, max_places)
+        return find_rule_problems(self._rules, environment, max_places)
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -273,10 +273,10 @@ class Monitor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The past is written flat: a linked list thousands deep would exhaust the recursion limit.
-        return _restored, (self._rules, self._label, [(past.event, past.name) for past in self._back()])
+        return _restore_monitor, (self._rules, self._label, [(past.event, past.name) for past in self._list_past()])
 
-    def _back(self) -> list[Past]:
-        return [] if self._past is None else [*self._past.back()][::-1]
+    def _list_past(self) -> list[EventChain]:
+        return [] if self._past is None else [*self._past.iter_back()][::-1]
 
     def snapshot(self) -> dict[str, JSON]:
         """The monitor as plain data for JSON: the fingerprint of the rules, and the events.
@@ -285,7 +285,7 @@ class Monitor:
             AutomatonError: an automaton of one's own that does not tell its fingerprint.
         """
         events: list[JSON] = []
-        for past in self._back():
+        for past in self._list_past():
             row: dict[str, JSON] = {"name": past.event.name}
             if past.event.data:
                 row["data"] = dict(past.event.data)
@@ -314,7 +314,7 @@ class Monitor:
         monitor = self.beginning
         for place, row in enumerate(read["events"], 1):
             event = Event(row["name"], row.get("data", {}))
-            name = self._name(event)
+            name = self._get_label(event)
             if name != row.get("rules", event.name):
                 raise SnapshotError(f"event {place} of the snapshot, {event.name}, has another label now: {name}")
             try:
@@ -324,11 +324,11 @@ class Monitor:
         return monitor
 
 
-def _restored(rules: CompiledRules, label: Label | None, past: Iterable[tuple[Event, str | None]]) -> Monitor:
+def _restore_monitor(rules: CompiledRules, label: Label | None, past: Iterable[tuple[Event, str | None]]) -> Monitor:
     monitor = object.__new__(Monitor)
     monitor._rules, monitor._label, monitor._fronts, monitor._past = rules, label, rules.start, None
     for event, name in past:
-        fronts = monitor._fronts if name is None else rules.step(monitor._fronts, name)
+        fronts = monitor._fronts if name is None else rules.apply_event(monitor._fronts, name)
         assert fronts is not None
-        monitor = monitor._at(fronts, Past(monitor._past, event, name))
+        monitor = monitor._make_successor(fronts, EventChain(monitor._past, event, name))
     return monitor

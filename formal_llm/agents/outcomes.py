@@ -43,7 +43,7 @@ class AgentOutcome:
         return self.transcript
 
 
-def record(outcome: AgentOutcome) -> dict[str, JSON] | None:
+def outcome_to_data(outcome: AgentOutcome) -> dict[str, JSON] | None:
     """The line of an outcome, as JSON data; None for a failure that may pass before anything was asked.
 
     What may succeed at another time (the provider could not be reached, the money was used up) is ``stopped``.
@@ -57,11 +57,11 @@ def record(outcome: AgentOutcome) -> dict[str, JSON] | None:
         if not lasting and not outcome.usage.requests and not outcome.usage.questions:
             return None
         data |= {"status": "failed" if lasting else "stopped", "error": type(error).__name__, "message": str(error)}
-    calls = [call.data() for call in outcome.calls]
+    calls = [call.to_data() for call in outcome.calls]
     return {**data, "transcript": outcome.transcript.to_jsonl(), "calls": calls, "usage": asdict(outcome.usage)}
 
 
-def outcome_of(line: dict[str, Any]) -> AgentOutcome:
+def outcome_from_data(line: dict[str, Any]) -> AgentOutcome:
     """The outcome that a line tells; of a failure the error is one that says what was said then."""
     transcript = Transcript.from_jsonl(line["transcript"])
     error = None if line["status"] == "planned" else WritingError(line.get("message", line["status"]))

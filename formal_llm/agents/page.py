@@ -57,31 +57,31 @@ def run_page(
     parts = [f"<h1>{shown(title[:200])}</h1>"]
     if transcript.answer and error is None:
         parts.append(f"<p><strong>{shown(transcript.answer)}</strong></p>")
-    corrections = _by_position(transcript.corrections)
-    made = _by_position(calls)
+    corrections = _group_by_position(transcript.corrections)
+    made = _group_by_position(calls)
     for place, segment in enumerate(transcript.segments):
-        parts.append(_segment(segment, behaviour, made.pop(place, ()), corrections.pop(place, ())))
+        parts.append(_render_segment(segment, behaviour, made.pop(place, ()), corrections.pop(place, ())))
     for left in (*made.values(), *corrections.values()):  # of a run that broke off before the segment stood there
-        parts += [_call(one) if isinstance(one, ToolCall) else _correction(one) for one in left]
+        parts += [_render_call(one) if isinstance(one, ToolCall) else _render_correction(one) for one in left]
     if error is not None:
         parts.append(f'<p class="error">{shown(str(error))}</p>')
     rows = {
         "Agent": transcript.agent,
         **(about or {}),
-        **_took(transcript.usage),
+        **_list_usage_rows(transcript.usage),
         "Corrections": f"{len(transcript.corrections):,}",
     }
     told = "".join(f"<tr><th>{shown(name)}</th><td>{shown(text)}</td></tr>" for name, text in rows.items())
-    parts.append(f"<h2>About this run</h2><table>{told}</table>{_by_state(transcript)}")
+    parts.append(f"<h2>About this run</h2><table>{told}</table>{_render_state_table(transcript)}")
     return html_page(title[:80], _STYLE, "\n".join(parts))
 
 
-def _by_position(found: Iterable[ToolCall | Correction]) -> dict[int, tuple[ToolCall | Correction, ...]]:
+def _group_by_position(found: Iterable[ToolCall | Correction]) -> dict[int, tuple[ToolCall | Correction, ...]]:
     of = attrgetter("position")
     return {place: tuple(some) for place, some in groupby(sorted(found, key=of), of)}
 
 
-def _segment(
+def _render_segment(
     segment: Segment,
     behaviour: Behaviour | None,
     calls: Iterable[ToolCall | Correction],
@@ -89,16 +89,16 @@ def _segment(
 ) -> str:
     state = behaviour.states.get(segment.state) if behaviour is not None else None
     heading = (state.text if state is not None else "") or segment.state
-    inside = "".join(_call(one) for one in calls if isinstance(one, ToolCall))
+    inside = "".join(_render_call(one) for one in calls if isinstance(one, ToolCall))
     inside += f"<pre>{shown(segment.text)}</pre>" if segment.text else ""
-    inside += "".join(_correction(one) for one in corrections if isinstance(one, Correction))
+    inside += "".join(_render_correction(one) for one in corrections if isinstance(one, Correction))
     return (
         f'<section class="{segment.source}"><h2>{shown(heading)} <small>{_BY[segment.source]}</small></h2>'
         f"{inside}</section>"
     )
 
 
-def _call(call: ToolCall) -> str:
+def _render_call(call: ToolCall) -> str:
     label = f"{shown(call.label)} = " if call.label else ""
     failed = "" if call.ok else ' <span class="error">failed</span>'
     return (
@@ -107,12 +107,12 @@ def _call(call: ToolCall) -> str:
     )
 
 
-def _correction(correction: Correction) -> str:
+def _render_correction(correction: Correction) -> str:
     why = f" {shown(correction.reason)}" if correction.reason else ""
     return f'<p class="correction">Corrected: {shown(str(correction))}.{why}</p>'
 
 
-def _took(usage: Usage) -> dict[str, str]:
+def _list_usage_rows(usage: Usage) -> dict[str, str]:
     took = {
         "Questions": f"{usage.questions:,}",
         "Requests": f"{usage.requests:,}",
@@ -121,7 +121,7 @@ def _took(usage: Usage) -> dict[str, str]:
     return took if usage.cost is None else {**took, "Cost": f"{usage.cost:g}"}
 
 
-def _by_state(transcript: Transcript) -> str:
+def _render_state_table(transcript: Transcript) -> str:
     """What each state took, as a table."""
     head = "".join(f"<th>{name}</th>" for name in ("State", "Times", "Corrections", "Requests", "Read", "Written"))
     rows = [

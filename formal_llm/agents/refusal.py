@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from formal_llm.agents.compiled import CompiledRules, Group
+from formal_llm.agents.compiled import CompiledRules, RuleGroup
 from formal_llm.automata import PDA, Word
 from formal_llm.automata.languages.front import Allowed
 from formal_llm.automata.languages.why_empty import why_empty
@@ -41,7 +41,7 @@ class Refusal:
         return self.reason
 
 
-def refusal(
+def explain_refusal(
     rules: CompiledRules, word: Word, name: str | None, allowed: Mapping[str, Allowed], may_stop: bool
 ) -> Refusal:
     """Why ``name`` cannot come after ``word``, or why it cannot end there where ``name`` is None."""
@@ -53,7 +53,7 @@ def refusal(
         what = f"{name!r} is nothing that the rules know" + (f" (did you mean {near}?)" if near else "")
     else:
         what = "it cannot end yet" if name is None else f"{name} cannot come now"
-        for group in _to_ask(rules, word, name):
+        for group in _find_forbidding_groups(rules, word, name):
             if group.fronts.start.viable is False:
                 why = why_empty(group.source, max_states=group.max_states)
                 limits += why.limits
@@ -61,7 +61,7 @@ def refusal(
                 what = f"{what}: nothing keeps the rules ({why.reason})"
             elif isinstance(group.source, PDA):
                 # Of the word itself nothing is wrong; what comes after it is.
-                read = group.part(word)
+                read = group.project_word(word)
                 blamed = group.verifier.to_blame((*read, name) if name is not None else read, len(read))
                 of = group.verifier.rules
                 limits += of.called(rule for rule in blamed if of.is_limit(rule))
@@ -69,25 +69,25 @@ def refusal(
                 shown += [of.shown(rule) for rule in blamed]
     if shown:
         what += f" because of {'; '.join(shown)}"
-    if could := _either(list(allowed)):
+    if could := _join_with_or(list(allowed)):
         what += f"; {could} could come next" + (", or it could end" if may_stop and name is not None else "")
     elif may_stop:
         what += "; it must end here"
     return Refusal(name, what, allowed, may_stop, tuple(limits), tuple(constraints))
 
 
-def _to_ask(rules: CompiledRules, word: Word, name: str | None) -> list[Group]:
+def _find_forbidding_groups(rules: CompiledRules, word: Word, name: str | None) -> list[RuleGroup]:
     """The groups of rules that forbid it."""
     empty = [group for group in rules.groups if group.fronts.start.viable is False]
     if empty:
         return empty
     if name is None:
-        return [group for group in rules.groups if not group.fronts.of(group.part(word)).may_stop]
+        return [group for group in rules.groups if not group.fronts.of(group.project_word(word)).may_stop]
     number = rules.owners[name]
     return [] if number is None else [rules.groups[number]]
 
 
-def _either(names: Sequence[str]) -> str:
+def _join_with_or(names: Sequence[str]) -> str:
     if len(names) > _LISTED:
         return f"{', '.join(names[:_LISTED])} or one of {len(names) - _LISTED} others"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}" if names else ""

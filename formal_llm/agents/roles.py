@@ -36,7 +36,7 @@ class Roles:
     worlds: Mapping[str, World] = FrozenDict()
 
     @classmethod
-    def of(cls, behaviour: Behaviour, worlds: Mapping[str, World]) -> Roles:
+    def from_markers(cls, behaviour: Behaviour, worlds: Mapping[str, World]) -> Roles:
         """The roles that markers tell.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from formal_llm.agents.acting import ActingRules
+from formal_llm.agents.acting import AgentRules
 from formal_llm.agents.decoding.writer import ContentOf
 from formal_llm.agents.roles import Roles
 from formal_llm.llms.usage import Prices
@@ -27,7 +27,7 @@ class RunSettings:
         max_tokens: the most tokens of a text that the environment asks the model for.
     """
 
-    rules: ActingRules
+    rules: AgentRules
     roles: Roles
     contents: Mapping[str, ContentOf] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)

@@ -13,13 +13,13 @@ from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, StatesMonitor
 from formal_llm.agents.actions import Action, actions_of
 from formal_llm.agents.decoding.contents import Content, OneOf
-from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relayed
+from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
 from formal_llm.agents.events import Event
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.run_settings import RunSettings
-from formal_llm.agents.tool_calls import ERROR, called
+from formal_llm.agents.tool_calls import ERROR, call_with_text
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
 from formal_llm.llms.driven import resumed
@@ -74,7 +74,7 @@ class Run:
         self._slips = 0
         self._writing = ""  # the state of the world that is being written
         self._refused: dict[int, str] = {}
-        self._monitor = settings.rules.monitor()
+        self._monitor = settings.rules.get_monitor()
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -86,7 +86,7 @@ class Run:
         """Where the rules stand."""
         return self._monitor
 
-    def go(self) -> Transcript:
+    def run_to_end(self) -> Transcript:
         """Take the run to its end.
 
         Returns:
@@ -102,54 +102,54 @@ class Run:
             pass
         return self.transcript
 
-    async def ago(self) -> Transcript:
-        """As :meth:`go`, letting others go on in the meantime; tools are called in threads."""
+    async def arun_to_end(self) -> Transcript:
+        """As :meth:`run_to_end`, letting others go on in the meantime; tools are called in threads."""
         async for _ in adriven(self.steps(), self.llm):
             pass
         return self.transcript
 
     def steps(self) -> Steps[Never]:
-        """As :meth:`go`, of nobody: what is asked for comes out, answers go in.
+        """As :meth:`run_to_end`, of nobody: what is asked for comes out, answers go in.
 
         What happens is told to those who watch. Each run has its steps once.
         """
         error: BaseException | None = None
         try:
-            self._ask_first()
+            self._write_question()
             going = True
             while going:
-                going = yield from relayed(self._step(), self._affords)
+                going = yield from relay_steps(self._take_turn(), self._check_step_budget)
         except BaseException as caught:
             error = caught
             raise
         finally:
-            self.tell(happenings.Ended(self.transcript, error, self.name))
+            self.notify_watchers(happenings.Ended(self.transcript, error, self.name))
 
-    def _affords(self, step: Step) -> bool:
+    def _check_step_budget(self, step: Step) -> bool:
         if isinstance(step, Question | Telling):
-            self._afford()
+            self._check_budget()
         return True
 
-    def tell(self, happening: Happening) -> None:
+    def notify_watchers(self, happening: Happening) -> None:
         """Tell those who watch."""
         if self._tell is not None:
             self._tell(happening)
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def _ask_first(self) -> None:
+    def _write_question(self) -> None:
         states = self.settings.rules.behaviour.states
         first = next(name for name in self._monitor.allowed() if not states[name].from_environment)
-        self.tell(happenings.Began(first, "user", self.name))
-        self.tell(happenings.Wrote(first, self.question, self.name))
-        self._add(Segment(first, self.question, "user"))
+        self.notify_watchers(happenings.Began(first, "user", self.name))
+        self.notify_watchers(happenings.Wrote(first, self.question, self.name))
+        self._add_segment(Segment(first, self.question, "user"))
 
-    def _step(self) -> Asks[bool]:
+    def _take_turn(self) -> Asks[bool]:
         """Have the model write until the world is due; False at the end."""
         states = self.settings.rules.behaviour.states
         outside = {name for name, state in states.items() if state.from_environment}
         allowed = tuple(self._monitor.allowed())
-        due = allowed if set(allowed) <= outside else (yield from self._written(outside))
+        due = allowed if set(allowed) <= outside else (yield from self._follow_writer(outside))
         if due is None:
             return True
         if due:
@@ -160,7 +160,7 @@ class Run:
             raise NotAllowed(refused)
         return False
 
-    def _written(self, outside: set[str]) -> Asks[tuple[str, ...] | None]:
+    def _follow_writer(self, outside: set[str]) -> Asks[tuple[str, ...] | None]:
         """Take down what a writer tells.
 
         Returns:
@@ -169,7 +169,7 @@ class Run:
         rules = self.settings.rules
         state, pieces = "", False
         monitor = self._monitor if rules.action is None else StatesMonitor(rules, [self._monitor])
-        steps = self._writer.steps(self.transcript, monitor, until=outside, contents=self._contents())
+        steps = self._writer.steps(self.transcript, monitor, until=outside, contents=self._build_contents())
         came: object = None
         while True:
             try:
@@ -180,23 +180,23 @@ class Run:
             match told:
                 case Began():
                     state, pieces = told.state, False
-                    self.tell(happenings.Began(state, "model", self.name))
+                    self.notify_watchers(happenings.Began(state, "model", self.name))
                 case Text():
                     pieces = True
-                    self.tell(happenings.Wrote(state, told.text, self.name))
+                    self.notify_watchers(happenings.Wrote(state, told.text, self.name))
                 case Segment():
                     if not pieces and told.text:
-                        self.tell(happenings.Wrote(told.state, told.text, self.name))
-                    self._add(told)
+                        self.notify_watchers(happenings.Wrote(told.state, told.text, self.name))
+                    self._add_segment(told)
                     if told.state == self.settings.roles.action:
                         self._name_tool(told.text.strip())
                         if rules.action is not None:
                             steps.close()
                             return None
                 case Correction():
-                    self._correct(told)
+                    self._record_correction(told)
                 case Spent():
-                    self._spend(told)
+                    self._record_spent(told)
                 case Due():
                     return told.states
                 case _:
@@ -205,21 +205,21 @@ class Run:
                     except Exception as error:
                         came = error
 
-    def _contents(self) -> dict[str, ContentOf]:
+    def _build_contents(self) -> dict[str, ContentOf]:
         roles = self.settings.roles
         contents = dict(self.settings.contents)
         if roles.action is not None:
-            contents.setdefault(roles.action, self._tools_now)
+            contents.setdefault(roles.action, self._find_callable_tools)
         if roles.label is not None:
-            contents.setdefault(roles.label, lambda transcript: OneOf(f"#E{_count(transcript, roles.label) + 1}"))
+            contents.setdefault(roles.label, lambda transcript: OneOf(f"#E{_count_state(transcript, roles.label) + 1}"))
         return contents
 
-    def _tools_now(self, transcript: Transcript) -> Content:
+    def _find_callable_tools(self, transcript: Transcript) -> Content:
         """The tools that may be called behind a transcript that ends before an action."""
         rules = self.settings.rules
         tools = rules.tools
         if rules.action is not None:
-            monitor = self._monitor.after_all(rules.events(transcript.segments[len(self.segments) :]))
+            monitor = self._monitor.after_all(rules.list_events(transcript.segments[len(self.segments) :]))
             tools = tuple(name for name in monitor.after(rules.action).allowed() if name in tools)
         return OneOf(*tools)
 
@@ -233,17 +233,17 @@ class Run:
         if named in legal:
             event = named
         else:
-            self._refused[place] = why = self._why_not(named, legal)
-            self._correct(Correction(place, named, legal, named, why))
+            self._refused[place] = why = self._explain_refusal(named, legal)
+            self._record_correction(Correction(place, named, legal, named, why))
             event = NO_TOOL
         if rules.action is None:
             return
         if event == NO_TOOL:  # not looked ahead to: the rules go on with one slip more
             self._slips += 1
-            self._monitor = rules.monitor(self._slips).after_all(self._monitor.history)
+            self._monitor = rules.get_monitor(self._slips).after_all(self._monitor.history)
         self._monitor = self._monitor.after(event)
 
-    def _why_not(self, named: str, legal: Sequence[str]) -> str:
+    def _explain_refusal(self, named: str, legal: Sequence[str]) -> str:
         """Why a name is no tool that may be called, as the agent reads it."""
         if named in self.settings.rules.tools:
             refused = self._monitor.why(named)
@@ -252,81 +252,81 @@ class Run:
         guess = f" (did you mean {near}?)" if near else ""
         return f"there is no tool {named[:100]!r}{guess}; the tools are {', '.join(legal)}"
 
-    def outcome(self, action: Action) -> ToolCall:
+    def call_tool(self, action: Action) -> ToolCall:
         """What comes of an action: its tool is called, where it may be; what goes wrong is the output."""
         if action.refused:
             output, ok = ERROR + action.refused, False
         else:
-            output, ok = called(self.toolkit[action.tool], action.input, self.caller)
+            output, ok = call_with_text(self.toolkit[action.tool], action.input, self.caller)
         return ToolCall(len(self.segments), action.tool, action.input, output, ok, action.label)
 
-    def note(self, call: ToolCall) -> ToolCall:
+    def record_call(self, call: ToolCall) -> ToolCall:
         """Take down a call."""
         self.calls.append(call)
-        self.tell(happenings.Called(call, self.name))
+        self.notify_watchers(happenings.Called(call, self.name))
         return call
 
     # -- the world ----------------------------------------------------------------------------------------------
 
     def _ask_world(self, state: str) -> Asks[None]:
-        self.tell(happenings.Began(state, "environment", self.name))
+        self.notify_watchers(happenings.Began(state, "environment", self.name))
         self._writing = state
         said = self.settings.roles.worlds[state](self)
         text = said if isinstance(said, str) else (yield from said)
         self._writing = ""
-        self.tell(happenings.Wrote(state, text, self.name))
-        self._add(Segment(state, text, "environment"))
+        self.notify_watchers(happenings.Wrote(state, text, self.name))
+        self._add_segment(Segment(state, text, "environment"))
 
-    def actions(self) -> list[Action]:
+    def list_actions(self) -> list[Action]:
         """What is asked of tools since the environment wrote last, each with all that is known of it."""
         return actions_of(self.segments, self.settings.roles, self._refused, self.settings.rules.tools)
 
-    def carried_out(self, actions: Sequence[Action]) -> Asks[list[ToolCall]]:
+    def carry_out(self, actions: Sequence[Action]) -> Asks[list[ToolCall]]:
         """What comes of some actions, in their order; none of them is taken down.
 
         Tools that depend on their input alone are called at once, the others one after the other.
         """
 
-        def work() -> list[ToolCall]:
+        def call_tools() -> list[ToolCall]:
             alone = [one for one in actions if not one.refused and self.toolkit[one.tool].deterministic]
             with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="formal-llm-action") as pool:
-                together = dict(zip(map(id, alone), pool.map(self.outcome, alone), strict=True))
-            return [together.get(id(one)) or self.outcome(one) for one in actions]
+                together = dict(zip(map(id, alone), pool.map(self.call_tool, alone), strict=True))
+            return [together.get(id(one)) or self.call_tool(one) for one in actions]
 
-        return (yield Do(work))  # type: ignore[no-any-return]  # what the work returns
+        return (yield Do(call_tools))  # type: ignore[no-any-return]  # what the work returns
 
     def write(self, messages: Messages, *, temperature: float = 0.0) -> Asks[str]:
         """A text of the model that belongs to no state: an evaluation, a summary; ``yield from`` it."""
         asked = Writing(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
         answer: Answer = yield asked
-        self._spend(Spent.of(self._writing, answer.usage))
+        self._record_spent(Spent.from_tokens(self._writing, answer.usage))
         return answer.text.strip()
 
     def choose(self, question: Question) -> Asks[int]:
         """The number of an option that the model chooses; ``yield from`` it."""
         answer = yield from asking(question)
-        self._spend(Spent.of(self._writing, answer.usage, questions=1))
+        self._record_spent(Spent.from_tokens(self._writing, answer.usage, questions=1))
         return answer.number
 
     # -- accounts -----------------------------------------------------------------------------------------------
 
-    def _spend(self, spent: Spent) -> None:
+    def _record_spent(self, spent: Spent) -> None:
         prices, usage = self.settings.prices, spent.usage
         if prices is not None and usage.cost is None:
             usage += Usage(cost=prices.cost(usage.token_usage))
         self.transcript = self.transcript.plus(usage=usage, state=spent.state)
 
-    def _afford(self) -> None:
+    def _check_budget(self) -> None:
         """Raise if nothing is left for another request."""
         spent = self.settings.budget.spent(self.transcript.usage)
         if spent is not None:
             raise AgentStopped(*spent, self.transcript)
 
-    def _correct(self, correction: Correction) -> None:
+    def _record_correction(self, correction: Correction) -> None:
         self.transcript = self.transcript.plus(corrections=[correction])
-        self.tell(happenings.Corrected(correction, self.name))
+        self.notify_watchers(happenings.Corrected(correction, self.name))
 
-    def _add(self, segment: Segment) -> None:
+    def _add_segment(self, segment: Segment) -> None:
         try:
             event = Event(segment.state, {"text": segment.text, "source": segment.source})
             self._monitor = self._monitor.after(event)
@@ -335,5 +335,5 @@ class Run:
         self.transcript = self.transcript.plus(segment)
 
 
-def _count(transcript: Transcript, state: str | None) -> int:
+def _count_state(transcript: Transcript, state: str | None) -> int:
     return sum(segment.state == state for segment in transcript.segments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from formal_llm.agents.arguments import WRITTEN, parameters, value_of
+from formal_llm.agents.arguments import WRITTEN, list_parameters, parse_value
 from formal_llm.errors import ToolError, ToolkitError, did_you_mean
 from formal_llm.llms.schemas import problem_in
 from formal_llm.tools.calling import Caller
@@ -39,18 +39,18 @@ def check_texts(toolkit: Toolkit) -> None:
         raise ToolkitError(problems)
 
 
-def signature(tool: Tool) -> str:
+def describe_tool(tool: Tool) -> str:
     """A tool as an agent reads it: ``search(query): The first five sentences ...``."""
-    names = parameters(tool)
+    names = list_parameters(tool)
     count = "its argument" if len(names) == 1 else f"its {len(names)} arguments"
-    how = "" if not names or tool.inputs == (TEXT,) else f" Write {count} as JSON: {_form(tool)}"
+    how = "" if not names or tool.inputs == (TEXT,) else f" Write {count} as JSON: {_format_example(tool)}"
     return f"{tool.name}({', '.join(names)}): {tool.description}{how}"
 
 
-def called(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
+def call_with_text(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
     """What a tool returns for a text, and whether it did; else the error, as a text for the agent."""
     try:
-        result, _ = caller.call(tool, arguments_of(tool, text))
+        result, _ = caller.call(tool, parse_arguments(tool, text))
     except BadArguments as error:
         return f"{ERROR}{error}", False
     except ToolError as error:
@@ -60,7 +60,7 @@ def called(tool: Tool, text: str, caller: Caller) -> tuple[str, bool]:
     return (shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} ... ({len(shown):,} characters)"), True
 
 
-def arguments_of(tool: Tool, text: str) -> list[Value]:
+def parse_arguments(tool: Tool, text: str) -> list[Value]:
     """The arguments that a text gives to a tool.
 
     Of a tool with one argument that is a text, the text is that argument. Else it is a JSON object with the names of
@@ -69,13 +69,13 @@ def arguments_of(tool: Tool, text: str) -> list[Value]:
     Raises:
         BadArguments: it is none of these; the text of the exception says what is wanted.
     """
-    text, names = text.strip(), parameters(tool)
+    text, names = text.strip(), list_parameters(tool)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and set(data) == set(names):
-        return _values(tool, [data[name] for name in names])
+        return _read_values(tool, [data[name] for name in names])
     if not names:
         if text:
             raise BadArguments(f"{tool.name} takes no argument; leave its input empty")
@@ -83,30 +83,32 @@ def arguments_of(tool: Tool, text: str) -> list[Value]:
     if len(names) == 1 and (tool.inputs == (TEXT,) or not isinstance(data, dict | list | None)):
         if not text:
             raise BadArguments(f"{tool.name} needs {names[0]}, and its input is empty")
-        return _values(tool, [text if tool.inputs == (TEXT,) else data])
+        return _read_values(tool, [text if tool.inputs == (TEXT,) else data])
     if isinstance(data, list) and len(data) == len(names):
-        return _values(tool, data)
+        return _read_values(tool, data)
     if isinstance(data, dict):
         unknown = next((name for name in data if name not in names), None)
         near = did_you_mean(unknown, names) if unknown is not None else None
         missing = [name for name in names if name not in data]
         what = f"no argument {unknown!r}" + (f" (did you mean {near}?)" if near else "") if unknown is not None else ""
         what = what or f"no value for {', '.join(missing)}"
-        raise BadArguments(f"{tool.name} was given {what}; write {_form(tool)}")
+        raise BadArguments(f"{tool.name} was given {what}; write {_format_example(tool)}")
     count = "one argument; write it" if len(names) == 1 else f"{len(names)} arguments; write them"
-    raise BadArguments(f"{tool.name} takes {count} as JSON: {_form(tool)}")
+    raise BadArguments(f"{tool.name} takes {count} as JSON: {_format_example(tool)}")
 
 
-def _values(tool: Tool, given: Sequence[object]) -> list[Value]:
+def _read_values(tool: Tool, given: Sequence[object]) -> list[Value]:
     made = []
-    for name, kind, one in zip(parameters(tool), tool.inputs, given, strict=True):
+    for name, kind, one in zip(list_parameters(tool), tool.inputs, given, strict=True):
         # A number is a text, too, where a text is wanted: what a model writes is 4 as often as "4".
         one = json.dumps(one) if kind == TEXT and isinstance(one, int | float) else one
         problem = problem_in(one, {"type": WRITTEN[kind.of]})
         if problem is not None:
-            raise BadArguments(f"{tool.name} was given a {name} that cannot be used: {problem}; write {_form(tool)}")
+            raise BadArguments(
+                f"{tool.name} was given a {name} that cannot be used: {problem}; write {_format_example(tool)}"
+            )
         try:
-            made.append(value_of(kind, one))
+            made.append(parse_value(kind, one))
         except ValueError as error:
             raise BadArguments(f"{tool.name} cannot take this {name}: {error}") from None
     return made
@@ -116,6 +118,8 @@ def _values(tool: Tool, given: Sequence[object]) -> list[Value]:
 _SHOWN = {"string": '"..."', "integer": "1", "number": "1.5", "boolean": "true"}
 
 
-def _form(tool: Tool) -> str:
-    shown = (f'"{name}": {_SHOWN[WRITTEN[kind.of]]}' for name, kind in zip(parameters(tool), tool.inputs, strict=True))
+def _format_example(tool: Tool) -> str:
+    shown = (
+        f'"{name}": {_SHOWN[WRITTEN[kind.of]]}' for name, kind in zip(list_parameters(tool), tool.inputs, strict=True)
+    )
     return "{" + ", ".join(shown) + "}"

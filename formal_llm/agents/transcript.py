@@ -203,7 +203,7 @@ class Transcript(Drawable):
         # Only "\n" parts lines: a text may hold other signs that str.splitlines takes for one.
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
-                row = _row(line, number, _HEAD if agent is None else _ROW)
+                row = _read_row(line, number, _HEAD if agent is None else _ROW)
                 try:
                     if agent is None:
                         agent = row["agent"]
@@ -280,7 +280,7 @@ _CORRECTION = Keys(
 _ROW = Keys({**_SEGMENT, "correction": _CORRECTION, "usage": Named(object)})
 
 
-def _row(line: str, number: int, shape: Shape) -> Any:
+def _read_row(line: str, number: int, shape: Shape) -> Any:
     try:
         row = json.loads(line)
     except ValueError as error:

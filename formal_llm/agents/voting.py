@@ -23,7 +23,7 @@ Normal = Callable[[str], str]
 K = 5
 
 
-def plain(answer: str) -> str:
+def normalise_answer(answer: str) -> str:
     """An answer as it is compared: its words and numbers in small letters, without articles."""
     words = re.findall(r"\w+(?:[.,]\d+)*", answer.casefold())
     return " ".join(word for word in words if word not in ("a", "an", "the"))
@@ -61,7 +61,7 @@ class Vote:
         return self.count > 1
 
 
-def vote(transcripts: Iterable[Transcript], normal: Normal = plain) -> Vote:
+def vote(transcripts: Iterable[Transcript], normal: Normal = normalise_answer) -> Vote:
     """The answer that comes most often; of several, the one that came first, and the others are told."""
     runs = tuple(transcripts)
     first: dict[str, str] = {}
@@ -90,7 +90,9 @@ class SelfConsistency:
         ValueError: ``k`` is below 1.
     """
 
-    def __init__(self, agent: Agent, k: int = K, *, then: Agent | None = None, normal: Normal = plain) -> None:
+    def __init__(
+        self, agent: Agent, k: int = K, *, then: Agent | None = None, normal: Normal = normalise_answer
+    ) -> None:
         if k < 1:
             raise ValueError(f"a question is asked once at least, not {k} times")
         self.agent, self.k, self.then, self.normal = agent, k, then, normal
@@ -117,22 +119,22 @@ class SelfConsistency:
             results: where the results files of the runs are, less their ends ``.votes.jsonl`` and ``.then.jsonl``.
         """
         asked = [question for question in questions for _ in range(self.k)]
-        outcomes = self.agent.run_all(asked, concurrency=concurrency, results=_file(results, "votes"))
-        votes = [self._vote(outcomes[at : at + self.k]) for at in range(0, len(asked), self.k)]
+        outcomes = self.agent.run_all(asked, concurrency=concurrency, results=_name_results_file(results, "votes"))
+        votes = [self._count_votes(outcomes[at : at + self.k]) for at in range(0, len(asked), self.k)]
         open_ = [place for place, found in enumerate(votes) if not found.agreed]
         if self.then is not None and open_:
             left = [questions[place] for place in open_]
-            after = self.then.run_all(left, concurrency=concurrency, results=_file(results, "then"))
+            after = self.then.run_all(left, concurrency=concurrency, results=_name_results_file(results, "then"))
             for place, outcome in zip(open_, after, strict=True):
                 run, old = outcome.transcript, votes[place]
                 answer = run.answer if outcome.error is None else ""
                 votes[place] = Vote(answer, old.count, (), old.transcripts, run, outcome.error)
         return votes
 
-    def _vote(self, outcomes: Sequence[AgentOutcome]) -> Vote:
+    def _count_votes(self, outcomes: Sequence[AgentOutcome]) -> Vote:
         whole = [outcome.transcript for outcome in outcomes if outcome.error is None]
         return vote(whole, self.normal) if whole else Vote("", 0, (), (), error=outcomes[0].error)
 
 
-def _file(results: Path | None, what: str) -> Path | None:
+def _name_results_file(results: Path | None, what: str) -> Path | None:
     return None if results is None else results.with_name(f"{results.name}.{what}.jsonl")

@@ -17,11 +17,11 @@ from formal_llm.agents.tool_calls import ERROR
 
 def observe(run: Run) -> Asks[str]:
     """An observation: what the tool of the last action returns for the last input."""
-    asked = run.actions()
+    asked = run.list_actions()
     if not asked:
         return f"{ERROR}no action with an input stands before this observation"
-    (call,) = yield from run.carried_out(asked[-1:])
-    return run.note(call).output
+    (call,) = yield from run.carry_out(asked[-1:])
+    return run.record_call(call).output
 
 
 EVALUATION = """A proposed answer to a question is to be judged, by what was observed alone.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from formal_llm.automata.models.written import Notation, register
 from formal_llm.errors import GrammarError
-from formal_llm.exports import export_lazily, load_on_call
+from formal_llm.exports import LazyFunction, export_lazily
 from formal_llm.pictures.drawable import graph_of, picture_of, register_graph, register_picture
 
 if TYPE_CHECKING:
@@ -70,42 +70,42 @@ _CFG, _PDA = "formal_llm.automata.models.cfg:CFG", "formal_llm.automata.models.p
 _FLOWCHART = "formal_llm.automata.models.flowchart:Flowchart"
 _BEHAVIOUR = "formal_llm.automata.models.behaviour:Behaviour"
 
-_SCXML = load_on_call("formal_llm.automata.notation.scxml:read_scxml")
-_XSTATE = load_on_call("formal_llm.automata.notation.xstate:read_xstate")
-_MERMAID = load_on_call("formal_llm.automata.notation.state_diagram:read_state_diagram")
-_BPMN = load_on_call("formal_llm.automata.notation.bpmn:read_bpmn")
+_SCXML = LazyFunction("formal_llm.automata.notation.scxml:read_scxml")
+_XSTATE = LazyFunction("formal_llm.automata.notation.xstate:read_xstate")
+_MERMAID = LazyFunction("formal_llm.automata.notation.state_diagram:read_state_diagram")
+_BPMN = LazyFunction("formal_llm.automata.notation.bpmn:read_bpmn")
 
 register(_CFG, Notation(
-    load_on_call("formal_llm.automata.notation.cfg:read_grammar"),
-    load_on_call("formal_llm.automata.notation.cfg_writing:write_grammar"),
+    LazyFunction("formal_llm.automata.notation.cfg:read_grammar"),
+    LazyFunction("formal_llm.automata.notation.cfg_writing:write_grammar"),
     GrammarError,
     {
-        "letters": load_on_call("formal_llm.automata.notation.letters:read_letters"),
-        "tools": load_on_call("formal_llm.automata.notation.typed_tools:grammar_of_tools"),
+        "letters": LazyFunction("formal_llm.automata.notation.letters:read_letters"),
+        "tools": LazyFunction("formal_llm.automata.notation.typed_tools:grammar_of_tools"),
     },
 ))  # fmt: skip
 register(_PDA, Notation(
-    load_on_call("formal_llm.automata.notation.pda:read_pda"),
-    load_on_call("formal_llm.automata.notation.pda_writing:write_pda"),
+    LazyFunction("formal_llm.automata.notation.pda:read_pda"),
+    LazyFunction("formal_llm.automata.notation.pda_writing:write_pda"),
     others={"scxml": _SCXML, "xml": _SCXML, "xstate": _XSTATE, "json": _XSTATE, "mmd": _MERMAID, "mermaid": _MERMAID},
 ))  # fmt: skip
 register(_FLOWCHART, Notation(
-    load_on_call("formal_llm.automata.notation.flowchart:read_flowchart"),
-    load_on_call("formal_llm.automata.notation.flowchart:write_flowchart"),
+    LazyFunction("formal_llm.automata.notation.flowchart:read_flowchart"),
+    LazyFunction("formal_llm.automata.notation.flowchart:write_flowchart"),
     others={"bpmn": _BPMN, "xml": _BPMN},
 ))  # fmt: skip
 register(_BEHAVIOUR, Notation(
-    load_on_call("formal_llm.automata.notation.behaviour:read_behaviour"),
-    load_on_call("formal_llm.automata.notation.behaviour:write_behaviour"),
+    LazyFunction("formal_llm.automata.notation.behaviour:read_behaviour"),
+    LazyFunction("formal_llm.automata.notation.behaviour:write_behaviour"),
 ))  # fmt: skip
 
-register_picture(_CFG, load_on_call("formal_llm.automata.drawing.cfg:cfg_picture"))
-register_picture(_PDA, load_on_call("formal_llm.automata.drawing.pda:pda_picture"))
-register_picture(_FLOWCHART, load_on_call("formal_llm.automata.drawing.flowchart:flowchart_picture"))
+register_picture(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_picture"))
+register_picture(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_picture"))
+register_picture(_FLOWCHART, LazyFunction("formal_llm.automata.drawing.flowchart:flowchart_picture"))
 register_picture("formal_llm.automata.lookahead.lookahead:Lookahead", lambda lookahead: picture_of(lookahead.source))
 register_picture(_BEHAVIOUR, lambda behaviour: picture_of(behaviour.pda))
-register_graph(_CFG, load_on_call("formal_llm.automata.drawing.cfg:cfg_graph"))
-register_graph(_PDA, load_on_call("formal_llm.automata.drawing.pda:pda_graph"))
+register_graph(_CFG, LazyFunction("formal_llm.automata.drawing.cfg:cfg_graph"))
+register_graph(_PDA, LazyFunction("formal_llm.automata.drawing.pda:pda_graph"))
 register_graph(_BEHAVIOUR, lambda behaviour: graph_of(behaviour.pda))
 
 __all__ = [

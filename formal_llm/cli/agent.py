@@ -132,11 +132,11 @@ def agent(
 @contextmanager
 def _kept(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM]:
     """The model of a provider string; what it writes is kept and recorded where that is wanted."""
-    from formal_llm.agents.agent import writing
+    from formal_llm.agents.agent import ensure_text_llm
     from formal_llm.llms import CachedLLM, RecordingLLM, resolve
 
     with ExitStack() as opened:
-        who = writing(resolve(name))
+        who = ensure_text_llm(resolve(name))
         if cache is not None:
             who = opened.enter_context(CachedLLM(who, cache))
         if record is not None:
@@ -155,7 +155,7 @@ def _converse(
         run = agent_.start(text, before=before[-20:])
         error: BaseException | None = None
         try:
-            before.append(run.go())
+            before.append(run.run_to_end())
         except Exception as caught:
             error = caught
             raise

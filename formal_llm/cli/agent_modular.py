@@ -94,14 +94,14 @@ def run_modular(questions: Iterable[str], options: ModularOptions) -> None:
 
 def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
     from formal_llm.agents.modular import ModularAgent, RunBudget
-    from formal_llm.agents.modular.setup import by_name
+    from formal_llm.agents.modular.setup import index_modules
     from formal_llm.automata import constraint
     from formal_llm.llms.llm import check_providers
     from formal_llm.llms.text_doubles import RandomObjectLLM
 
     check_providers(*filter(None, (options.llm, options.tool_llm)))
     modules = _modules(options)
-    names = list(by_name(modules))
+    names = list(index_modules(modules))
     rules = [constraint(text, names, name=text) for text in options.rules]
     budget = RunBudget(requests=options.requests or 100, tokens=options.tokens)
     agent_of = partial(ModularAgent, modules=modules, rules=rules, limits=options.limits, budget=budget)
@@ -113,18 +113,18 @@ def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
 
 def _writer(name: str, options: ModularOptions, stack: ExitStack):  # type: ignore[no-untyped-def]
     """The model of a name, its answers kept and recorded."""
-    from formal_llm.agents.modular.agent import writer_of
+    from formal_llm.agents.modular.agent import resolve_writer
     from formal_llm.llms import CachedLLM, RecordingLLM, resolve
     from formal_llm.llms.doubles import RandomLLM
 
     found: object = resolve(name)
     if isinstance(found, RandomLLM):
-        return writer_of(found)  # type: ignore[arg-type]
+        return resolve_writer(found)  # type: ignore[arg-type]
     if options.cache is not None:
         found = stack.enter_context(CachedLLM(found, options.cache))  # type: ignore[arg-type]
     if options.record is not None:
         found = stack.enter_context(RecordingLLM(found, options.record))  # type: ignore[arg-type]
-    return writer_of(found)  # type: ignore[arg-type]
+    return resolve_writer(found)  # type: ignore[arg-type]
 
 
 def _modules(options: ModularOptions) -> list[Module]:

@@ -64,7 +64,7 @@ def bench_agents(
     concurrency: Annotated[int | None, typer.Option(min=1, help="How many runs are under way at once.")] = None,
 ) -> None:
     """Run a benchmark of agents and print its table."""
-    from formal_llm.agents.agent import Agent, writing
+    from formal_llm.agents.agent import Agent, ensure_text_llm
     from formal_llm.agents.tools.toolkit import agent_toolkit
     from formal_llm.llms import RecordingLLM, resolve
     from formal_llm.llms.llm import check_providers
@@ -92,7 +92,7 @@ def bench_agents(
     for name in names:
         if name not in benchmark.VOTES:
             Agent(name, RandomTextLLM(), known)  # never asked: what is wrong with it is said before a model is loaded
-    who = {name: writing(resolve(name)) for name in dict.fromkeys(llm)}
+    who = {name: ensure_text_llm(resolve(name)) for name in dict.fromkeys(llm)}
     rows = []
     with ExitStack() as opened, progress_bars() as bars:
         for called, one in who.items():

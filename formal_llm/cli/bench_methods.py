@@ -17,7 +17,7 @@ from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.adapted import fingerprint, with_adapter
 from formal_llm.llms.local.planner import adapters
 from formal_llm.planning import TaskPack
-from formal_llm.planning.rewordings import reworded
+from formal_llm.planning.rewordings import read_rewordings
 
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.benchmark.conditions import Method
@@ -101,7 +101,7 @@ def transfer_of(
 
     if file == NONE:
         return None
-    sentences = reworded(pack, file)
+    sentences = read_rewordings(pack, file)
     wanted = {pack.tasks[number].description for number in numbers}
     chosen = spread([place for place, task in enumerate(sentences) if task.original in wanted], limit)
     return Transfer(pack, numbers, sentences, chosen, **settings) if chosen else None

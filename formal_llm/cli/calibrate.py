@@ -32,7 +32,7 @@ from formal_llm.llms.calibration import Calibration, Judged, reliability
 from formal_llm.llms.llm import BatchLLM, ask, check_providers
 from formal_llm.llms.scoring import named, weights
 from formal_llm.planning import Planner, Task
-from formal_llm.planning.walks.terse import suited
+from formal_llm.planning.walks.terse import adapt_wording
 
 if TYPE_CHECKING:
     from formal_llm.automata.models.automaton import Word
@@ -99,7 +99,7 @@ def calibrate(
     without_loading_bars()
     who = resolve(llm)
     scorer = None if ways is None else _mixed(who, llm, ways)
-    planner.wording = suited(planner.wording, who)
+    planner.wording = adapt_wording(planner.wording, who)
     questions = questions_of(planner, {task: known[task] for task in chosen}, count=count, seed=seed)
     if scorer is not None:
         llm = fit_mixture(scorer, llm, [one for one in questions if one.index >= cut])

@@ -160,7 +160,7 @@ def _guard(source: str) -> dict[str, object]:
         if told:
             found[title] = [str(one) for one in told]
     traces, guard = load_trace_examples(source), Guard(rules)
-    broken = [f"line {one.line}: {why}" for one in traces if (why := one.broken(guard))]
+    broken = [f"line {one.line}: {why}" for one in traces if (why := one.describe_mismatch(guard))]
     if traces:
         found["examples"] = _kept([one.allowed for one in traces], broken)
     if broken:
@@ -237,7 +237,7 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
         words.append(shortest)
         many = how_many(lookahead)
         found["plans"] = many.said("of at most {} terminals")
-        found["shortest plan"] = line.write(shortest)
+        found["shortest plan"] = line.write_plan(shortest)
         rng = random.Random(0)
         drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]
         words += [word for word in drawn if word is not None]
@@ -245,7 +245,7 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
             found["longest plan"] = f"not looked for: the shortest one has {len(shortest):,} terminals"
         elif many.bound is None:
             found["longest plan"] = f"{_longest(lookahead, many, max(map(len, words)))} terminals"
-        found["at random"] = [line.write(word or ()) for word in drawn]
+        found["at random"] = [line.write_plan(word or ()) for word in drawn]
     except Undecided as error:
         found["not decided"] = said_of(error)
     return found, words

@@ -104,13 +104,13 @@ def serve(
     """Serve."""
     from formal_llm.agents.guard import Guard
     from formal_llm.agents.guard.audit import AuditLog
-    from formal_llm.agents.guard.mcp.serving import serve as run
-    from formal_llm.agents.guard.record import audit_to
+    from formal_llm.agents.guard.mcp.serving import serve_guard as run
+    from formal_llm.agents.guard.record import make_audit
 
     read = _rules(rules)
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
-    audit = None if log is None else audit_to(AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint))
+    audit = None if log is None else make_audit(AuditLog(log, Guard(read, guarantee=guarantee.value).fingerprint))
     run(behind, lambda tools: Guard(read, tools, guarantee.value), audit=audit, port=port, timeout=timeout)
 
 
@@ -121,12 +121,12 @@ def _rules(path: Path) -> GuardRules:
 
 
 def _servers(words: list[str] | None, named: list[str] | None, file: str | None) -> list[McpServer]:
-    from formal_llm.agents.guard.mcp.servers import McpServer, servers_of_file
+    from formal_llm.agents.guard.mcp.servers import McpServer, read_server_file
     from formal_llm.errors import ToolkitError
 
-    made = [McpServer.of(words)] if words else []
-    made += [McpServer.named(one) for one in named or ()]
-    made += servers_of_file(file) if file else []
+    made = [McpServer.from_command(words)] if words else []
+    made += [McpServer.from_definition(one) for one in named or ()]
+    made += read_server_file(file) if file else []
     if not made:
         raise ToolkitError(["no MCP server is named; write its command behind --, or --server, or --servers"])
     return made
@@ -148,7 +148,7 @@ def verify(
     from formal_llm.agents.guard import Guard
     from formal_llm.agents.guard.audit import is_log, read_log
     from formal_llm.agents.guard.traces import read_traces
-    from formal_llm.agents.guard.verifying import by_rule, verify_trace
+    from formal_llm.agents.guard.verifying import count_by_rule, verify_trace
 
     guard = Guard(_rules(rules), guarantee=guarantee.value)
     wrong: list[str] = []
@@ -162,7 +162,7 @@ def verify(
         if reading.rules and reading.rules != guard.fingerprint:
             err().print("note: the log was written under other rules, or another guarantee")
     reports = [verify_trace(guard, one, repair=repair) for one in read_traces(trace)]
-    counts = by_rule(reports)
+    counts = count_by_rule(reports)
     if as_json:
         data: JSON = {
             "traces": [report.to_dict() for report in reports],

@@ -10,7 +10,7 @@ from pathlib import Path
 from formal_llm.agents.guard.core import GuardRules
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.hooks.answers import DENIED, MOST_INPUT
-from formal_llm.agents.guard.hooks.hook import answer, state_folder
+from formal_llm.agents.guard.hooks.hook import answer_event, find_state_folder
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,10 +28,10 @@ def run_hook(arguments: Sequence[str]) -> int:
     try:
         given = parser.parse_args(arguments)
         data = sys.stdin.buffer.read(MOST_INPUT + 1)
-        made = answer(
+        made = answer_event(
             data,
             lambda: Guard(GuardRules.from_file(given.rules), guarantee=given.guarantee),
-            given.state or state_folder(),
+            given.state or find_state_folder(),
         )
     except SystemExit as error:
         sys.stderr.write(f"{error}\n")

@@ -29,7 +29,7 @@ from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.planning import Budget, Plan, Planner, Task, Wording
 from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.walks.budget import QUESTIONS
-from formal_llm.planning.walks.terse import suited
+from formal_llm.planning.walks.terse import adapt_wording
 
 
 class LookaheadMode(StrEnum):
@@ -245,7 +245,7 @@ def asked_of(planner: Planner, name: str, cache: Path | None, record: Path | Non
             raise WritesNoText(llm, "draft a plan", "let it choose: --search greedy")
         planner.llm = llm
         if suit:
-            planner.wording = suited(planner.wording, llm)
+            planner.wording = adapt_wording(planner.wording, llm)
         yield
 
 

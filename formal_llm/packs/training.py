@@ -20,8 +20,8 @@ from formal_llm.llms.local.loading import scoring_of, settings_of
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs import training_rewards as rewards
 from formal_llm.planning import Planner, Task, TaskPack
-from formal_llm.planning.rewordings import reworded
-from formal_llm.planning.walks.terse import suited
+from formal_llm.planning.rewordings import read_rewordings
+from formal_llm.planning.walks.terse import adapt_wording
 from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.metrics_log import View
@@ -180,7 +180,7 @@ def trainer_of(
         closing(served) if served is not None else nullcontext(),
     ):
         # Questions are put as the model reads them best, and as it is asked when it plans with what was trained.
-        planner = parts.pack.planner(wording=suited(parts.pack.wording, policy.llm))
+        planner = parts.pack.planner(wording=adapt_wording(parts.pack.wording, policy.llm))
         yield Trainer(
             planner, policy, reward, parts.tasks, place,
             held_out=parts.held_out, validation=parts.validation, settings=settings, metrics=parts.metrics,
@@ -202,7 +202,7 @@ def selected(pack: TaskPack, text: str) -> list[Task]:
     found: list[Task] = []
     for part in filter(None, map(str.strip, text.split("+"))):
         if part.endswith(".toml"):
-            found += reworded(pack, part)
+            found += read_rewordings(pack, part)
         elif re.fullmatch(r"\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*", part):
             found += [pack.tasks[number] for number in _numbers(pack, part)]
         else:

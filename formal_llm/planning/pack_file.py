@@ -14,7 +14,7 @@ from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.formula import constraint
 from formal_llm.automata.notation.limit_lines import EXAMPLES, CollectedLimits, WrongWord, split_line
 from formal_llm.errors import unknown
-from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.templates import fill_template
 
 #: A formula of a pack is no longer than that once all names in it are replaced.
 _MOST_FORMULA = 1_000_000
@@ -60,7 +60,7 @@ class WrongEntry(ValueError):
         self.path = path
 
 
-def limited(source: CFG | PDA, table: Mapping[str, Any]) -> CFG | PDA:
+def apply_limits(source: CFG | PDA, table: Mapping[str, Any]) -> CFG | PDA:
     """The rules under the limits of the table ``limits`` as well."""
     for kind in ("at_most", "at_least"):
         for name in table.get(kind, {}):
@@ -74,8 +74,8 @@ def limited(source: CFG | PDA, table: Mapping[str, Any]) -> CFG | PDA:
             )
     most = {name: None if count == "*" else count for name, count in table.get("at_most", {}).items()}
     try:
-        sums = [_sum(name, bounds) for name, bounds in table.get("sums", {}).items()]
-        times = _times(table.get("times", ()))
+        sums = [_read_sum(name, bounds) for name, bounds in table.get("sums", {}).items()]
+        times = _read_times(table.get("times", ()))
         limits = Limits(most, table.get("at_least", {}), table.get("default"), tuple(sums), times)
         both = source.limits & limits
     except ValueError as error:
@@ -86,7 +86,7 @@ def limited(source: CFG | PDA, table: Mapping[str, Any]) -> CFG | PDA:
     return source.with_limits(both)
 
 
-def _sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
+def _read_sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
     """A bound on a sum; amounts may be texts, such as ``"8h"`` or ``"€12.50"``."""
     exact = bounds.get("exactly")
     try:
@@ -95,7 +95,7 @@ def _sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
         raise WrongEntry(("limits", "sums", name), str(error)) from None
 
 
-def _times(lines: Sequence[str]) -> Timetable:
+def _read_times(lines: Sequence[str]) -> Timetable:
     """The lines of a timetable, each as it is written in a grammar."""
     found = CollectedLimits()
     for place, line in enumerate(lines):
@@ -110,24 +110,24 @@ def _times(lines: Sequence[str]) -> Timetable:
     return found.limits.times
 
 
-def constraints_of(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA]:
+def read_constraints(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA]:
     """The constraints: formulas in which ``{names}`` stand for formulas of the table ``names``."""
     names: dict[str, str] = {}
     for name, formula in data.get("names", {}).items():
-        names[name] = _filled(("names", name), name, formula, names)
+        names[name] = _fill_formula(("names", name), name, formula, names)
     for place, entry in enumerate(data.get("constraints", ())):
         path = ("constraints", place, "formula")
-        formula = _filled(path, f"constraint {entry['name']!r}", entry["formula"], names)
+        formula = _fill_formula(path, f"constraint {entry['name']!r}", entry["formula"], names)
         try:
             yield constraint(formula, source, name=entry["name"])
         except ValueError as error:
             raise WrongEntry(path, f"constraint {entry['name']!r}: {error}") from None
 
 
-def _filled(path: TablePath, called: str, formula: str, names: Mapping[str, str]) -> str:
+def _fill_formula(path: TablePath, called: str, formula: str, names: Mapping[str, str]) -> str:
     """A formula with its names replaced. Names may stand for names, so a short text can stand for an endless one."""
     try:
-        filled = fill(formula, names)
+        filled = fill_template(formula, names)
     except ValueError as error:
         raise WrongEntry(path, f"{called}: {error}") from None
     if len(filled) > _MOST_FORMULA:
@@ -141,7 +141,7 @@ def check_entries(data: Mapping[str, Any], source: CFG | PDA) -> None:
     """Raise for what cannot work, before anybody asks for a task."""
     if "task" in data:
         try:
-            fill(data["task"], data.get("facts", {}))
+            fill_template(data["task"], data.get("facts", {}))
         except ValueError as error:
             raise WrongEntry(("task",), str(error)) from None
     if not isinstance(source, CFG):
@@ -184,7 +184,7 @@ def _check_groups(data: Mapping[str, Any]) -> None:
             if slot not in slots:
                 raise WrongEntry(("groups", place, "slots"), f"group {group['name']}: {unknown('slot', slot, slots)}")
         try:
-            tasks = len(list(compose(group["text"], group.get("slots", ()), slots)))
+            tasks = len(list(compose_texts(group["text"], group.get("slots", ()), slots)))
         except ValueError as error:
             raise WrongEntry(("groups", place, "text"), f"group {group['name']}: {error}") from None
         if not tasks:
@@ -196,13 +196,13 @@ def _check_groups(data: Mapping[str, Any]) -> None:
             raise WrongEntry(("splits", name), told)
 
 
-def compose(text: str, names: Sequence[str], slots: Mapping[str, Slot]) -> Iterator[str]:
+def compose_texts(text: str, names: Sequence[str], slots: Mapping[str, Slot]) -> Iterator[str]:
     """The texts of a template with all combinations of its slots, by these names, the last one varying fastest."""
-    for values in itertools.product(*(_fillers(slots[name]) for name in names)):
-        yield fill(text, dict(zip(names, values, strict=True)))
+    for values in itertools.product(*(_list_fillers(slots[name]) for name in names)):
+        yield fill_template(text, dict(zip(names, values, strict=True)))
 
 
-def _fillers(slot: Slot) -> list[str]:
+def _list_fillers(slot: Slot) -> list[str]:
     """A list of texts as it is; ``{subsets = [...]}``: all non-empty subsets, the first word varying fastest."""
     if not isinstance(slot, Mapping):
         return list(slot)

@@ -22,10 +22,17 @@ from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound
 from formal_llm.llms.llm import LLMLike, resolve
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
-from formal_llm.planning.pack_file import SHAPE, WrongEntry, check_entries, compose, constraints_of, limited
+from formal_llm.planning.pack_file import (
+    SHAPE,
+    WrongEntry,
+    apply_limits,
+    check_entries,
+    compose_texts,
+    read_constraints,
+)
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.templates import fill
-from formal_llm.planning.walks.terse import suited
+from formal_llm.planning.walks.templates import fill_template
+from formal_llm.planning.walks.terse import adapt_wording
 from formal_llm.planning.walks.wording import Wording
 
 
@@ -78,8 +85,8 @@ class TaskPack:
                 raise ResourceNotFound("fact", fact, known)
         known |= facts or {}
         try:
-            source = limited(automaton_of(rules, known), data.get("limits", {}))
-            constraints = tuple(constraints_of(data, source))
+            source = apply_limits(automaton_of(rules, known), data.get("limits", {}))
+            constraints = tuple(read_constraints(data, source))
             check_entries(data, source)
         except WrongEntry as error:
             file.fail(TableProblem(error.path, str(error)))
@@ -107,7 +114,7 @@ class TaskPack:
         """
         settings["constraints"] = (*self.constraints, *settings.get("constraints", ()))
         who = resolve(llm)
-        settings.setdefault("wording", suited(self.wording, who))
+        settings.setdefault("wording", adapt_wording(self.wording, who))
         return Planner(self.source, who, **settings)
 
     # -- tasks --------------------------------------------------------------------------------------------------
@@ -120,7 +127,7 @@ class TaskPack:
         return tuple(
             self.read(text, group=group["name"])
             for group in self.data.get("groups", ())
-            for text in compose(group["text"], group.get("slots", ()), self.data.get("slots", {}))
+            for text in compose_texts(group["text"], group.get("slots", ()), self.data.get("slots", {}))
         )
 
     @property
@@ -148,7 +155,7 @@ class TaskPack:
             ResourceNotFound: the pack has no task of that number.
         """
         if which == "" and "task" in self.data:
-            return self.read(fill(self.data["task"], self.facts))
+            return self.read(fill_template(self.data["task"], self.facts))
         if isinstance(which, int) or which.strip().isdecimal():
             number = int(which)
             if not 0 <= number < len(self.tasks):
@@ -178,10 +185,10 @@ class TaskPack:
         pattern = self.data.get("sentence", {}).get("pattern")
         match = re.search(pattern, sentence, re.IGNORECASE) if pattern else None
         if inputs is None:
-            inputs = _named(match["given"], known) if match else []
+            inputs = _find_named_entries(match["given"], known) if match else []
             inputs = inputs or list(known)
         if goal is None and match:
-            wanted = _named(match["wanted"], goals)
+            wanted = _find_named_entries(match["wanted"], goals)
             goal = wanted[0] if wanted else self.data["sentence"].get("otherwise")
         for name in inputs:
             if name not in known:
@@ -198,7 +205,7 @@ class TaskPack:
         )
 
 
-def _named(text: str, entries: Mapping[str, Any]) -> list[str]:
+def _find_named_entries(text: str, entries: Mapping[str, Any]) -> list[str]:
     """The entries one of whose words occurs in ``text``."""
     words = set(re.findall(r"[^\W\d_]+", text.casefold()))
     return [name for name, entry in entries.items() if words.intersection(entry.get("words", ()))]

@@ -47,11 +47,11 @@ _DEEPEST = 20
 _TRIES = 20
 
 
-class _Wrong(ValueError):
+class _WrongPlaceholder(ValueError):
     """A placeholder that stands for nothing."""
 
 
-def reworded(pack: TaskPack, file: str | Path) -> list[Task]:
+def read_rewordings(pack: TaskPack, file: str | Path) -> list[Task]:
     """The tasks of a file, in its order.
 
     Args:
@@ -75,49 +75,49 @@ def reworded(pack: TaskPack, file: str | Path) -> list[Task]:
             read.fail(TableProblem((*path, "task"), f"the pack {pack.name} has the tasks 0 to {len(pack.tasks) - 1}"))
         task = pack.tasks[row["task"]]
         try:
-            texts = row["texts"] if "draw" not in row else _drawn(read.data, row)
-        except _Wrong as error:
+            texts = row["texts"] if "draw" not in row else _draw_sentences(read.data, row)
+        except _WrongPlaceholder as error:
             read.fail(TableProblem((*path, "texts"), str(error)))
         found += [replace(task, description=text, original=task.description) for text in texts]
     return found
 
 
-def _drawn(data: Mapping[str, Any], row: Mapping[str, Any]) -> Sequence[str]:
+def _draw_sentences(data: Mapping[str, Any], row: Mapping[str, Any]) -> Sequence[str]:
     """So many different sentences of a row as it wants; fewer where its texts do not give as many."""
     found: dict[str, None] = {}
     for number in range(row["draw"] * _TRIES):
         if len(found) == row["draw"]:
             break
         dice = random.Random(f"{data.get('seed', 0)} {row['task']} {number}")
-        found[_tidy(_filled(dice.choice(row["texts"]), data, row, dice, 0))] = None
+        found[_tidy_sentence(_fill_text(dice.choice(row["texts"]), data, row, dice, 0))] = None
     return list(found)
 
 
-def _filled(text: str, data: Mapping[str, Any], row: Mapping[str, Any], dice: random.Random, depth: int) -> str:
+def _fill_text(text: str, data: Mapping[str, Any], row: Mapping[str, Any], dice: random.Random, depth: int) -> str:
     """A text with its placeholders filled in."""
     if depth > _DEEPEST:
-        raise _Wrong(f"phrases stand for themselves: {text}")
+        raise _WrongPlaceholder(f"phrases stand for themselves: {text}")
 
-    def one_of(table: Mapping[str, Sequence[str]], name: str, what: str) -> str:
+    def draw_one_of(table: Mapping[str, Sequence[str]], name: str, what: str) -> str:
         if not table.get(name):
-            raise _Wrong(unknown(what, name, table))
-        return _filled(dice.choice(table[name]), data, row, dice, depth + 1)
+            raise _WrongPlaceholder(unknown(what, name, table))
+        return _fill_text(dice.choice(table[name]), data, row, dice, depth + 1)
 
-    def put(found: re.Match[str]) -> str:
+    def replace_placeholder(found: re.Match[str]) -> str:
         if not found[1]:
-            return one_of(data.get("phrases", {}), found[2], "phrase")
+            return draw_one_of(data.get("phrases", {}), found[2], "phrase")
         names = list(row.get("each", ()))
         dice.shuffle(names)
         words = data.get("words", {})
         if lacking := [name for name in names if name not in words]:
-            raise _Wrong(unknown("word", lacking[0], words))
-        parts = [one_of(words[name], found[2], f"form of {name}") for name in names]
+            raise _WrongPlaceholder(unknown("word", lacking[0], words))
+        parts = [draw_one_of(words[name], found[2], f"form of {name}") for name in names]
         return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
-    return _PLACE.sub(put, text)
+    return _PLACE.sub(replace_placeholder, text)
 
 
-def _tidy(text: str) -> str:
+def _tidy_sentence(text: str) -> str:
     """A sentence with capitals at its beginnings, and "an" before vowels."""
     text = re.sub(r"\b([Aa]) (?=[aeiouAEIOU])", r"\1n ", " ".join(text.split()))
     return re.sub(r"(^|[.!?] )([a-z])", lambda found: found[1] + found[2].upper(), text)

@@ -36,10 +36,10 @@ def source_of(source: object, taker: str = "Planner") -> Source:
         return automaton_of(source)
     if isinstance(source, Automaton) and not isinstance(source, type):
         return source
-    raise TypeError(f"{taker} takes a grammar{_instead(source, taker)}")
+    raise TypeError(f"{taker} takes a grammar{_suggest_instead(source, taker)}")
 
 
-def _instead(source: object, taker: str) -> str:
+def _suggest_instead(source: object, taker: str) -> str:
     """What was given in place of rules, and what to write."""
     from formal_llm.automata.notation.files import endings  # all notations, for this message only
 

@@ -34,7 +34,7 @@ from typing import TypeAlias
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
 from formal_llm.llms.local.selections import Selecting
 from formal_llm.llms.question import Answer, Message
-from formal_llm.planning.drivers.json_lines import write_whole
+from formal_llm.planning.drivers.json_lines import write_atomically
 from formal_llm.planning.drivers.planner import Planner
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
@@ -291,5 +291,5 @@ def _said(completion: Prompt) -> str:
 
 def _write_lines(path: str | os.PathLike[str], rows: Iterable[Mapping[str, object]]) -> Path:
     """A file of JSON lines, all of it or as it was."""
-    write_whole(Path(path), ((json.dumps(row, ensure_ascii=False) + "\n").encode() for row in rows))
+    write_atomically(Path(path), ((json.dumps(row, ensure_ascii=False) + "\n").encode() for row in rows))
     return Path(path)

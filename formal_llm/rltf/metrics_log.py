@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsFloat
 from uuid import uuid4
 
 from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError, TrainingError
-from formal_llm.planning.drivers.json_lines import open_alone, replace_alone, write_line
+from formal_llm.planning.drivers.json_lines import open_exclusively, replace_exclusively, write_line
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -219,7 +219,7 @@ class RunLog:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultsError(f"{self.path}: the log cannot be written: {error.strerror}") from None
-        return open_alone(self.path, what="log", busy=_BUSY)
+        return open_exclusively(self.path, what="log", busy=_BUSY)
 
     def _kept(self, resume: int | None) -> list[LogEntry]:
         """The lines that stay; the others are taken out of the file."""
@@ -241,7 +241,7 @@ class RunLog:
             if text.startswith(wanted):
                 self._file.truncate(len(wanted))  # the usual case: what goes is at the end
             else:
-                self._file = replace_alone(self._file, self.path, [wanted], busy=_BUSY)
+                self._file = replace_exclusively(self._file, self.path, [wanted], busy=_BUSY)
         return [entry for _, entry in kept]
 
 

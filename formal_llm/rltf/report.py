@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formal_llm.errors import MissingDependency, ResultsError
-from formal_llm.planning.drivers.json_lines import write_whole
+from formal_llm.planning.drivers.json_lines import write_atomically
 from formal_llm.rltf.curves import Chart, Point, Series, smoothed
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry, best_of, read_log
 from formal_llm.rltf.run_view import duration, span
@@ -107,8 +107,8 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     try:
         (home / CURVES).mkdir(exist_ok=True)
         for name, picture in pictures.items():
-            write_whole(home / CURVES / f"{name}.svg", [picture.encode()])
-        write_whole(home / REPORT, [report_text(run, charts, missing).encode()])
+            write_atomically(home / CURVES / f"{name}.svg", [picture.encode()])
+        write_atomically(home / REPORT, [report_text(run, charts, missing).encode()])
     except OSError as error:
         raise ResultsError(f"{home}: the report cannot be written: {error.strerror}") from None
     return home / REPORT

@@ -10,7 +10,7 @@ from formal_llm.llms.driven import resumed
 from formal_llm.llms.llm import answered
 from formal_llm.llms.question import Answer
 from formal_llm.planning import Planner
-from formal_llm.planning.drivers.driving import chosen
+from formal_llm.planning.drivers.driving import try_answer
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Forced
 from formal_llm.studio import parts
 from formal_llm.studio.parts import BadQuestion, Part, Parts, text_of
@@ -45,7 +45,7 @@ def _run(written: Written, name: str, task: str) -> Parts:
                 straight = straight and not isinstance(event, Backtracked)
                 yield from _told(event, answers)
             happened.clear()
-            given = chosen(partial(answered, planner.llm), question)
+            given = try_answer(partial(answered, planner.llm), question)
     for event in happened:
         yield from _told(event, answers)
     # After a dead end the answers alone do not lead to the plan again.

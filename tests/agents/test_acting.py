@@ -8,7 +8,7 @@ import pytest
 
 from formal_llm import PDA, Behaviour, Limits
 from formal_llm.agents import Segment
-from formal_llm.agents.acting import NO_TOOL, ActingRules, StatesMonitor
+from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
 from formal_llm.automata.notation.formula import read_formula
 from formal_llm.errors import AutomatonError, NotAllowed, NotationError
 
@@ -18,22 +18,22 @@ ROUND = ["Tht", "Act"]
 
 
 def test_without_rules_on_tools_calls_are_no_events() -> None:
-    rules = ActingRules(REACT, "Act", TOOLS, limits=Limits(default=3))
+    rules = AgentRules(REACT, "Act", TOOLS, limits=Limits(default=3))
     assert rules.action is None
-    assert [*rules.monitor().after_all(["Ques", "Tht", "Act"]).allowed()] == ["Act-Inp"]
-    assert [event.name for event in rules.events([Segment("Ques"), Segment("Act", "x")])] == ["Ques", "Act"]
+    assert [*rules.get_monitor().after_all(["Ques", "Tht", "Act"]).allowed()] == ["Act-Inp"]
+    assert [event.name for event in rules.list_events([Segment("Ques"), Segment("Act", "x")])] == ["Ques", "Act"]
 
 
 def test_behind_an_action_comes_its_tool() -> None:
-    rules = ActingRules(REACT, "Act", TOOLS, limits=Limits({"search": 1}))
-    now = rules.monitor().after_all(["Ques", "Tht", "Act"])
+    rules = AgentRules(REACT, "Act", TOOLS, limits=Limits({"search": 1}))
+    now = rules.get_monitor().after_all(["Ques", "Tht", "Act"])
     assert [*now.allowed()] == ["search", "lookup"]
     again = now.after_all(["search", "Act-Inp", "Obs", "Tht", "Act"])
     assert [*again.allowed()] == ["lookup"]
     with pytest.raises(NotAllowed):
-        rules.monitor().after_all(["Ques", "Tht", "Act", NO_TOOL])
-    assert rules.monitor(1).after_all(["Ques", "Tht", "Act", NO_TOOL, "Act-Inp", "Obs"]).allowed()
-    names = [event.name for event in rules.events([Segment("Act", " search\n"), Segment("Act", "serch")])]
+        rules.get_monitor().after_all(["Ques", "Tht", "Act", NO_TOOL])
+    assert rules.get_monitor(1).after_all(["Ques", "Tht", "Act", NO_TOOL, "Act-Inp", "Obs"]).allowed()
+    names = [event.name for event in rules.list_events([Segment("Act", " search\n"), Segment("Act", "serch")])]
     assert names == ["Act", "search", "Act", NO_TOOL]
 
 
@@ -52,7 +52,7 @@ def test_a_rule_that_names_tools_only_is_about_calls_alone() -> None:
         (whole, lambda calls: calls[:1] == ("search",) and set(calls[1:]) <= {"lookup"}),
     ]  # fmt: skip
     for rule, right in cases:
-        rules = ActingRules(REACT, "Act", TOOLS, [rule])
+        rules = AgentRules(REACT, "Act", TOOLS, [rule])
         for size in range(4):
             for calls in product(TOOLS, repeat=size):
                 word = [
@@ -61,20 +61,20 @@ def test_a_rule_that_names_tools_only_is_about_calls_alone() -> None:
                     "Final-Tht",
                     "Ans",
                 ]
-                assert rules.monitor().verify(word, repair=False).valid == right(calls), (rule, calls)
+                assert rules.get_monitor().verify(word, repair=False).valid == right(calls), (rule, calls)
 
 
 def test_a_rule_may_name_states_and_tools() -> None:
-    rules = ActingRules(REACT, "Act", TOOLS, ["(not (eventually (next search Act-Inp Obs Final-Tht)))"])
-    now = rules.monitor().after_all(["Ques", "Tht", "Act", "search", "Act-Inp", "Obs"])
+    rules = AgentRules(REACT, "Act", TOOLS, ["(not (eventually (next search Act-Inp Obs Final-Tht)))"])
+    now = rules.get_monitor().after_all(["Ques", "Tht", "Act", "search", "Act-Inp", "Obs"])
     assert [*now.allowed()] == ["Tht"]
 
 
 def test_what_a_writer_sees_is_what_some_tool_allows() -> None:
-    rules = ActingRules(
+    rules = AgentRules(
         REACT, "Act", TOOLS, ["(not (eventually (next search Act-Inp Obs Final-Tht)))"], Limits({"Tht": 1})
     )
-    now = StatesMonitor(rules, [rules.monitor()]).after("Ques").after("Tht").after("Act")
+    now = StatesMonitor(rules, [rules.get_monitor()]).after("Ques").after("Tht").after("Act")
     assert [*now.allowed()] == ["Act-Inp"] and not now.may_stop() and now.why() is not None
     behind = now.after("Act-Inp").after("Obs")
     assert [*behind.allowed()] == ["Final-Tht"] and behind.allows("Final-Tht") and not behind.allows("Tht")
@@ -86,8 +86,8 @@ def test_what_a_writer_sees_is_what_some_tool_allows() -> None:
 
 
 def test_places_that_are_equal_are_followed_once() -> None:
-    rules = ActingRules(REACT, "Act", tuple(f"t{number}" for number in range(30)), limits=Limits({"t0": 2}))
-    now = StatesMonitor(rules, [rules.monitor()]).after("Ques")
+    rules = AgentRules(REACT, "Act", tuple(f"t{number}" for number in range(30)), limits=Limits({"t0": 2}))
+    now = StatesMonitor(rules, [rules.get_monitor()]).after("Ques")
     for _ in range(6):
         for state in ("Tht", "Act", "Act-Inp", "Obs"):
             now = now.after(state)
@@ -96,13 +96,13 @@ def test_places_that_are_equal_are_followed_once() -> None:
 
 def test_wrong_rules_are_told() -> None:
     with pytest.raises(AutomatonError, match="the tool Obs has the name of a state"):
-        ActingRules(REACT, "Act", ("Obs",))
+        AgentRules(REACT, "Act", ("Obs",))
     with pytest.raises(NotationError, match="serch"):
-        ActingRules(REACT, "Act", TOOLS, ["(eventually serch)"])
+        AgentRules(REACT, "Act", TOOLS, ["(eventually serch)"])
     with pytest.raises(AutomatonError, match="serch"):
-        ActingRules(REACT, "Act", TOOLS, limits=Limits({"serch": 1}))
+        AgentRules(REACT, "Act", TOOLS, limits=Limits({"serch": 1}))
     with pytest.raises(NotAllowed, match="nothing keeps the rules"):
-        ActingRules(REACT, "Act", TOOLS, ["(eventually search)"], Limits({"search": 0}))
+        AgentRules(REACT, "Act", TOOLS, ["(eventually search)"], Limits({"search": 0}))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_wrong_rules_are_told() -> None:
     ],
 )
 def test_a_tool_that_a_rule_never_allows_is_forbidden(rule: str | Behaviour, allowed: list[str]) -> None:
-    rules = ActingRules(REACT, "Act", TOOLS, [rule])
-    assert [*rules.monitor().after_all(["Ques", "Tht", "Act"]).allowed()] == allowed
-    slipped = rules.monitor(1).after_all(["Ques", "Tht", "Act", NO_TOOL, "Act-Inp", "Obs", "Tht", "Act"])
+    rules = AgentRules(REACT, "Act", TOOLS, [rule])
+    assert [*rules.get_monitor().after_all(["Ques", "Tht", "Act"]).allowed()] == allowed
+    slipped = rules.get_monitor(1).after_all(["Ques", "Tht", "Act", NO_TOOL, "Act-Inp", "Obs", "Tht", "Act"])
     assert [*slipped.allowed()] == [*allowed, NO_TOOL] or [*slipped.allowed()] == allowed

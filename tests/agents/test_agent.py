@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from formal_llm import Behaviour, Limits
 from formal_llm.agents import Agent, Transcript
-from formal_llm.agents.agent import TIMES, instructions, writer_for, writing
+from formal_llm.agents.agent import TIMES, ensure_text_llm, make_writer, write_instructions
 from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.happenings import Began, Called, Corrected, Ended, Wrote
@@ -64,11 +64,11 @@ def agent_of(name: str, chats: bool, ruled: bool, seed: int) -> Agent:
 def test_whatever_is_written_the_run_is_a_word_of_the_behaviour(name: str, chats: bool, ruled: bool, seed: int) -> None:
     agent = agent_of(name, chats, ruled, seed)
     run = agent.start("How long is the [Answer] Danube?")
-    made = run.go()
+    made = run.run_to_end()
     assert made.verify(agent.behaviour).valid
     assert (
-        agent.rules.monitor(sum(not call.ok for call in run.calls))
-        .verify(agent.rules.events(made.segments), repair=False)
+        agent.rules.get_monitor(sum(not call.ok for call in run.calls))
+        .verify(agent.rules.list_events(made.segments), repair=False)
         .valid
     )
     assert made.segments[0].source == "user"
@@ -153,7 +153,7 @@ def test_an_unknown_tool_is_an_error_for_the_model_and_on_record(rules: list[str
     seen: list[object] = []
     agent = Agent("react", RandomLLM(), agent_toolkit, rules=rules, writer=lambda *_: writer, on_event=seen.append)
     run = agent.start("q")
-    made = run.go()
+    made = run.run_to_end()
     observed = [one.text for one in made.segments if one.state == "Obs"]
     legal = "calculate, search" if rules else "calculate, search, lookup"
     assert observed[0].startswith("Error: there is no tool 'serch' (did you mean search?); the tools are ")
@@ -170,7 +170,7 @@ def test_a_tool_that_the_rules_forbid_is_not_called() -> None:
     writer = Free([("Tht", "t"), ("Act", "lookup"), ("Act-Inp", "x"), ("Final-Tht", "f"), ("Ans", "a")])
     agent = Agent("react", RandomLLM(), agent_toolkit, limits=Limits({"lookup": 0}), writer=lambda *_: writer)
     run = agent.start("q")
-    made = run.go()
+    made = run.run_to_end()
     assert made.text_of("Obs") is not None and "lookup may not be called now" in str(made.text_of("Obs"))
     assert "%limit 0 lookup" in str(made.text_of("Obs")) and not run.calls[0].ok
 
@@ -186,7 +186,7 @@ def test_rules_on_tools_are_looked_ahead_to() -> None:
     for number in range(10):
         agent.llm = RandomTextLLM(number)
         run = agent.start("q")
-        run.go()
+        run.run_to_end()
         names = [one.text for one in run.segments if one.state == "Act"]
         assert names in (["search", "calculate"], ["search", "lookup", "calculate"])
 
@@ -341,17 +341,17 @@ def test_a_toolkit_may_be_given_in_three_forms() -> None:
 
 def test_the_writer_is_told_by_what_the_model_can_do() -> None:
     behaviour = Behaviour.load("direct")
-    assert isinstance(writer_for(Chats(1, ["x"]), behaviour), ChoosingWriter)
-    assert isinstance(writer_for(RandomTextLLM(1), behaviour), ContinuingWriter)
+    assert isinstance(make_writer(Chats(1, ["x"]), behaviour), ChoosingWriter)
+    assert isinstance(make_writer(RandomTextLLM(1), behaviour), ContinuingWriter)
     with pytest.raises(WritesNoText):
-        writer_for(RandomLLM(), behaviour)
-    assert isinstance(writing(RandomLLM(3)), RandomTextLLM)
+        make_writer(RandomLLM(), behaviour)
+    assert isinstance(ensure_text_llm(RandomLLM(3)), RandomTextLLM)
 
 
 def test_the_instructions_name_states_tools_and_examples() -> None:
     agent = Agent("react", RandomLLM(), agent_toolkit)
     assert "[Observation] comes from outside" in agent.told and "calculate(expression): " in agent.told
-    assert "tools" not in instructions(Behaviour.load("direct"), [], ())
+    assert "tools" not in write_instructions(Behaviour.load("direct"), [], ())
 
 
 def test_tools_of_an_mcp_server_are_called() -> None:

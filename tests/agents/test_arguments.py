@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.agents.arguments import MOST_ARGUMENT, parameters, value_of, written_schema
+from formal_llm.agents.arguments import MOST_ARGUMENT, build_value_schema, list_parameters, parse_value
 from formal_llm.tools import tool
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind
 
@@ -12,16 +12,16 @@ SHARE = Kind("share", float, dump=lambda value: str(value).encode(), load=float)
 
 
 def test_which_kinds_are_written() -> None:
-    assert written_schema(TEXT) == {"type": "string", "maxLength": MOST_ARGUMENT}
-    assert written_schema(SHARE) == {"type": "number"}
-    assert written_schema(IMAGE) is None
+    assert build_value_schema(TEXT) == {"type": "string", "maxLength": MOST_ARGUMENT}
+    assert build_value_schema(SHARE) == {"type": "number"}
+    assert build_value_schema(IMAGE) is None
 
 
 def test_values() -> None:
-    assert value_of(SHARE, 1).get() == 1.0
-    assert value_of(TEXT, "a").get() == "a"
+    assert parse_value(SHARE, 1).get() == 1.0
+    assert parse_value(TEXT, "a").get() == "a"
     with pytest.raises(ValueError, match="text"):
-        value_of(TEXT, "\ud800")
+        parse_value(TEXT, "\ud800")
 
 
 def test_names_of_arguments() -> None:
@@ -29,4 +29,4 @@ def test_names_of_arguments() -> None:
     def joined(*parts: str) -> str:
         return "".join(parts)
 
-    assert parameters(joined) == ("input_1", "input_2")
+    assert list_parameters(joined) == ("input_1", "input_2")

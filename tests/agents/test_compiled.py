@@ -23,11 +23,11 @@ def test_equal_rules_have_one_fingerprint() -> None:
 
 def test_a_step_leaves_other_groups_where_they_are() -> None:
     rules = CompiledRules(RULES, None, 1_000, 1_000)
-    after = rules.step(rules.start, "a")
+    after = rules.apply_event(rules.start, "a")
     assert after is not None
     assert (after[0].shortest, after[1]) == (0, rules.start[1])
-    assert rules.step(rules.start, "c") == rules.start
-    assert rules.step(rules.start, "unknown") is None
+    assert rules.apply_event(rules.start, "c") == rules.start
+    assert rules.apply_event(rules.start, "unknown") is None
 
 
 def test_several_groups_are_one_mapping() -> None:
@@ -40,8 +40,8 @@ def test_several_groups_are_one_mapping() -> None:
 def test_the_whole_is_multiplied_only_where_it_is_small() -> None:
     letters = [f"t{number}" for number in range(20)]
     many = [constraint(f"(eventually {name})", letters) for name in letters]
-    assert CompiledRules(many, None, 1_000, 1_000).whole is None
-    assert CompiledRules(RULES, None, 1_000, 1_000).whole is not None
+    assert CompiledRules(many, None, 1_000, 1_000).trace_verifier is None
+    assert CompiledRules(RULES, None, 1_000, 1_000).trace_verifier is not None
 
 
 def test_labels_are_those_of_the_rules() -> None:

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from formal_llm.agents import Event
-from formal_llm.agents.events import Past
+from formal_llm.agents.events import EventChain
 
 
 def test_data_of_an_event_does_not_change() -> None:
@@ -18,8 +18,8 @@ def test_data_of_an_event_does_not_change() -> None:
 
 
 def test_pasts_share_their_beginnings() -> None:
-    begin = Past(None, Event("a"), "a")
-    one, other = Past(begin, Event("b"), "b"), Past(begin, Event("c"), None)
-    assert [past.event.name for past in one.back()] == ["b", "a"]
+    begin = EventChain(None, Event("a"), "a")
+    one, other = EventChain(begin, Event("b"), "b"), EventChain(begin, Event("c"), None)
+    assert [past.event.name for past in one.iter_back()] == ["b", "a"]
     assert (one.before, other.before) == (begin, begin)
     assert (one.length, one.hash) != (other.length, other.hash)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG, Limits, SumLimit, constraint
-from formal_llm.agents.groups import grouped
+from formal_llm.agents.groups import group_rules
 from formal_llm.errors import AutomatonError, Undecided
 from tests.automata.lookahead.judging import Plain
 
@@ -13,7 +13,7 @@ LETTERS = ("a", "b", "c", "d")
 
 
 def letters_of(rules, limits=None):
-    return [sorted(letters or ()) for _, letters in grouped(rules, limits)]
+    return [sorted(letters or ()) for _, letters in group_rules(rules, limits)]
 
 
 def some(name):
@@ -40,14 +40,14 @@ def test_a_rule_forbids_what_it_does_not_know() -> None:
 
 def test_what_cannot_be_put_together() -> None:
     with pytest.raises(AutomatonError, match="several rules are"):
-        grouped([Plain(), Plain()], None)
+        group_rules([Plain(), Plain()], None)
     with pytest.raises(AutomatonError, match="stack"):
-        grouped([CFG.from_string("S -> a S b | a b"), CFG.from_string("S -> a S | b")], None)
+        group_rules([CFG.from_string("S -> a S b | a b"), CFG.from_string("S -> a S | b")], None)
     with pytest.raises(AutomatonError, match="unknown terminal"):
-        grouped([some("a"), some("b")], Limits(at_most={"x": 1}))
+        group_rules([some("a"), some("b")], Limits(at_most={"x": 1}))
 
 
 def test_too_many_states_together(monkeypatch) -> None:
     monkeypatch.setattr("formal_llm.agents.groups._MOST", 10)
     with pytest.raises(Undecided, match="too many states together"):
-        grouped([some("a"), some("b"), constraint("(eventually (or (next a b) (next b a)))", LETTERS)], None)
+        group_rules([some("a"), some("b"), constraint("(eventually (or (next a b) (next b a)))", LETTERS)], None)

@@ -9,8 +9,8 @@ from formal_llm.agents.happenings import Began, Called, ToolCall, Wrote
 
 def test_calls_are_json_data() -> None:
     call = ToolCall(3, "search", "Danube", "a river", False, "#E1")
-    assert ToolCall(**json.loads(json.dumps(call.data()))) == call
-    assert Called(call) == Called(ToolCall(**call.data())) != Called(call, "1")  # type: ignore[arg-type]
+    assert ToolCall(**json.loads(json.dumps(call.to_data()))) == call
+    assert Called(call) == Called(ToolCall(**call.to_data())) != Called(call, "1")  # type: ignore[arg-type]
 
 
 def test_each_tells_its_run() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from formal_llm.agents import Agent, Segment
 from formal_llm.agents.decoding import steps
-from formal_llm.agents.many import AgentRun, AgentRuns
+from formal_llm.agents.many import AgentRun, AgentRunBatch
 from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
 from formal_llm.agents.tools.articles import JsonArticles
 from formal_llm.authored import find
@@ -112,7 +112,7 @@ def test_a_budget_for_all() -> None:
 
 def test_no_thread_is_left_where_the_run_is_ended() -> None:
     before = threading.active_count()
-    runs = AgentRuns(Agent("direct", FunctionTextLLM(echo)), QUESTIONS)
+    runs = AgentRunBatch(Agent("direct", FunctionTextLLM(echo)), QUESTIONS)
     under_way = [one for one, _ in zip(runs, range(4), strict=False)]
     assert all(one.question is not None for one in under_way)
     runs.close()
@@ -126,7 +126,7 @@ def test_no_thread_is_left_where_the_run_is_ended() -> None:
 def test_an_error_that_is_given_in_place_of_an_answer_ends_the_run() -> None:
     run = AgentRun(Agent("direct", FunctionTextLLM(echo)), 0, "q")
     assert isinstance(run.question, Writing)
-    run.give(LLMError("no"))
+    run.take_answer(LLMError("no"))
     assert run.question is None and run.outcome is not None and str(run.outcome.error) == "no"
     whole = AgentRun(Agent("direct", Chats(1, ["x"])), 0, "q")
     whole.give(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
@@ -151,9 +151,9 @@ def test_a_text_that_is_wanted_piece_by_piece_comes_in_one_piece_or_as_an_error(
 
     run = AgentRun(Agent("direct", FunctionTextLLM(echo), writer=lambda *_: Telling()), 0, "q")
     error = LLMError("no")
-    run.give(error)
+    run.take_answer(error)
     assert seen == [error]
-    run.give(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
+    run.take_answer(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
     assert seen[1] == "yes" and isinstance(seen[2], Generated) and seen[2].usage == TokenUsage(1, 2, 3)
     assert run.outcome is not None and run.outcome.unwrap().answer == "yes"
 

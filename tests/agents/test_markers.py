@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Behaviour, authored
-from formal_llm.agents.markers import Markers, Piece, Splitter, joined
+from formal_llm.agents.markers import Markers, Piece, Splitter, join_pieces
 from tests.strategies import examples
 
 #: Markers that are beginnings of each other, hold each other, and overlap themselves.
@@ -56,7 +56,7 @@ class TestSplitting:
             assert told + splitter.held == text[:end]
             assert len(splitter.held) < max(map(len, markers.states))
         pieces += splitter.close()
-        assert joined(pieces) == markers.split(text)
+        assert join_pieces(pieces) == markers.split(text)
 
     def test_what_may_become_a_marker_is_held_back(self):
         splitter = Splitter(Markers({"act": "[Action]", "input": "[Action Input]"}))

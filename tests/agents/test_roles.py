@@ -22,13 +22,13 @@ from formal_llm.errors import ResourceNotFound
     ],
 )
 def test_markers_tell_the_roles(name: str, expected: tuple[object, ...]) -> None:
-    roles = Roles.of(Behaviour.load(name), WORLDS)
+    roles = Roles.from_markers(Behaviour.load(name), WORLDS)
     assert (roles.action, roles.input, roles.label, [*roles.worlds]) == expected
 
 
 def test_a_world_by_the_name_of_its_state_comes_first() -> None:
     behaviour = Behaviour.load("react")
-    assert Roles.of(behaviour, {**WORLDS, "Obs": str}).worlds == {"Obs": str}  # type: ignore[dict-item]
-    assert Roles.of(behaviour, {"[Observation]": observe}).worlds == {"Obs": observe}
+    assert Roles.from_markers(behaviour, {**WORLDS, "Obs": str}).worlds == {"Obs": str}  # type: ignore[dict-item]
+    assert Roles.from_markers(behaviour, {"[Observation]": observe}).worlds == {"Obs": observe}
     with pytest.raises(ResourceNotFound, match=r"world for the state Obs \(\[Observation\]\) of react"):
-        Roles.of(behaviour, {})
+        Roles.from_markers(behaviour, {})

@@ -24,14 +24,14 @@ class Wrong:
 def test_a_writer_that_leaves_the_rules_is_an_error() -> None:
     run = Agent("react", RandomLLM(), agent_toolkit, writer=lambda *_: Wrong()).start("q")
     with pytest.raises(WritingError, match="Ans was written where it cannot come"):
-        run.go()
+        run.run_to_end()
     assert [one.state for one in run.segments] == ["Ques"]
 
 
 def test_a_writer_that_stops_too_early_is_an_error() -> None:
     run = Agent("direct", RandomLLM(), writer=lambda *_: iter_nothing()).start("q")
     with pytest.raises(Exception, match="it cannot end yet"):
-        run.go()
+        run.run_to_end()
 
 
 class iter_nothing:  # noqa: N801

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.agents.tool_calls import MOST_SHOWN, BadArguments, arguments_of, called, check_texts, signature
+from formal_llm.agents.tool_calls import (
+    MOST_SHOWN,
+    BadArguments,
+    call_with_text,
+    check_texts,
+    describe_tool,
+    parse_arguments,
+)
 from formal_llm.errors import ToolkitError
 from formal_llm.tools import Toolkit, tool
 from formal_llm.tools.calling import Caller, CallLimits
@@ -50,7 +57,7 @@ def fails(text: str) -> str:
     ],
 )
 def test_a_text_is_read_as_arguments(of, text, expected) -> None:  # type: ignore[no-untyped-def]
-    assert [value.get() for value in arguments_of(of, text)] == expected
+    assert [value.get() for value in parse_arguments(of, text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -67,22 +74,22 @@ def test_a_text_is_read_as_arguments(of, text, expected) -> None:  # type: ignor
 )
 def test_what_is_no_argument_says_what_is_wanted(of, text, said) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(BadArguments) as caught:
-        arguments_of(of, text)
+        parse_arguments(of, text)
     assert said in str(caught.value)
-    assert called(of, text, CALLER) == (f"Error: {caught.value}", False)
+    assert call_with_text(of, text, CALLER) == (f"Error: {caught.value}", False)
 
 
 def test_calls_return_texts_and_never_raise() -> None:
-    assert called(shout, "a", CALLER) == ("A", True)
-    assert called(fails, "x", CALLER) == ("Error: fails failed: ValueError: no x", False)
-    assert called(shout, "\ud800", CALLER)[0].startswith("Error: shout cannot take this text")
-    long, ok = called(shout, "a" * (MOST_SHOWN + 1), CALLER)
+    assert call_with_text(shout, "a", CALLER) == ("A", True)
+    assert call_with_text(fails, "x", CALLER) == ("Error: fails failed: ValueError: no x", False)
+    assert call_with_text(shout, "\ud800", CALLER)[0].startswith("Error: shout cannot take this text")
+    long, ok = call_with_text(shout, "a" * (MOST_SHOWN + 1), CALLER)
     assert ok and long.endswith("A ... (20,001 characters)")
 
 
 def test_tools_are_described_by_their_arguments() -> None:
-    assert signature(shout) == "shout(text): In capitals."
-    assert signature(book).endswith('Write its 2 arguments as JSON: {"people": "...", "time": "..."}')
+    assert describe_tool(shout) == "shout(text): In capitals."
+    assert describe_tool(book).endswith('Write its 2 arguments as JSON: {"people": "...", "time": "..."}')
 
 
 def test_tools_that_take_no_texts_are_told() -> None:
@@ -123,7 +130,7 @@ def order(dish, people, tip) -> str:  # type: ignore[no-untyped-def]
 )
 def test_what_is_no_text_is_bound_by_its_schema(of, text, expected) -> None:  # type: ignore[no-untyped-def]
     check_texts(Toolkit([of]))
-    assert called(of, text, CALLER) == (expected, True)
+    assert call_with_text(of, text, CALLER) == (expected, True)
 
 
 @pytest.mark.parametrize(
@@ -138,10 +145,10 @@ def test_what_is_no_text_is_bound_by_its_schema(of, text, expected) -> None:  # 
     ],
 )
 def test_what_cannot_be_bound_is_told(of, text, said) -> None:  # type: ignore[no-untyped-def]
-    shown, ok = called(of, text, CALLER)
+    shown, ok = call_with_text(of, text, CALLER)
     assert not ok and said in shown
 
 
 def test_how_arguments_are_written_is_told() -> None:
-    assert signature(twice).endswith('Write its argument as JSON: {"number": 1}')
-    assert signature(order).endswith('Write its 3 arguments as JSON: {"dish": "...", "people": 1, "tip": 1.5}')
+    assert describe_tool(twice).endswith('Write its argument as JSON: {"number": 1}')
+    assert describe_tool(order).endswith('Write its 3 arguments as JSON: {"dish": "...", "people": 1, "tip": 1.5}')

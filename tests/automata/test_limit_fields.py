@@ -18,7 +18,7 @@ from formal_llm.agents import Monitor
 from formal_llm.automata import Clock, Gap, Span, Timetable, Window
 from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.planning.drivers.results import record
-from formal_llm.planning.pack_file import limited
+from formal_llm.planning.pack_file import apply_limits
 from tests.oracles import all_words
 
 #: For each field a value.
@@ -130,8 +130,8 @@ def test_of_notations_and_changed_rules(field: str) -> None:
 def test_of_packs(field: str) -> None:
     free = written(Limits())[0]
     assert isinstance(free, CFG)
-    assert limited(free, {field: PACKED[field]}).limits == one(field)
-    assert limited(limited(free, PACKED), {}).limits == ALL
+    assert apply_limits(free, {field: PACKED[field]}).limits == one(field)
+    assert apply_limits(apply_limits(free, PACKED), {}).limits == ALL
 
 
 @each

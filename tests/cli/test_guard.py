@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from formal_llm.agents.guard import Call, Guard, GuardRules, Said
 from formal_llm.agents.guard.audit import AuditLog, read_log
 from formal_llm.agents.guard.live import GuardedRun
-from formal_llm.agents.guard.record import audit_to
+from formal_llm.agents.guard.record import make_audit
 from formal_llm.cli.main import app
 
 RULES = "approve: approve\npay: pay\nrule approved: approve before pay\n"
@@ -53,7 +53,7 @@ def test_as_json(tmp_path: Path) -> None:
 def written(folder: Path) -> Path:
     guard = Guard(GuardRules.from_string(RULES))
     path = folder / "audit.jsonl"
-    live = GuardedRun(guard, audit=audit_to(AuditLog(path, guard.fingerprint)))
+    live = GuardedRun(guard, audit=make_audit(AuditLog(path, guard.fingerprint)))
     live.said(Said("user", "pay"))
     live.begin(Call("approve", {}, "1"))
     live.begin(Call("pay", {}, "2"))

@@ -13,7 +13,7 @@ from formal_llm.errors import ModelError, NotationError, ProviderError, Resource
 from formal_llm.llms.local.loading import ModelKind, Placement, load
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.training import Ingredients, model_of, policy_of, selected, trainer_of
-from formal_llm.planning.rewordings import reworded
+from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.planning.walks.terse import NAMED
 from formal_llm.rltf.advantages import ADVANTAGES
 from formal_llm.rltf.distributed import Processes
@@ -57,7 +57,7 @@ def test_there_are_the_recipes_that_the_book_names() -> None:
 def test_nothing_that_is_measured_is_trained_on_or_tells_when_to_stop() -> None:
     pack = TaskPack.load("openagi")
     parts = Ingredients.of(Settings.read(authored.find("training", "minilm-planner", (".toml",))))
-    measured = reworded(pack, "paraphrases.toml")
+    measured = read_rewordings(pack, "paraphrases.toml")
     assert len(measured) == len({task.description for task in measured}) == 60
     assert {task.original for task in measured} == {pack.tasks[number].description for number in pack.splits["test"]}
     seen = {task.description for task in (*parts.tasks, *parts.validation)}

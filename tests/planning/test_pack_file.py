@@ -10,7 +10,7 @@ from formal_llm import CFG, RandomLLM, TaskPack
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import NotationError, NoValidPlan
 from formal_llm.planning.drivers.results import run_of
-from formal_llm.planning.pack_file import SHAPE, compose, limited
+from formal_llm.planning.pack_file import SHAPE, apply_limits, compose_texts
 from tests.cli.program import run
 
 GRAMMAR = 'S -> fry S | wash S | rest\nfry "Fry" minutes=5\nwash minutes=2\n%limit 4 fry\n'
@@ -112,7 +112,7 @@ def test_the_shipped_packs_have_the_shape() -> None:
 
 
 def test_tasks_are_composed_of_slots() -> None:
-    assert list(compose("{a}{b}", ["a", "b"], {"a": ["x", "y"], "b": {"subsets": ["1", "2"]}})) == [
+    assert list(compose_texts("{a}{b}", ["a", "b"], {"a": ["x", "y"], "b": {"subsets": ["1", "2"]}})) == [
         "x1 2", "x2", "x1", "y1 2", "y2", "y1",
     ]  # fmt: skip
     assert isinstance(TaskPack.load("cooking").source, CFG)
@@ -124,7 +124,7 @@ def test_limits_of_a_pack_hold_times_and_amounts_as_they_are_written() -> None:
         "sums": {"time": {"at_most": "2h"}, "cost": {"exactly": "€10"}},
         "times": ["%clock time 8:00-20:00", "%window shop 8:00-9:45"],
     }
-    limits = limited(rules, table).limits
+    limits = apply_limits(rules, table).limits
     assert limits.lines() == [
         "%limit cost = €10",
         "%limit time <= 2h",

@@ -8,7 +8,7 @@ import pytest
 
 from formal_llm import TaskPack
 from formal_llm.errors import NotationError, ResourceNotFound
-from formal_llm.planning.rewordings import reworded
+from formal_llm.planning.rewordings import read_rewordings
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ fix = ["colour it"]
 
 
 def test_a_listed_sentence_is_its_task_in_other_words(pack: TaskPack, tmp_path: Path) -> None:
-    (task,) = reworded(pack, written(tmp_path, '[[paraphrases]]\ntask = 7\ntexts = ["Give {it} colours."]\n'))
+    (task,) = read_rewordings(pack, written(tmp_path, '[[paraphrases]]\ntask = 7\ntexts = ["Give {it} colours."]\n'))
     known = pack.tasks[7]
     assert (task.description, task.original) == ("Give {it} colours.", known.description)
     assert (task.goal, task.limits, task.inputs, task.group) == (known.goal, known.limits, known.inputs, known.group)
@@ -50,8 +50,8 @@ def test_a_listed_sentence_is_its_task_in_other_words(pack: TaskPack, tmp_path: 
 
 def test_composed_sentences(pack: TaskPack, tmp_path: Path) -> None:
     file = written(tmp_path, COMPOSED)
-    found = [task.description for task in reworded(pack, file)]
-    assert found == [task.description for task in reworded(pack, file)]
+    found = [task.description for task in read_rewordings(pack, file)]
+    assert found == [task.description for task in read_rewordings(pack, file)]
     assert len(set(found)) == len(found) == 6
     nouns = ("image", "ugly photo")
     orders = ("gritty and grey", "grey and gritty", "noisy and grey", "grey and noisy")
@@ -62,12 +62,14 @@ def test_composed_sentences(pack: TaskPack, tmp_path: Path) -> None:
         for order in orders for noun in nouns for other in nouns for fix in fixes
     }  # fmt: skip
     assert set(found) <= possible
-    assert found != [task.description for task in reworded(pack, written(tmp_path, COMPOSED.replace("= 3", "= 4", 1)))]
+    assert found != [
+        task.description for task in read_rewordings(pack, written(tmp_path, COMPOSED.replace("= 3", "= 4", 1)))
+    ]
 
 
 def test_there_are_no_more_than_there_can_be(pack: TaskPack, tmp_path: Path) -> None:
     text = '[[paraphrases]]\ntask = 7\ndraw = 9\ntexts = ["an {x}", "a {x}"]\n[phrases]\nx = ["owl"]\n'
-    assert [task.description for task in reworded(pack, written(tmp_path, text))] == ["An owl"]
+    assert [task.description for task in read_rewordings(pack, written(tmp_path, text))] == ["An owl"]
 
 
 @pytest.mark.parametrize(
@@ -82,10 +84,10 @@ def test_there_are_no_more_than_there_can_be(pack: TaskPack, tmp_path: Path) -> 
 )
 def test_what_is_wrong_is_told_with_its_line(pack: TaskPack, tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(NotationError, match=told) as error:
-        reworded(pack, written(tmp_path, text))
+        read_rewordings(pack, written(tmp_path, text))
     assert "mine.toml" in str(error.value)
 
 
 def test_a_file_that_is_not_there(pack: TaskPack) -> None:
     with pytest.raises(ResourceNotFound, match="paraphrases"):
-        reworded(pack, "paraphrase.toml")
+        read_rewordings(pack, "paraphrase.toml")

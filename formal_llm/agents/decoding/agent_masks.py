@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, Written
+from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, SegmentPattern
 from formal_llm.agents.decoding.masks import Mask
 from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks, XGrammarMatcher
 from formal_llm.agents.markers import Markers
@@ -50,12 +50,12 @@ class AgentMasks:
             AutomatonError: nothing is known to be allowed; an allowed state has no marker, or shares it with another
                 one.
         """
-        return AgentMatcher(self, (self.part(what, None),))
+        return AgentMatcher(self, (self.build_part(what, None),))
 
-    def part(self, monitor: Monitor, state: str | None) -> _Part:
+    def build_part(self, monitor: Monitor, state: str | None) -> _RunPart:
         """What is written from a marker to the next one; ``state``: whose text; None where no text stands before it."""
         if state in self.given:
-            return _Part(monitor, state, {}, None)
+            return _RunPart(monitor, state, {}, None)
         legal: dict[str, str] = {}
         for name, allowed in monitor.allowed().items():
             marker = self.markers.marker(name)
@@ -68,12 +68,12 @@ class AgentMasks:
             raise AutomatonError("no state is known to be allowed here; why_empty or Monitor.why says why")
         never = tuple(marker for marker in self.markers.states if marker not in legal)
         content = _NOTHING if state is None else self.contents.get(state, FreeText())
-        written = Written(content, tuple(legal), monitor.may_stop(), never)
-        return _Part(monitor, state, legal, self.engine.compile(written))
+        written = SegmentPattern(content, tuple(legal), monitor.may_stop(), never)
+        return _RunPart(monitor, state, legal, self.engine.compile(written))
 
 
 @dataclass(slots=True)
-class _Part:
+class _RunPart:
     """A part of a run: where the monitor stands, whose text it is, the states by their markers, and its matcher."""
 
     monitor: Monitor
@@ -82,11 +82,11 @@ class _Part:
     matcher: XGrammarMatcher | None
     ended: bool = False
 
-    def fork(self) -> _Part:
+    def fork(self) -> _RunPart:
         matcher = None if self.matcher is None else self.matcher.fork()
-        return _Part(self.monitor, self.state, self.legal, matcher, self.ended)
+        return _RunPart(self.monitor, self.state, self.legal, matcher, self.ended)
 
-    def follows(self) -> str | None:
+    def find_next_state(self) -> str | None:
         """The state whose marker the text has come to."""
         if self.matcher is None or not self.matcher.may_stop():
             return None
@@ -95,12 +95,12 @@ class _Part:
 
 
 class AgentMatcher:
-    """Follows one run; see :class:`~formal_llm.agents.decoding.masks.Matcher`.
+    """Follows one run; see :class:`~formal_llm.agents.decoding.masks.TokenMatcher`.
 
     :meth:`may_stop`: the run may end here, or the world has its turn (:attr:`waits_for`).
     """
 
-    def __init__(self, masks: AgentMasks, parts: tuple[_Part, ...]) -> None:
+    def __init__(self, masks: AgentMasks, parts: tuple[_RunPart, ...]) -> None:
         self._masks = masks
         self._parts = list(parts)
 
@@ -115,10 +115,10 @@ class AgentMatcher:
         state = self._parts[-1].state
         return state if state in self._masks.given else None
 
-    def mask(self) -> Mask:
+    def compute_mask(self) -> Mask:
         """The tokens that may come next."""
         matcher = self._parts[-1].matcher
-        return self._masks.engine.stops if matcher is None else matcher.mask()
+        return self._masks.engine.stops if matcher is None else matcher.compute_mask()
 
     def accept(self, token: int) -> bool:
         """Take a token; False for one that is not allowed."""
@@ -130,20 +130,20 @@ class AgentMatcher:
             return True
         if not part.matcher.accept(token):
             return False
-        if part.matcher.stopped:
+        if part.matcher.has_stopped:
             return True
-        state = part.follows()
+        state = part.find_next_state()
         if state is not None:
-            self._parts.append(self._masks.part(part.monitor.after(state), state))
+            self._parts.append(self._masks.build_part(part.monitor.after(state), state))
         return True
 
     def rollback(self, count: int) -> None:
         """Take back the last tokens."""
-        if not 0 <= count <= sum(_tokens(part) for part in self._parts):
+        if not 0 <= count <= sum(_count_tokens(part) for part in self._parts):
             raise ValueError(f"{count} tokens cannot be taken back")
         while count:
             part = self._parts[-1]
-            here = min(count, _tokens(part))
+            here = min(count, _count_tokens(part))
             if not here:  # it began with a marker that is taken back now
                 self._parts.pop()
                 continue
@@ -158,7 +158,7 @@ class AgentMatcher:
 
     def reset(self) -> None:
         """Back to the beginning."""
-        self.rollback(sum(_tokens(part) for part in self._parts))
+        self.rollback(sum(_count_tokens(part) for part in self._parts))
 
     def may_stop(self) -> bool:
         """Whether the run may end here, or the world has its turn."""
@@ -166,11 +166,11 @@ class AgentMatcher:
         return part.matcher is None or part.matcher.may_stop()
 
     @property
-    def stopped(self) -> bool:
+    def has_stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
         part = self._parts[-1]
-        return part.ended if part.matcher is None else part.matcher.stopped
+        return part.ended if part.matcher is None else part.matcher.has_stopped
 
 
-def _tokens(part: _Part) -> int:
+def _count_tokens(part: _RunPart) -> int:
     return int(part.ended) if part.matcher is None else part.matcher.length

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from formal_llm.agents.decoding.masks import Mask, packed
+from formal_llm.agents.decoding.masks import Mask, pack_mask
 from formal_llm.agents.decoding.plan_texts import PlanTexts, TextState
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.errors import ModelError, Undecided
@@ -34,7 +34,7 @@ class AutomatonMasks:
 
     def __init__(self, vocabulary: TokenVocabulary) -> None:
         self.vocabulary = vocabulary
-        self._stops = packed(vocabulary.stops, vocabulary.size)
+        self._stops = pack_mask(vocabulary.stops, vocabulary.size)
         self._masks: dict[PlanTexts, OrderedDict[TextState, _Words]] = {}
 
     def compile(self, what: PlanTexts) -> AutomatonMatcher:
@@ -44,7 +44,7 @@ class AutomatonMasks:
             ModelError: the tokens cannot spell the texts of the plan.
         """
         if what not in self._masks:
-            missing = self.vocabulary.unspelled(what.letters())
+            missing = self.vocabulary.find_unspelled_characters(what.list_characters())
             if missing:
                 raise ModelError(
                     f"the tokens of this model cannot spell {missing!r}, which plans are written with; give other texts"
@@ -52,13 +52,13 @@ class AutomatonMasks:
             self._masks[what] = OrderedDict()
         return AutomatonMatcher(self, what, (what.start,))
 
-    def words(self, texts: PlanTexts, state: TextState) -> _Words:
+    def get_mask_words(self, texts: PlanTexts, state: TextState) -> _Words:
         """The mask at a place of a text, as those of its words in which there are tokens."""
         kept = self._masks[texts]
         mask = kept.get(state)
         if mask is None:
             bits: dict[int, int] = {}
-            for token in self.allowed(state):
+            for token in self.find_allowed_tokens(state):
                 bits[token >> 5] = bits.get(token >> 5, 0) | 1 << (token & 31)
             mask = np.array([*bits], dtype=np.intp), np.array([*bits.values()], dtype=np.uint32).view(np.int32)
             kept[state] = mask
@@ -73,7 +73,7 @@ class AutomatonMasks:
         """The mask where a text has ended."""
         return self._stops
 
-    def allowed(self, state: TextState) -> list[int]:
+    def find_allowed_tokens(self, state: TextState) -> list[int]:
         """The tokens that may come at a place of a text, those that end it included.
 
         Raises:
@@ -81,17 +81,17 @@ class AutomatonMasks:
         """
         vocabulary = self.vocabulary
         found = list(vocabulary.stops) if state.may_stop else []
-        todo = [(state, b"", vocabulary.everything)]
+        todo = [(state, b"", vocabulary.full_range)]
         while todo:
             here, piece, within = todo.pop()
             for byte in here.bytes:
                 longer = piece + bytes((byte,))
-                range_ = vocabulary.narrow(within, longer)
+                range_ = vocabulary.narrow_range(within, longer)
                 if range_[0] == range_[1]:
                     continue
-                same = list(vocabulary.exactly(range_, longer))
+                same = list(vocabulary.iter_exact_tokens(range_, longer))
                 found += same
-                if range_[1] - range_[0] > len(same) and (after := here.after(byte)) is not None:
+                if range_[1] - range_[0] > len(same) and (after := here.follow_byte(byte)) is not None:
                     todo.append((after, longer, (range_[0] + len(same), range_[1])))
         if not found and not state.complete:
             raise Undecided("whether the plan goes on was not found out within the budget of states; raise max_states")
@@ -99,7 +99,7 @@ class AutomatonMasks:
 
 
 class AutomatonMatcher:
-    """Follows the text of one plan; see :class:`~formal_llm.agents.decoding.masks.Matcher`."""
+    """Follows the text of one plan; see :class:`~formal_llm.agents.decoding.masks.TokenMatcher`."""
 
     def __init__(self, engine: AutomatonMasks, texts: PlanTexts, states: tuple[TextState, ...]) -> None:
         self._engine = engine
@@ -109,13 +109,13 @@ class AutomatonMatcher:
         self._mask: Mask = np.zeros_like(engine.stops)
         self._filled: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
-    def mask(self) -> Mask:
+    def compute_mask(self) -> Mask:
         """The tokens that may come next; after the end of the text those that end it."""
         if self._stopped:
             return self._engine.stops
         # One array for all masks, from which the last one is taken out: to make another takes longer than all else.
         self._mask[self._filled] = 0
-        self._filled, words = self._engine.words(self._texts, self._states[-1])
+        self._filled, words = self._engine.get_mask_words(self._texts, self._states[-1])
         self._mask[self._filled] = words
         return self._mask
 
@@ -128,7 +128,7 @@ class AutomatonMatcher:
             self._stopped = here.may_stop
             return self._stopped
         piece = vocabulary.pieces[token] if 0 <= token < len(vocabulary.pieces) else b""
-        after = here.follow(piece) if piece else None
+        after = here.follow_text(piece) if piece else None
         if after is None:
             return False
         self._states.append(after)
@@ -160,6 +160,6 @@ class AutomatonMatcher:
         return self._states[-1].may_stop
 
     @property
-    def stopped(self) -> bool:
+    def has_stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
         return self._stopped

@@ -2,7 +2,7 @@
 
 ``Written(FreeText(), markers=("Action:",), never=("Thought:",))`` is any text without one of the markers, and then
 ``Action:``. A content may be narrower: one of given texts, what a regular expression or a grammar says, JSON by a
-schema. A grammar of ours becomes one of those that engines of token masks read (:func:`ebnf`).
+schema. A grammar of ours becomes one of those that engines of token masks read (:func:`cfg_to_ebnf`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Grammar:
     """What a grammar says.
 
     Attributes:
-        text: rules as GBNF or EBNF of xgrammar, ``root`` the first; of a grammar of ours by :func:`ebnf`.
+        text: rules as GBNF or EBNF of xgrammar, ``root`` the first; of a grammar of ours by :func:`cfg_to_ebnf`.
     """
 
     text: str
@@ -67,7 +67,7 @@ class JsonSchema:
     text: str
 
     @classmethod
-    def of(cls, schema: Mapping[str, object]) -> JsonSchema:
+    def from_schema(cls, schema: Mapping[str, object]) -> JsonSchema:
         """Of a schema as data."""
         return cls(json.dumps(schema))
 
@@ -75,7 +75,7 @@ class JsonSchema:
 Content: TypeAlias = FreeText | OneOf | Regex | Grammar | JsonSchema
 
 
-def problem(content: Content, text: str) -> str:
+def find_problem(content: Content, text: str) -> str:
     """What is wrong with a whole text; empty where nothing is.
 
     Raises:
@@ -94,14 +94,14 @@ def problem(content: Content, text: str) -> str:
     raise ValueError(f"only masks hold a text to a {type(content).__name__}; give FreeText, OneOf or Regex")
 
 
-def fitting(content: OneOf, begun: str) -> list[str]:
+def filter_matching_texts(content: OneOf, begun: str) -> list[str]:
     """The texts that what is written so far may become; blanks before it, and behind a whole one, do not count."""
     begun = begun.lstrip()
     return [one for one in content.texts if one.startswith(begun) or one == begun.strip()]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SegmentPattern:
     """What may be written from here: a content, and then a marker, or the end.
 
     A marker is forced where there is one and the content can only end; else the model chooses among the legal ones.
@@ -136,7 +136,7 @@ class Written:
             raise ValueError("nothing follows the content: give markers, or may_end=True")
 
 
-def ebnf(cfg: CFG, separator: str = "\n", texts: Mapping[str, str] | None = None) -> str:
+def cfg_to_ebnf(cfg: CFG, separator: str = "\n", texts: Mapping[str, str] | None = None) -> str:
     """A grammar of ours as EBNF over the characters of its words' texts: GBNF, as llama.cpp and xgrammar read it.
 
     Args:
@@ -154,10 +154,10 @@ def ebnf(cfg: CFG, separator: str = "\n", texts: Mapping[str, str] | None = None
         )
     if cfg.start not in cfg.productive:
         raise AutomatonError(f"the grammar has no word: {cfg.start} cannot be completed")
-    return _Ebnf(cfg, separator, dict(texts or {})).text()
+    return _EbnfBuilder(cfg, separator, dict(texts or {})).write_rules()
 
 
-class _Ebnf:
+class _EbnfBuilder:
     """Writes a grammar twice over, so that separators stand between terminals and nowhere else.
 
     ``h3`` is what nonterminal 3 derives where nothing stands before it, at least one terminal; ``t3`` what it derives
@@ -168,21 +168,21 @@ class _Ebnf:
         self.cfg, self.separator, self.texts = cfg, separator, texts
         self.numbers = {head: number for number, head in enumerate(cfg.by_head) if head in cfg.productive}
         self.bodies = {
-            head: [p.body for p in cfg.by_head[head] if all(self._known(name) for name in p.body)]
+            head: [p.body for p in cfg.by_head[head] if all(self._is_productive(name) for name in p.body)]
             for head in self.numbers
         }
         #: The nonterminals that derive a word with a terminal.
         self.full: set[str] = set()
-        while new := {h for h in self.bodies.keys() - self.full if any(map(self._fills, self.bodies[h]))}:
+        while new := {h for h in self.bodies.keys() - self.full if any(map(self._can_yield_terminal, self.bodies[h]))}:
             self.full |= new
 
-    def text(self) -> str:
+    def write_rules(self) -> str:
         start, number = self.cfg.start, self.numbers[self.cfg.start]
         ways = [f"h{number}"] * (start in self.full) + ['""'] * (start in self.cfg.nullable)
         lines = [f"root ::= {' | '.join(ways)}"]
         for head, number in self.numbers.items():
-            heads = dict.fromkeys(one for body in self.bodies[head] for one in self._first(body))
-            tails = dict.fromkeys(" ".join(map(self._behind, body)) or '""' for body in self.bodies[head])
+            heads = dict.fromkeys(one for body in self.bodies[head] for one in self._iter_beginnings(body))
+            tails = dict.fromkeys(" ".join(map(self._write_following, body)) or '""' for body in self.bodies[head])
             # Rules that say nothing (A -> A) are left out: xgrammar 0.2.8 loses tokens by them now and then.
             heads.pop(f"h{number}", None)
             tails.pop(f"t{number}", None)
@@ -190,30 +190,32 @@ class _Ebnf:
             lines += [f"t{number} ::= {' | '.join(tails)}"]
         return "\n".join(lines) + "\n"
 
-    def _known(self, name: str) -> bool:
+    def _is_productive(self, name: str) -> bool:
         return name in self.numbers or name not in self.cfg.by_head
 
-    def _fills(self, body: Iterable[str]) -> bool:
+    def _can_yield_terminal(self, body: Iterable[str]) -> bool:
         return any(name in self.full or name not in self.numbers for name in body)
 
-    def _first(self, body: tuple[str, ...]) -> Iterator[str]:
+    def _iter_beginnings(self, body: tuple[str, ...]) -> Iterator[str]:
         """The ways in which a body can begin a text: all before one symbol empty, and that one not."""
         for place, name in enumerate(body):
             if name in self.full:
-                yield " ".join([f"h{self.numbers[name]}", *map(self._behind, body[place + 1 :])])
+                yield " ".join([f"h{self.numbers[name]}", *map(self._write_following, body[place + 1 :])])
             elif name not in self.numbers:
-                yield " ".join([_quoted(self._label(name)), *map(self._behind, body[place + 1 :])])
+                yield " ".join([_quote_literal(self._get_text(name)), *map(self._write_following, body[place + 1 :])])
             if name not in self.cfg.nullable:
                 break
 
-    def _behind(self, name: str) -> str:
-        return f"t{self.numbers[name]}" if name in self.numbers else _quoted(self.separator + self._label(name))
+    def _write_following(self, name: str) -> str:
+        return (
+            f"t{self.numbers[name]}" if name in self.numbers else _quote_literal(self.separator + self._get_text(name))
+        )
 
-    def _label(self, name: str) -> str:
+    def _get_text(self, name: str) -> str:
         return self.texts[name] if name in self.texts else self.cfg.label(name)
 
 
-def _quoted(text: str) -> str:
+def _quote_literal(text: str) -> str:
     """A text as a literal of EBNF."""
     short = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
     return '"' + "".join(short.get(c) or (c if c >= " " else f"\\x{ord(c):02x}") for c in text) + '"'

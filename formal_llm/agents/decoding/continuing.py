@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from formal_llm.agents.decoding.continued_run import ContinuedRun
+from formal_llm.agents.decoding.continued_run import ContinuingRun
 from formal_llm.agents.decoding.manner import MarkedWriter
 from formal_llm.agents.decoding.steps import Steps
 from formal_llm.agents.decoding.writer import ContentOf, Told
@@ -50,5 +50,5 @@ class ContinuingWriter(MarkedWriter):
     ) -> Steps[Told]:
         """Go on where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
         chooses = isinstance(self.llm, LLM)
-        run = ContinuedRun(self.manner, transcript, monitor, frozenset(until), contents or {}, chooses=chooses)
-        return run.steps()
+        run = ContinuingRun(self.manner, transcript, monitor, frozenset(until), contents or {}, chooses=chooses)
+        return run.relay_to_end()

@@ -36,7 +36,7 @@ class Phrases:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class WritingConfig:
     """How a model is asked.
 
     Attributes:
@@ -56,13 +56,13 @@ class Manner:
     streaming: bool
 
 
-def talk(instructions: str, *said: str) -> tuple[Message, ...]:
+def build_chat(instructions: str, *said: str) -> tuple[Message, ...]:
     """A chat: what an agent is told, and what is asked; answers of the model and the user take turns behind it."""
     system = (Message("system", instructions),) if instructions else ()
     return (*system, *(Message(("user", "assistant")[place % 2], text) for place, text in enumerate(said)))
 
 
-def asked_for(so_far: str, asked: str, options: Iterable[str], how: Manner) -> Question:
+def build_question(so_far: str, asked: str, options: Iterable[str], how: WritingConfig) -> Question:
     """The question which of some texts comes next.
 
     Args:
@@ -75,7 +75,7 @@ def asked_for(so_far: str, asked: str, options: Iterable[str], how: Manner) -> Q
     lines = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
     end = how.phrases.instruction.replace("{count}", str(len(texts)))
     prompt = f"{so_far}\n{asked}\n{lines}\n\n{end}" if so_far else f"{asked}\n{lines}\n\n{end}"
-    return Question(prompt, texts, messages=talk(how.instructions))
+    return Question(prompt, texts, messages=build_chat(how.instructions))
 
 
 class MarkedWriter(Writer):
@@ -112,4 +112,6 @@ class MarkedWriter(Writer):
             raise WritesNoText(llm, "write as an agent")
         self.llm = llm
         markers = Markers.of(markers) if isinstance(markers, Behaviour) else markers
-        self.manner = Manner(markers, instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming)
+        self.manner = WritingConfig(
+            markers, instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming
+        )

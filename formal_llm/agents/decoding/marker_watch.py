@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from formal_llm.agents.decoding.contents import Written
+from formal_llm.agents.decoding.contents import SegmentPattern
 from formal_llm.agents.decoding.masks import Mask
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 
 
-class MarkerWatch:
+class MarkerDetector:
     """Looks for markers in what a token would add to a text.
 
     Args:
@@ -26,7 +26,7 @@ class MarkerWatch:
         longest: how many bytes the longest marker has: so much of the end of a text matters.
     """
 
-    def __init__(self, vocabulary: TokenVocabulary, what: Written) -> None:
+    def __init__(self, vocabulary: TokenVocabulary, what: SegmentPattern) -> None:
         self.vocabulary = vocabulary
         self._legal = {marker.encode() for marker in what.markers}
         self._markers = [marker.encode() for marker in (*what.markers, *what.never)]
@@ -40,18 +40,18 @@ class MarkerWatch:
         self._inside = [(token, token >> 5, token & 31) for token in inside]
         self._beginning: dict[bytes, tuple[int, ...]] = {}
 
-    def doubtful(self, end: bytes, mask: Mask) -> Iterator[int]:
+    def find_doubtful_tokens(self, end: bytes, mask: Mask) -> Iterator[int]:
         """The tokens of a mask by which a marker comes up behind a text that ends so."""
         for token, word, bit in self._inside:
             if int(mask[word]) >> bit & 1:
                 yield token
         if self._begun.search(end):
             inside = {token for token, _, _ in self._inside}
-            for token in self._going_on(end) - inside:
+            for token in self._find_completing_tokens(end) - inside:
                 if int(mask[token >> 5]) >> (token & 31) & 1:
                     yield token
 
-    def _going_on(self, end: bytes) -> set[int]:
+    def _find_completing_tokens(self, end: bytes) -> set[int]:
         """The tokens that write the rest of a marker which a text ends with the beginning of."""
         rests = {
             marker[size:]
@@ -59,9 +59,9 @@ class MarkerWatch:
             for size in range(1, min(len(marker), len(end) + 1))
             if end.endswith(marker[:size])
         }
-        return {token for rest in rests for token in self._begin(rest)}
+        return {token for rest in rests for token in self._find_tokens_beginning(rest)}
 
-    def completed(self, end: bytes, token: int) -> bool | None:
+    def check_completed_marker(self, end: bytes, token: int) -> bool | None:
         """What a token does behind a text that ends so.
 
         Returns:
@@ -78,8 +78,8 @@ class MarkerWatch:
                 return place == len(whole) and max(found, key=len) in self._legal
         return None
 
-    def _begin(self, rest: bytes) -> tuple[int, ...]:
+    def _find_tokens_beginning(self, rest: bytes) -> tuple[int, ...]:
         """The tokens that begin so."""
         if rest not in self._beginning:
-            self._beginning[rest] = tuple(self.vocabulary.beginning(rest))
+            self._beginning[rest] = tuple(self.vocabulary.find_tokens_beginning(rest))
         return self._beginning[rest]

@@ -23,10 +23,10 @@ Mask: TypeAlias = npt.NDArray[np.int32]
 T = TypeVar("T", contravariant=True)
 
 
-class Matcher(Protocol):
+class TokenMatcher(Protocol):
     """Follows one text, token by token."""
 
-    def mask(self) -> Mask:
+    def compute_mask(self) -> Mask:
         """The tokens that may come next. It is to be read before the next call, and not to be written to.
 
         A token that ends the text is among them exactly where :meth:`may_stop`; after it there is no other.
@@ -48,7 +48,7 @@ class Matcher(Protocol):
         """
         ...
 
-    def fork(self) -> Matcher:
+    def fork(self) -> TokenMatcher:
         """A second one at the same place: each goes its own way from here."""
         ...
 
@@ -61,7 +61,7 @@ class Matcher(Protocol):
         ...
 
     @property
-    def stopped(self) -> bool:
+    def has_stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
         ...
 
@@ -69,19 +69,19 @@ class Matcher(Protocol):
 class MaskEngine(Protocol[T]):
     """Makes masks for one vocabulary, from what may be written."""
 
-    def compile(self, what: T) -> Matcher:
+    def compile(self, what: T) -> TokenMatcher:
         """A matcher at the beginning of a text. What it costs to make is spent once for the same ``what``."""
         ...
 
 
-def packed(tokens: Iterable[int], size: int) -> Mask:
+def pack_mask(tokens: Iterable[int], size: int) -> Mask:
     """Tokens as a mask over a vocabulary of ``size`` tokens."""
     bits = np.zeros(-(-size // 32) * 32, dtype=np.uint8)
     bits[list(tokens)] = 1
     return np.packbits(bits, bitorder="little").view("<i4")
 
 
-def tokens_of(mask: Mask) -> list[int]:
+def list_mask_tokens(mask: Mask) -> list[int]:
     """The tokens of a mask, in order."""
     allowed: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
     return allowed

@@ -10,7 +10,7 @@ from formal_llm.agents.monitor import Monitor
 from formal_llm.errors import AutomatonError, WritingError
 
 
-class Next(NamedTuple):
+class NextStates(NamedTuple):
     """What may come next.
 
     Attributes:
@@ -31,23 +31,23 @@ class Next(NamedTuple):
         return tuple(self.states)
 
     @property
-    def only(self) -> str | None:
+    def only_state(self) -> str | None:
         """The state that comes next where nothing else can; None where there is a choice."""
         return next(iter(self.states.values())) if len(self.states) == 1 and not self.may_end else None
 
     @property
     def prefix(self) -> str:
         """How all legal markers begin."""
-        return common_prefix(self.markers)
+        return find_common_prefix(self.markers)
 
 
-def common_prefix(texts: Iterable[str]) -> str:
+def find_common_prefix(texts: Iterable[str]) -> str:
     """The longest text that all begin with; empty for none."""
     least, most = min(found := list(texts), default=""), max(found, default="")
     return next((least[:place] for place, sign in enumerate(least) if most[place : place + 1] != sign), least)
 
 
-def next_states(monitor: Monitor, markers: Markers, until: Collection[str] = ()) -> Next:
+def find_next_states(monitor: Monitor, markers: Markers, until: Collection[str] = ()) -> NextStates:
     """What may come next where a monitor stands.
 
     Of states that share a marker, the first one that is legal is meant, as it is where a transcript is read. What is
@@ -73,4 +73,4 @@ def next_states(monitor: Monitor, markers: Markers, until: Collection[str] = ())
     told = {marker: length for marker, length in lengths.items() if length is not None}
     shortest = "" if may_end else min(told or states, key=lambda marker: told.get(marker, 0))
     world = tuple(states.values()) if not may_end and all(name in until for name in states.values()) else ()
-    return Next(states, may_end, world, shortest)
+    return NextStates(states, may_end, world, shortest)

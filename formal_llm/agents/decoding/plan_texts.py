@@ -24,24 +24,24 @@ _CACHE = 50_000
 _END = None
 
 
-class _Node:
+class _PrefixNode:
     """A node of a prefix tree of texts: what goes on from it, and the terminals whose text ends at it."""
 
     __slots__ = ("ends", "next")
 
     def __init__(self) -> None:
-        self.next: dict[int, _Node] = {}
+        self.next: dict[int, _PrefixNode] = {}
         self.ends: list[str | None] = []
 
-    def add(self, text: bytes, name: str | None) -> None:
+    def add_text(self, text: bytes, name: str | None) -> None:
         node = self
         for byte in text:
-            node = node.next.setdefault(byte, _Node())
+            node = node.next.setdefault(byte, _PrefixNode())
         node.ends.append(name)
 
-    def texts(self) -> Iterator[tuple[bytes, str | None]]:
+    def iter_texts(self) -> Iterator[tuple[bytes, str | None]]:
         """What can be written from here, each with the terminal whose text it ends."""
-        todo: list[tuple[bytes, _Node]] = [(b"", self)]
+        todo: list[tuple[bytes, _PrefixNode]] = [(b"", self)]
         while todo:
             text, node = todo.pop()
             yield from ((text, name) for name in node.ends)
@@ -49,7 +49,7 @@ class _Node:
 
 
 #: A reading: where the word has led, and the node reached in what may be written there; None: the text has ended.
-_Reading = tuple[Front, _Node] | None
+_Reading = tuple[Front, _PrefixNode] | None
 
 
 class TextState:
@@ -69,26 +69,26 @@ class TextState:
         self._after: dict[int, TextState] = {}
         self.may_stop = None in readings
         inside = [reading for reading in readings if reading is not None]
-        self.complete = all(texts.following(front)[1] for front, _ in inside)
+        self.complete = all(texts.find_next_terminals(front)[1] for front, _ in inside)
         #: The bytes that some text goes on with.
         self.bytes: frozenset[int] = frozenset(byte for _, node in inside for byte in node.next)
 
-    def after(self, byte: int) -> TextState | None:
+    def follow_byte(self, byte: int) -> TextState | None:
         """Where a byte leads; None where no text goes on with it."""
         if byte not in self.bytes:
             return None
         found = self._after.get(byte)
         if found is None:
-            found = self._after[byte] = self._texts.step(self.readings, byte)
+            found = self._after[byte] = self._texts.advance_readings(self.readings, byte)
         return found
 
-    def follow(self, text: Iterable[int]) -> TextState | None:
+    def follow_text(self, text: Iterable[int]) -> TextState | None:
         """Where some bytes lead; None where no text goes on with them."""
         state: TextState | None = self
         for byte in text:
             if state is None:
                 return None
-            state = state.after(byte)
+            state = state.follow_byte(byte)
         return state
 
 
@@ -135,41 +135,41 @@ class PlanTexts:
         if front.viable is None:
             raise Undecided("whether there is any plan was not found out within the budget of states; raise max_states")
         self._states: dict[frozenset[_Reading], TextState] = {}
-        self._trees: dict[Hashable, _Node] = {}
+        self._trees: dict[Hashable, _PrefixNode] = {}
         self._following: dict[Front, tuple[Word, bool]] = {}
-        self._first = front, self._tree(front, first=True)
-        self.start = self._state(self._close([self._first]))
+        self._first = front, self._get_prefix_tree(front, first=True)
+        self.start = self._get_state(self._close_readings([self._first]))
 
-    def text(self, name: str) -> str:
+    def get_terminal_text(self, name: str) -> str:
         """How a terminal is written."""
         if name in self._given:
             return self._given[name]
         return self._names.label(name)
 
-    def write(self, word: Word) -> str:
+    def write_word(self, word: Word) -> str:
         """How a word is written."""
-        return self.begin + self.separator.join(map(self.text, word)) + self.end
+        return self.begin + self.separator.join(map(self.get_terminal_text, word)) + self.end
 
-    def letters(self) -> str:
+    def list_characters(self) -> str:
         """All the characters that texts are written with."""
-        written = [self.begin, self.end, self.separator, *map(self.text, self._names.terminals)]
+        written = [self.begin, self.end, self.separator, *map(self.get_terminal_text, self._names.terminals)]
         return "".join(dict.fromkeys("".join(written)))
 
-    def read(self, text: str | bytes) -> Word | None:
+    def read_word(self, text: str | bytes) -> Word | None:
         """A word that is written so, within the limits; None where there is none.
 
         Where several words have the same text, it is one of them.
         """
-        words: dict[_Reading, Word] = self._paths({self._first: ()})
+        words: dict[_Reading, Word] = self._expand_readings({self._first: ()})
         for byte in text.encode() if isinstance(text, str) else text:
             after: dict[_Reading, Word] = {}
             for reading, word in words.items():
                 if reading is not None and (node := reading[1].next.get(byte)) is not None:
                     after.setdefault((reading[0], node), word)
-            words = self._paths(after)
+            words = self._expand_readings(after)
         return words.get(None)
 
-    def finish(self, state: TextState) -> bytes:
+    def finish_text(self, state: TextState) -> bytes:
         """What makes a whole text of what is written, with the fewest terminals.
 
         Raises:
@@ -180,20 +180,20 @@ class PlanTexts:
             if reading is None:
                 return b""
             front, node = reading
-            for rest, name in node.texts():
+            for rest, name in node.iter_texts():
                 if name is _END:
                     ways.append((0, rest))
                 else:
-                    after = self._shortest(front.after(name))
-                    more = "".join(self.separator + self.text(one) for one in after) + self.end
+                    after = self._find_shortest_word(front.after(name))
+                    more = "".join(self.separator + self.get_terminal_text(one) for one in after) + self.end
                     ways.append((1 + len(after), rest + more.encode()))
         return min(ways)[1]
 
-    def _shortest(self, front: Front) -> Word:
+    def _find_shortest_word(self, front: Front) -> Word:
         """The fewest terminals after a front."""
         word = []
         while not front.may_stop:
-            lengths = {name: front.after(name).shortest for name in self.following(front)[0]}
+            lengths = {name: front.after(name).shortest for name in self.find_next_terminals(front)[0]}
             known = {name: length for name, length in lengths.items() if length is not None}
             if not known:
                 raise Undecided("the shortest way to the end was not found within the budget of states")
@@ -204,16 +204,16 @@ class PlanTexts:
 
     # -- readings -----------------------------------------------------------------------------------------------
 
-    def step(self, readings: Iterable[_Reading], byte: int) -> TextState:
+    def advance_readings(self, readings: Iterable[_Reading], byte: int) -> TextState:
         """Where a byte leads that one of the readings goes on with."""
         moved = [
             (reading[0], node)
             for reading in readings
             if reading is not None and (node := reading[1].next.get(byte)) is not None
         ]
-        return self._state(self._close(moved))
+        return self._get_state(self._close_readings(moved))
 
-    def _state(self, readings: frozenset[_Reading]) -> TextState:
+    def _get_state(self, readings: frozenset[_Reading]) -> TextState:
         state = self._states.get(readings)
         if state is None:
             if len(self._states) > _CACHE:
@@ -221,12 +221,12 @@ class PlanTexts:
             state = self._states[readings] = TextState(self, readings)
         return state
 
-    def _close(self, readings: Iterable[_Reading]) -> frozenset[_Reading]:
+    def _close_readings(self, readings: Iterable[_Reading]) -> frozenset[_Reading]:
         """The readings, with those in which what is written is followed by something new."""
-        return frozenset(self._paths(dict.fromkeys(readings, ())))
+        return frozenset(self._expand_readings(dict.fromkeys(readings, ())))
 
-    def _paths(self, words: Mapping[_Reading, Word]) -> dict[_Reading, Word]:
-        """As :meth:`_close`, each with a word that leads there."""
+    def _expand_readings(self, words: Mapping[_Reading, Word]) -> dict[_Reading, Word]:
+        """As :meth:`_close_readings`, each with a word that leads there."""
         found = dict(words)
         todo = list(found)
         for reading in todo:  # it grows
@@ -238,13 +238,13 @@ class PlanTexts:
                 word = found[reading]
                 if name is not _END:
                     there, word = front.after(name), (*word, name)
-                    after = there, self._tree(there, first=False)
+                    after = there, self._get_prefix_tree(there, first=False)
                 if after not in found:
                     found[after] = word
                     todo.append(after)
         return found
 
-    def following(self, front: Front) -> tuple[Word, bool]:
+    def find_next_terminals(self, front: Front) -> tuple[Word, bool]:
         """(the terminals after which a word can be completed for certain, whether there are certainly no more)."""
         found = self._following.get(front)
         if found is None:
@@ -255,21 +255,21 @@ class PlanTexts:
             self._following[front] = found
         return found
 
-    def _tree(self, front: Front, first: bool) -> _Node:
+    def _get_prefix_tree(self, front: Front, first: bool) -> _PrefixNode:
         """The prefix tree of what may be written at a front: the same one wherever the same may come."""
-        names, _ = self.following(front)
+        names, _ = self.find_next_terminals(front)
         key = names, front.may_stop, first
         tree = self._trees.get(key)
         if tree is None:
             if len(self._trees) > _CACHE:
                 self._trees.clear()
-            tree = _Node()
+            tree = _PrefixNode()
             before = self.begin if first else self.separator
             for name in names:
-                if not (self.separator or self.text(name)):
+                if not (self.separator or self.get_terminal_text(name)):
                     raise AutomatonError(f"the terminal {name} has no text, and there is no separator; give it a label")
-                tree.add((before + self.text(name)).encode(), name)
+                tree.add_text((before + self.get_terminal_text(name)).encode(), name)
             if front.may_stop:
-                tree.add(((self.begin if first else "") + self.end).encode(), _END)
+                tree.add_text(((self.begin if first else "") + self.end).encode(), _END)
             self._trees[key] = tree
         return tree

@@ -64,7 +64,7 @@ Asks: TypeAlias = Going[Step, R]
 Model: TypeAlias = LLM | TextLLM | ContinuingLLM
 
 
-class Coming:
+class IncomingText:
     """A text that was asked for, as it comes: in one piece, or in many.
 
     Args:
@@ -81,7 +81,7 @@ class Coming:
         self.text = ""
         self.made: Generated | None = None
 
-    def more(self) -> Asks[str]:
+    def read_next(self) -> Asks[str]:
         """The next piece; at the end an empty one."""
         if self.made is not None:
             return ""
@@ -106,7 +106,7 @@ class Coming:
         return self.made
 
 
-def relayed(steps: Going[T, R], take: Callable[[T], bool]) -> Going[T, R]:
+def relay_steps(steps: Going[T, R], take: Callable[[T], bool]) -> Going[T, R]:
     """Steps on their way: ``take`` sees what comes out, and says whether it goes on; what it raises is thrown in."""
     came: object = None
     with closing(steps):

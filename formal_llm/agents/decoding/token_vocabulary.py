@@ -53,7 +53,7 @@ class TokenVocabulary:
         self._tokens = [token for _, token in order]
 
     @classmethod
-    def of(
+    def from_tokenizer(
         cls, tokenizer: PreTrainedTokenizerBase, size: int | None = None, stops: Iterable[int] = ()
     ) -> TokenVocabulary:
         """The vocabulary of a tokenizer of transformers.
@@ -67,37 +67,37 @@ class TokenVocabulary:
             ModelError: it cannot be told what its tokens stand for.
         """
         ending = {*stops, *([] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)])}
-        return cls(_pieces(tokenizer), ending, max(len(tokenizer), size or 0))
+        return cls(_read_token_bytes(tokenizer), ending, max(len(tokenizer), size or 0))
 
-    def text(self, tokens: Iterable[int]) -> bytes:
+    def decode_tokens(self, tokens: Iterable[int]) -> bytes:
         """What tokens stand for, one after the other; those that end a text stand for nothing."""
         return b"".join(self.pieces[token] if token < len(self.pieces) else b"" for token in tokens)
 
     # -- tokens by how they begin -------------------------------------------------------------------------------
 
     @property
-    def everything(self) -> tuple[int, int]:
+    def full_range(self) -> tuple[int, int]:
         """The range of all tokens with a text, in the order of their bytes."""
         return 0, len(self._sorted)
 
-    def narrow(self, within: tuple[int, int], beginning: bytes) -> tuple[int, int]:
+    def narrow_range(self, within: tuple[int, int], beginning: bytes) -> tuple[int, int]:
         """Of a range of tokens those that begin so; the range may be empty."""
         low = bisect_left(self._sorted, beginning, *within)
-        after = _successor(beginning)
+        after = _find_prefix_successor(beginning)
         return low, within[1] if after is None else bisect_left(self._sorted, after, low, within[1])
 
-    def exactly(self, within: tuple[int, int], piece: bytes) -> Iterator[int]:
+    def iter_exact_tokens(self, within: tuple[int, int], piece: bytes) -> Iterator[int]:
         """The tokens that are this piece, where ``within`` is the range of those that begin with it."""
         place, end = within
         while place < end and self._sorted[place] == piece:
             yield self._tokens[place]
             place += 1
 
-    def beginning(self, beginning: bytes) -> list[int]:
+    def find_tokens_beginning(self, beginning: bytes) -> list[int]:
         """The tokens that begin so."""
-        return self._tokens[slice(*self.narrow(self.everything, beginning))]
+        return self._tokens[slice(*self.narrow_range(self.full_range, beginning))]
 
-    def unspelled(self, text: str) -> str:
+    def find_unspelled_characters(self, text: str) -> str:
         """The characters of a text that the tokens cannot spell wherever they stand.
 
         A character can be spelled where each of its bytes is a token; or where it is a token itself and no token ends
@@ -107,7 +107,7 @@ class TokenVocabulary:
             letter
             for letter in dict.fromkeys(text)
             if not (all(self._is_token(bytes([byte])) for byte in letter.encode()))
-            and not (self._is_token(letter.encode()) and not self._broken)
+            and not (self._is_token(letter.encode()) and not self._has_partial_characters)
         )
 
     def _is_token(self, piece: bytes) -> bool:
@@ -115,18 +115,18 @@ class TokenVocabulary:
         return place < len(self._sorted) and self._sorted[place] == piece
 
     @cached_property
-    def _broken(self) -> bool:
+    def _has_partial_characters(self) -> bool:
         """Whether there is a token that is no whole characters."""
-        return any(not _whole(piece) for piece in self._sorted)
+        return any(not _is_whole_text(piece) for piece in self._sorted)
 
 
-def _successor(beginning: bytes) -> bytes | None:
+def _find_prefix_successor(beginning: bytes) -> bytes | None:
     """The least bytes after all those that begin so; None where there are none."""
     kept = beginning.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
-def _whole(piece: bytes) -> bool:
+def _is_whole_text(piece: bytes) -> bool:
     try:
         piece.decode()
     except UnicodeDecodeError:
@@ -134,7 +134,7 @@ def _whole(piece: bytes) -> bool:
     return True
 
 
-def _pieces(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:
+def _read_token_bytes(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:
     """The bytes of each token; none for special tokens and for numbers that are no token."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     # A tokenizer without a fast one beside it is SentencePiece's own.
@@ -156,25 +156,25 @@ def _pieces(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:
         elif number in added:
             found.append(str(added[number]).encode())
         else:
-            found.append(_from_bytes(name) if byte_level else _from_piece(name, byte_pieces))
+            found.append(_decode_byte_token(name) if byte_level else _decode_piece_token(name, byte_pieces))
     return found
 
 
 @lru_cache(maxsize=1)
-def _byte_of() -> dict[str, int]:
+def _build_byte_table() -> dict[str, int]:
     """GPT-2's table: bytes that can be printed stand for themselves, the others for characters from 256 on."""
     printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(printable)]
     return {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
 
 
-def _from_bytes(name: str) -> bytes:
-    table = _byte_of()
+def _decode_byte_token(name: str) -> bytes:
+    table = _build_byte_table()
     # As the decoder does: a token with a character from outside the table is that text itself.
     return bytes(table[letter] for letter in name) if all(letter in table for letter in name) else name.encode()
 
 
-def _from_piece(name: str, byte_pieces: bool) -> bytes:
+def _decode_piece_token(name: str, byte_pieces: bool) -> bytes:
     if byte_pieces and len(name) == 6 and name.startswith("<0x") and name.endswith(">"):
         return bytes([int(name[3:5], 16)])
     return name.replace(_BLANK, " ").encode()

@@ -59,7 +59,7 @@ class Spent:
     usage: Usage
 
     @classmethod
-    def of(cls, state: str, tokens: TokenUsage, *, questions: int = 0) -> Spent:
+    def from_tokens(cls, state: str, tokens: TokenUsage, *, questions: int = 0) -> Spent:
         """What answers took, as a transcript counts it."""
         return cls(state, Usage(questions=questions, **asdict(tokens)))
 
@@ -167,7 +167,7 @@ class Bounds:
         if min(self.state_tokens, self.chunk_tokens, self.corrections, self.requests) < 1:
             raise ValueError(f"bounds count from 1, not {self}")
 
-    def too_many(self, state: str) -> WritingError:
+    def make_request_error(self, state: str) -> WritingError:
         """The error of a run that does not come to its end."""
         what = f"the run took {self.requests} requests and has not ended; give it more, or the rules a limit"
         return WritingError(what, state)

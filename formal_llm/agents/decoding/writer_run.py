@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 
 from formal_llm.agents.decoding.contents import Content
-from formal_llm.agents.decoding.manner import Manner, asked_for
-from formal_llm.agents.decoding.next_states import Next, next_states
-from formal_llm.agents.decoding.steps import Coming, Going, Step, Steps, relayed
+from formal_llm.agents.decoding.manner import WritingConfig, build_question
+from formal_llm.agents.decoding.next_states import NextStates, find_next_states
+from formal_llm.agents.decoding.steps import Going, IncomingText, Step, Steps, relay_steps
 from formal_llm.agents.decoding.writer import ContentOf, Spent, Told, added, content_of
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Transcript
@@ -31,7 +31,7 @@ class WriterRun(ABC):
 
     def __init__(
         self,
-        how: Manner,
+        how: WritingConfig,
         transcript: Transcript,
         monitor: Monitor,
         until: frozenset[str],
@@ -41,26 +41,26 @@ class WriterRun(ABC):
         self.transcript, self.monitor, self.until, self._contents = transcript, monitor, until, contents
         self._requests = 0
 
-    def steps(self) -> Steps[Told]:
+    def relay_to_end(self) -> Steps[Told]:
         """Go on to the end, or to where the world goes on; what is told stands in the transcript."""
-        return relayed(self._steps(), self._take)
+        return relay_steps(self._generate_steps(), self._record_step)
 
-    def _take(self, told: Told | Step) -> bool:
+    def _record_step(self, told: Told | Step) -> bool:
         if not isinstance(told, Step):
             self.transcript = added(self.transcript, told)
         return True
 
     @abstractmethod
-    def _steps(self) -> Steps[Told]:
+    def _generate_steps(self) -> Steps[Told]:
         """What is told and asked for."""
 
-    def _following(self) -> Next:
-        return next_states(self.monitor, self.markers, self.until)
+    def _find_next_states(self) -> NextStates:
+        return find_next_states(self.monitor, self.markers, self.until)
 
-    def _content(self, state: str) -> Content:
+    def _get_content(self, state: str) -> Content:
         return content_of(self._contents, state, self.transcript)
 
-    def _afford(self, state: str) -> None:
+    def _count_request(self, state: str) -> None:
         """Count one more request.
 
         Raises:
@@ -68,17 +68,17 @@ class WriterRun(ABC):
         """
         self._requests = max(self._requests, self.transcript.usage.requests) + 1  # not all models count theirs
         if self._requests > self.bounds.requests:
-            raise self.bounds.too_many(state)
+            raise self.bounds.make_request_error(state)
 
-    def _coming(self, asked: Writing) -> Coming:
-        return Coming(asked, streaming=self.how.streaming)
+    def _open_text(self, asked: Writing) -> IncomingText:
+        return IncomingText(asked, streaming=self.how.streaming)
 
-    def _ask(self, state: str, so_far: str, asked: str, options: Iterable[str]) -> Going[Told | Step, int]:
+    def _ask_choice(self, state: str, so_far: str, asked: str, options: Iterable[str]) -> Going[Told | Step, int]:
         """The place of the option that the model chooses, from 0.
 
         Raises:
             InvalidAnswer: it answers something else, again and again.
         """
-        answer = yield from asking(asked_for(so_far, asked, options, self.how))
-        yield Spent.of(state, answer.usage, questions=1)
+        answer = yield from asking(build_question(so_far, asked, options, self.how))
+        yield Spent.from_tokens(state, answer.usage, questions=1)
         return answer.number - 1

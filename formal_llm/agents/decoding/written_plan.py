@@ -52,7 +52,7 @@ class PlanWriter:
     def __init__(self, llm: TransformersLLM, texts: PlanTexts) -> None:
         self.llm = llm
         self.texts = texts
-        self.vocabulary = vocabulary_of(llm)
+        self.vocabulary = read_vocabulary(llm)
         self.engine = AutomatonMasks(self.vocabulary)
         self._begin = self.engine.compile(texts)
 
@@ -80,28 +80,28 @@ class PlanWriter:
             beams=beams,
         )
         ended = next((at for at, token in enumerate(tokens) if token in self.vocabulary.stops), None)
-        text = self.vocabulary.text(tokens[:ended])
-        state = self.texts.start.follow(text)
+        text = self.vocabulary.decode_tokens(tokens[:ended])
+        state = self.texts.start.follow_text(text)
         if state is None or (ended is not None and not state.may_stop):
             raise LLMError(f"the model wrote what the mask forbids: {text!r}")
-        added = self.texts.finish(state) if ended is None else b""
+        added = self.texts.finish_text(state) if ended is None else b""
         text += added
-        word = self.texts.read(text)
+        word = self.texts.read_word(text)
         assert word is not None, "what the mask allows is the text of a word"
         usage = TokenUsage(1, read, len(tokens))
         return WrittenPlan(word, text.decode(), added.decode(errors="replace") if ended is None else None, usage)
 
 
-def vocabulary_of(llm: TransformersLLM) -> TokenVocabulary:
+def read_vocabulary(llm: TransformersLLM) -> TokenVocabulary:
     """The tokens of a local model, and those that end its texts.
 
     Raises:
-        ModelError: as of :meth:`TokenVocabulary.of`; or no token ends a text.
+        ModelError: as of :meth:`TokenVocabulary.from_tokenizer`; or no token ends a text.
     """
     model, tokenizer = llm.scorer.model, llm.scorer.tokenizer
     ends = getattr(model.generation_config, "eos_token_id", None)
     stops = [ends] if isinstance(ends, int) else list(ends or ())
-    vocabulary = TokenVocabulary.of(tokenizer, int(model.get_output_embeddings().weight.shape[0]), stops)
+    vocabulary = TokenVocabulary.from_tokenizer(tokenizer, int(model.get_output_embeddings().weight.shape[0]), stops)
     if not vocabulary.stops:
         raise ModelError("no token of this model ends a text: neither its tokenizer nor its settings name one")
     return vocabulary

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formal_llm.agents.decoding.contents import Content, FreeText, Grammar, JsonSchema, OneOf, Regex, Written
-from formal_llm.agents.decoding.marker_watch import MarkerWatch
-from formal_llm.agents.decoding.masks import Mask, packed
+from formal_llm.agents.decoding.contents import Content, FreeText, Grammar, JsonSchema, OneOf, Regex, SegmentPattern
+from formal_llm.agents.decoding.marker_watch import MarkerDetector
+from formal_llm.agents.decoding.masks import Mask, pack_mask
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.errors import AutomatonError, LLMError, MissingDependency
 
@@ -56,16 +56,16 @@ class XGrammarMasks:
         )
         self._compiler = xgrammar.GrammarCompiler(info, max_threads=threads)
         self._matcher = xgrammar.GrammarMatcher
-        self._compiled: dict[Written, tuple[xgrammar.CompiledGrammar, MarkerWatch | None]] = {}
+        self._compiled: dict[SegmentPattern, tuple[xgrammar.CompiledGrammar, MarkerDetector | None]] = {}
         #: What may ever be allowed: neither special tokens nor numbers that are no token.
         text = [token for token, piece in enumerate(vocabulary.pieces) if piece]
-        self.known = packed([*text, *vocabulary.stops], vocabulary.size)
-        self.stops = packed(vocabulary.stops, vocabulary.size)
+        self.known = pack_mask([*text, *vocabulary.stops], vocabulary.size)
+        self.stops = pack_mask(vocabulary.stops, vocabulary.size)
         #: The bits of the last word that are tokens; 0 where all are.
         self.rest = np.int32((1 << vocabulary.size % 32) - 1) if vocabulary.size % 32 else np.int32(0)
         self.ending = frozenset(vocabulary.stops)
 
-    def compile(self, what: Written) -> XGrammarMatcher:
+    def compile(self, what: SegmentPattern) -> XGrammarMatcher:
         """A matcher at the beginning of a content.
 
         Raises:
@@ -75,19 +75,19 @@ class XGrammarMasks:
             markers = (*what.markers, *what.never)
             # Without a watch where a content keeps clear of markers by itself, and none comes up at its border to what
             # follows.
-            watched = overlap(markers) or (bool(markers) and not _clear_of(what.content, markers))
-            tag = {"type": "structural_tag", "format": _format(what, () if watched else markers)}
+            watched = can_overlap(markers) or (bool(markers) and not _is_clear_of(what.content, markers))
+            tag = {"type": "structural_tag", "format": _build_format(what, () if watched else markers)}
             try:
                 grammar = self._compiler.compile_structural_tag(json.dumps(tag))
             except RuntimeError as error:
                 raise AutomatonError(f"xgrammar cannot read {what.content!r}: {error}") from error
-            self._compiled[what] = grammar, MarkerWatch(self.vocabulary, what) if watched else None
+            self._compiled[what] = grammar, MarkerDetector(self.vocabulary, what) if watched else None
         grammar, watch = self._compiled[what]
         return XGrammarMatcher(self, self._matcher(grammar), watch)
 
 
 class XGrammarMatcher:
-    """Follows one content; see :class:`~formal_llm.agents.decoding.masks.Matcher`.
+    """Follows one content; see :class:`~formal_llm.agents.decoding.masks.TokenMatcher`.
 
     :meth:`may_stop`: the content is whole and may be the end, or a marker is written that may follow it. The next state
     begins there, with a matcher of its own.
@@ -97,7 +97,7 @@ class XGrammarMatcher:
         self,
         engine: XGrammarMasks,
         matcher: xgrammar.GrammarMatcher,
-        watch: MarkerWatch | None,
+        watch: MarkerDetector | None,
         tokens: Iterable[int] = (),
     ) -> None:
         import torch
@@ -112,7 +112,7 @@ class XGrammarMatcher:
         self._end = self._find_end()
         self._fill, self._take = matcher.fill_next_token_bitmask, matcher.accept_token
 
-    def mask(self) -> Mask:
+    def compute_mask(self) -> Mask:
         """The tokens that may come next; after the end those that end it.
 
         Raises:
@@ -126,14 +126,14 @@ class XGrammarMatcher:
         elif engine.rest:  # bits behind the last token
             mask[-1] &= engine.rest
         if self._watch is not None:
-            self._clear(mask)
+            self._clear_illegal_tokens(mask)
         return mask
 
     def accept(self, token: int) -> bool:
         """Take a token; False for one that is not allowed."""
         if self._stopped or not 0 <= token < self._engine.vocabulary.size:
             return False
-        if self._watch is not None and not self._legal(token):
+        if self._watch is not None and not self._is_legal(token):
             return False
         if not self._take(token):
             return False
@@ -169,7 +169,7 @@ class XGrammarMatcher:
         return bool(self._matcher.is_completed())
 
     @property
-    def stopped(self) -> bool:
+    def has_stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
         return self._stopped
 
@@ -180,12 +180,12 @@ class XGrammarMatcher:
 
     def ends_with(self, text: bytes) -> bool:
         """Whether what is written ends so."""
-        return self._engine.vocabulary.text(self._tokens[-len(text) :]).endswith(text)
+        return self._engine.vocabulary.decode_tokens(self._tokens[-len(text) :]).endswith(text)
 
-    def _clear(self, mask: Mask) -> None:
+    def _clear_illegal_tokens(self, mask: Mask) -> None:
         """Take away the tokens by which a marker comes up that may not."""
         assert self._watch is not None
-        illegal = [token for token in self._watch.doubtful(self._end, mask) if not self._legal(token)]
+        illegal = [token for token in self._watch.find_doubtful_tokens(self._end, mask) if not self._is_legal(token)]
         for token in illegal:
             mask[token >> 5] &= _WITHOUT[token & 31]
         if illegal and not mask.any():
@@ -193,12 +193,14 @@ class XGrammarMatcher:
 
     def _find_end(self) -> bytes:
         """The end of the text, as far as a marker may reach into it."""
-        return b"" if self._watch is None else self._engine.vocabulary.text(self._tokens[-self._watch.longest :])
+        return (
+            b"" if self._watch is None else self._engine.vocabulary.decode_tokens(self._tokens[-self._watch.longest :])
+        )
 
-    def _legal(self, token: int) -> bool:
+    def _is_legal(self, token: int) -> bool:
         """Whether no marker comes up by a token but one that may follow, at its very end."""
         assert self._watch is not None
-        found = self._watch.completed(self._end, token)
+        found = self._watch.check_completed_marker(self._end, token)
         if found is None:
             return True
         if not found or not self._take(token):
@@ -208,7 +210,7 @@ class XGrammarMatcher:
         return whole
 
 
-def overlap(markers: Iterable[str]) -> bool:
+def can_overlap(markers: Iterable[str]) -> bool:
     """Whether a marker, or its end, can be part of another one, or of itself further on."""
     texts = list(markers)
     for one in texts:
@@ -220,7 +222,7 @@ def overlap(markers: Iterable[str]) -> bool:
     return False
 
 
-def _clear_of(content: Content, markers: Iterable[str]) -> bool:
+def _is_clear_of(content: Content, markers: Iterable[str]) -> bool:
     """Whether no marker stands in a content, or xgrammar itself keeps them out."""
     match content:
         case FreeText():
@@ -241,16 +243,16 @@ def _clear_of(content: Content, markers: Iterable[str]) -> bool:
             return False
 
 
-def _format(what: Written, excluded: Iterable[str]) -> dict[str, Any]:
+def _build_format(what: SegmentPattern, excluded: Iterable[str]) -> dict[str, Any]:
     """What may be written, as a structural tag."""
-    parts = [_content(what.content, list(excluded))]
+    parts = [_build_content_format(what.content, list(excluded))]
     if what.markers:
         following = {"type": "or", "elements": [{"type": "const_string", "value": marker} for marker in what.markers]}
         parts.append({"type": "optional", "content": following} if what.may_end else following)
     return {"type": "sequence", "elements": parts}
 
 
-def _content(content: Content, excluded: list[str]) -> dict[str, Any]:
+def _build_content_format(content: Content, excluded: list[str]) -> dict[str, Any]:
     match content:
         case FreeText(max_tokens):
             return {"type": "any_text", "excludes": excluded, "max_tokens": max_tokens}

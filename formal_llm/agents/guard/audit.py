@@ -124,7 +124,7 @@ class AuditLog:
             number = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         except OSError as error:
             raise AuditError(f"the log {self.path} cannot be opened: {error.strerror}") from error
-        with _Locked(number):
+        with _LockedDescriptor(number):
             yield HeldLog(number, self.path, self.rules)
 
 
@@ -150,9 +150,9 @@ class HeldLog:
 
     def append(self, row: Mapping[str, JSON]) -> str:
         """As :meth:`AuditLog.append`."""
-        self._cut()
+        self._cut_torn_line()
         if self._head is None:
-            self._head = self._last()
+            self._head = self._read_last_hash()
         lines: list[Mapping[str, JSON]] = []
         if self._head == NOTHING and os.fstat(self._number).st_size == 0:
             lines.append({"format": FORMAT, "rules": self._rules})
@@ -160,7 +160,7 @@ class HeldLog:
         written = b""
         head = self._head
         for line in lines:
-            text, head = sealed(line, head)
+            text, head = seal_line(line, head)
             written += text
         if len(written) > MOST_LINE:
             raise AuditError(f"a line of a log has at most {MOST_LINE:,} bytes")
@@ -174,17 +174,17 @@ class HeldLog:
         self._head, self._torn = head, ""
         return head
 
-    def _cut(self) -> None:
+    def _cut_torn_line(self) -> None:
         """Take away a last line that was cut off, and remember it for the next one."""
         size = os.fstat(self._number).st_size
         if not size or os.pread(self._number, 1, size - 1) == b"\n":
             return
-        start = self._line_start(size)
+        start = self._find_line_start(size)
         self._torn = os.pread(self._number, min(size - start, _MOST_TORN), start).decode("utf-8", "replace")
         os.ftruncate(self._number, start)
         self._head = None
 
-    def _line_start(self, end: int) -> int:
+    def _find_line_start(self, end: int) -> int:
         """Where the line begins that goes up to a place."""
         while end > 0:
             begin = max(0, end - 65_536)
@@ -194,12 +194,12 @@ class HeldLog:
             end = begin
         return 0
 
-    def _last(self) -> str:
+    def _read_last_hash(self) -> str:
         """The hash of the last line."""
         size = os.fstat(self._number).st_size
         if not size:
             return NOTHING
-        start = self._line_start(size - 1)
+        start = self._find_line_start(size - 1)
         entry, _ = _read_line(os.pread(self._number, size - 1 - start, start), 0)
         if entry is None:
             raise AuditError(
@@ -208,7 +208,7 @@ class HeldLog:
         return entry.hash
 
 
-class _Locked:
+class _LockedDescriptor:
     """A descriptor that is locked while the block lasts, and closed at its end."""
 
     def __init__(self, number: int) -> None:
@@ -231,7 +231,7 @@ class _Locked:
         os.close(self.number)  # which gives the lock back
 
 
-def sealed(row: Mapping[str, JSON], before: str) -> tuple[bytes, str]:
+def seal_line(row: Mapping[str, JSON], before: str) -> tuple[bytes, str]:
     """A line of a log with its end, and its hash."""
     body = json.dumps({**row, "before": before}, ensure_ascii=False, separators=(",", ":"))
     body = body.encode("utf-8", "backslashreplace").decode("utf-8")  # half a surrogate pair is no UTF-8

@@ -6,19 +6,19 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from formal_llm.agents.findings import Finding
-from formal_llm.agents.guard.component import Node
+from formal_llm.agents.guard.component import ComponentNode
 from formal_llm.agents.guard.machines import Letters
-from formal_llm.agents.guard.plant import Plant, Symbol
-from formal_llm.agents.guard.position import Positions
+from formal_llm.agents.guard.plant import Plant, PlantSymbol
+from formal_llm.agents.guard.position import PositionTracker
 from formal_llm.agents.guard.rules import Letter
-from formal_llm.agents.guard.search import Lookout
-from formal_llm.agents.guard.supervisor import Supervisor, told
+from formal_llm.agents.guard.search import ViabilitySearch
+from formal_llm.agents.guard.supervisor import Supervisor, describe_way
 
-Trace = tuple[Symbol, ...]
+Trace = tuple[PlantSymbol, ...]
 
 
-def findings(
-    supervisor: Supervisor, positions: Positions, plant: Plant, letters: Sequence[Letter], max_places: int
+def find_problems(
+    supervisor: Supervisor, positions: PositionTracker, plant: Plant, letters: Sequence[Letter], max_places: int
 ) -> tuple[Finding, ...]:
     """What is wrong with rules.
 
@@ -42,45 +42,51 @@ def findings(
     shown = {letter.name: letter.name for letter in letters}
     start = positions.start
     for lookout in supervisor.lookouts:
-        node = positions.node(start, lookout.component)
-        if lookout.viable(node) is False:
-            names = tuple(dict.fromkeys(positions.parts[place].rule.name for place in supervisor.blamed(start)))
-            found.append(_conflict(lookout, node, names, shown))
+        node = positions.project_node(start, lookout.component)
+        if lookout.is_viable(node) is False:
+            names = tuple(
+                dict.fromkeys(positions.parts[place].rule.name for place in supervisor.find_minimal_conflict(start))
+            )
+            found.append(_describe_conflict(lookout, node, names, shown))
         else:
-            found += _of(lookout, node, shown, max_places)
+            found += _find_traps(lookout, node, shown, max_places)
     return tuple(found)
 
 
-def _conflict(lookout: Lookout, node: Node, names: tuple[str, ...], shown: Mapping[str, str]) -> Finding:
+def _describe_conflict(
+    lookout: ViabilitySearch, node: ComponentNode, names: tuple[str, ...], shown: Mapping[str, str]
+) -> Finding:
     said = "; ".join(names)
-    if lookout.some(node) is False:
+    if lookout.has_continuation(node) is False:
         return Finding("empty", "", f"nothing keeps these rules together: {said}", (), (), names)
-    trace = told(_outside(lookout, node), shown)
+    trace = describe_way(_find_uncontrollable_trace(lookout, node), shown)
     after = f", for instance {', then '.join(trace)}" if trace else ""
     message = f"these rules cannot be kept whatever tools return and users say{after}: {said}"
     return Finding("empty", "", message, trace, (), names, by_environment=True)
 
 
-def _outside(lookout: Lookout, start: Node) -> Trace:
+def _find_uncontrollable_trace(lookout: ViabilitySearch, start: ComponentNode) -> Trace:
     """The shortest trace to where something that the agent does not decide breaks the rules."""
-    todo: deque[tuple[Node, Trace]] = deque([(start, ())])
+    todo: deque[tuple[ComponentNode, Trace]] = deque([(start, ())])
     seen = {start}
     while todo and len(seen) < lookout.max_states:
         node, trace = todo.popleft()
         for step in lookout.component.steps:
-            for after in lookout.component.after(node, step):
+            for after in lookout.component.find_successors(node, step):
                 now = (*trace, step.symbol)
-                if not step.symbol.controllable and (after is None or lookout.some(after) is False):
+                if not step.symbol.is_controllable and (after is None or lookout.has_continuation(after) is False):
                     return now
-                if after is not None and after not in seen and lookout.some(after) is not False:
+                if after is not None and after not in seen and lookout.has_continuation(after) is not False:
                     seen.add(after)
                     todo.append((after, now))
     return ()
 
 
-def _of(lookout: Lookout, start: Node, shown: Mapping[str, str], max_places: int) -> Iterator[Finding]:
+def _find_traps(
+    lookout: ViabilitySearch, start: ComponentNode, shown: Mapping[str, str], max_places: int
+) -> Iterator[Finding]:
     component = lookout.component
-    todo: deque[tuple[Node, Trace]] = deque([(start, ())])
+    todo: deque[tuple[ComponentNode, Trace]] = deque([(start, ())])
     seen = {start}
     traps: dict[tuple[str, str, Letters], Trace] = {}
     come: set[str] = set()
@@ -88,12 +94,12 @@ def _of(lookout: Lookout, start: Node, shown: Mapping[str, str], max_places: int
     while todo:
         node, trace = todo.popleft()
         for step in component.steps:
-            for after in component.after(node, step):
+            for after in component.find_successors(node, step):
                 if after is None or step.symbol.doubtful:
                     continue
                 now = (*trace, step.symbol)
-                if lookout.viable(after) is False:
-                    if _kept(lookout, after):
+                if lookout.is_viable(after) is False:
+                    if _can_keep_separately(lookout, after):
                         traps.setdefault((step.symbol.kind, step.symbol.tool, step.symbol.letters), now)
                     continue
                 come |= step.symbol.letters
@@ -104,7 +110,7 @@ def _of(lookout: Lookout, start: Node, shown: Mapping[str, str], max_places: int
                     seen.add(after)
                     todo.append((after, now))
     for trace in traps.values():
-        yield _trap(lookout, trace[-1], told(trace, shown))
+        yield _describe_trap(lookout, trace[-1], describe_way(trace, shown))
     if whole:
         doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.letters}
         known = {name for step in component.steps for name in step.symbol.letters}
@@ -114,16 +120,16 @@ def _of(lookout: Lookout, start: Node, shown: Mapping[str, str], max_places: int
         yield Finding("not decided", "", f"only the {max_places} places nearest to the start were looked at for traps")
 
 
-def _kept(lookout: Lookout, node: Node) -> bool:
+def _can_keep_separately(lookout: ViabilitySearch, node: ComponentNode) -> bool:
     """Whether each rule by itself can still be kept, so that none of them alone forbids what led here."""
-    return lookout.component.distance(node) is not None
+    return lookout.component.distance_to_acceptance(node) is not None
 
 
-def _trap(lookout: Lookout, symbol: Symbol, trace: tuple[str, ...]) -> Finding:
+def _describe_trap(lookout: ViabilitySearch, symbol: PlantSymbol, trace: tuple[str, ...]) -> Finding:
     names = tuple(dict.fromkeys(part.rule.name for part in lookout.component.parts.values()))
     after = f"after {', '.join(trace[:-1])}" if trace[:-1] else "at the start"
-    who = "" if symbol.controllable else ", which the agent does not decide,"
+    who = "" if symbol.is_controllable else ", which the agent does not decide,"
     message = (
         f"{after} {trace[-1]}{who} can come, and then these rules can no longer be kept together: {'; '.join(names)}"
     )
-    return Finding("trap", trace[-1], message, trace, (), names, by_environment=not symbol.controllable)
+    return Finding("trap", trace[-1], message, trace, (), names, by_environment=not symbol.is_controllable)

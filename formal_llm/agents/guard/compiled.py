@@ -17,15 +17,15 @@ from formal_llm.agents.guard.machines import (
     AtMostMachine,
     BeforeMachine,
     BudgetMachine,
-    FrontMachine,
+    ConfigurationMachine,
     Letters,
     Machine,
     NeverMachine,
     TableMachine,
     TimedMachine,
-    subsets,
+    list_letter_sets,
 )  # fmt: skip
-from formal_llm.agents.guard.rules import Letter, Rule, RuleSet
+from formal_llm.agents.guard.rules import GuardRule, GuardRuleSet, Letter
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
 from formal_llm.automata.languages.fronts import Fronts
 from formal_llm.automata.lookahead.limited import as_automaton
@@ -45,7 +45,7 @@ _NOTATIONS: Mapping[str, type[CFG | PDA | Flowchart | Behaviour]] = {
 
 
 @dataclass(frozen=True)
-class Part:
+class RulePart:
     """A machine of a rule. A rule in words has one; a line of limits may have several.
 
     Attributes:
@@ -54,32 +54,34 @@ class Part:
         keyed: those of its letters that give the rule's keys; empty where the rule has none.
     """
 
-    rule: Rule
+    rule: GuardRule
     machine: Machine
     keyed: Letters
 
 
 @dataclass(frozen=True)
-class TimedPart:
+class TimedRulePart:
     """A machine of a rule about when, with the rule."""
 
-    rule: Rule
+    rule: GuardRule
     machine: TimedMachine
     keyed: Letters
 
 
-def compiled(rules: RuleSet, file: str | None = None) -> tuple[tuple[Part, ...], tuple[TimedPart, ...]]:
+def compile_rules(
+    rules: GuardRuleSet, file: str | None = None
+) -> tuple[tuple[RulePart, ...], tuple[TimedRulePart, ...]]:
     """The machines of all rules, those of rules about when apart.
 
     Raises:
         NotationError: a rule in another notation cannot be read, names what is no letter, or nothing keeps it.
     """
-    plain: list[Part] = []
-    timed: list[TimedPart] = []
+    plain: list[RulePart] = []
+    timed: list[TimedRulePart] = []
     fields = {letter.name: {name for name, _ in letter.patterns[0].fields} for letter in rules.letters}
     for rule in rules.rules:
         try:
-            machines = _machines(rule, rules, fields)
+            machines = _build_machines(rule, rules, fields)
         except (FormalLLMError, OSError) as error:
             if isinstance(error, NotationError) and error.file == file and error.file is not None:
                 raise
@@ -87,38 +89,40 @@ def compiled(rules: RuleSet, file: str | None = None) -> tuple[tuple[Part, ...],
         for machine in machines:
             keyed = frozenset(name for name in machine.letters if rule.keys and rule.keys[0] in fields[name])
             if isinstance(machine, TimedMachine):
-                timed.append(TimedPart(rule, machine, keyed))
+                timed.append(TimedRulePart(rule, machine, keyed))
             else:
-                plain.append(Part(rule, machine, keyed))
+                plain.append(RulePart(rule, machine, keyed))
     return tuple(plain), tuple(timed)
 
 
-def _machines(rule: Rule, rules: RuleSet, fields: Mapping[str, set[str]]) -> Sequence[Machine | TimedMachine]:
-    def ordered(*names: Sequence[str]) -> tuple[str, ...]:
+def _build_machines(
+    rule: GuardRule, rules: GuardRuleSet, fields: Mapping[str, set[str]]
+) -> Sequence[Machine | TimedMachine]:
+    def order_letters(*names: Sequence[str]) -> tuple[str, ...]:
         wanted = {name for some in names for name in some}
         return tuple(letter.name for letter in rules.letters if letter.name in wanted)
 
-    def budget(quantity: str, most: Fraction) -> BudgetMachine:
+    def build_budget(quantity: str, most: Fraction) -> BudgetMachine:
         return BudgetMachine(tuple(name for name in fields if quantity in fields[name]), quantity, most)
 
     match rule.body:
-        case said.Never(names, after):
-            return [NeverMachine(ordered(names, after), frozenset(names), frozenset(after), not after)]
-        case said.Before(first, then, count, each):
-            return [BeforeMachine(ordered(first, then), frozenset(first), frozenset(then), count, each)]
-        case said.After(first, then):
-            return [AfterMachine(ordered(first, then), frozenset(first), frozenset(then))]
-        case said.AtLeast(count, names):
-            return [AtLeastMachine(ordered(names), count)]
-        case said.AtMost(count, names, _, within) if within is not None:
-            return [TimedMachine(ordered(names), count, within)]
-        case said.AtMost(count, names, since):
-            return [AtMostMachine(ordered(names, since), frozenset(names), frozenset(since), count)]
-        case said.Apart(least, names):
-            return [TimedMachine(ordered(names), 1, least)]
-        case said.Budget(quantity, most):
-            return [budget(quantity, most)]
-    assert isinstance(rule.body, said.Written)
+        case said.NeverBody(names, after):
+            return [NeverMachine(order_letters(names, after), frozenset(names), frozenset(after), not after)]
+        case said.BeforeBody(first, then, count, each):
+            return [BeforeMachine(order_letters(first, then), frozenset(first), frozenset(then), count, each)]
+        case said.AfterBody(first, then):
+            return [AfterMachine(order_letters(first, then), frozenset(first), frozenset(then))]
+        case said.AtLeastBody(count, names):
+            return [AtLeastMachine(order_letters(names), count)]
+        case said.AtMostBody(count, names, _, within) if within is not None:
+            return [TimedMachine(order_letters(names), count, within)]
+        case said.AtMostBody(count, names, since):
+            return [AtMostMachine(order_letters(names, since), frozenset(names), frozenset(since), count)]
+        case said.ApartBody(least, names):
+            return [TimedMachine(order_letters(names), 1, least)]
+        case said.BudgetBody(quantity, most):
+            return [build_budget(quantity, most)]
+    assert isinstance(rule.body, said.NotationBody)
     if rule.body.notation == "limit":
         limits = read_line(rule.body.text)
         made: list[Machine] = [
@@ -127,47 +131,47 @@ def _machines(rule: Rule, rules: RuleSet, fields: Mapping[str, set[str]]) -> Seq
             if count is not None
         ]
         made += [AtLeastMachine((name,), count) for name, count in limits.at_least.items()]
-        made += [budget(bound.quantity, Fraction(Decimal(bound.edges[0] or 0))) for bound in limits.sums]
+        made += [build_budget(bound.quantity, Fraction(Decimal(bound.edges[0] or 0))) for bound in limits.sums]
         return made
     if rule.body.notation == "formula":
-        return [_formula(rule.body.text, rules)]
-    return [_front(rule.body, rules)]
+        return [_compile_formula(rule.body.text, rules)]
+    return [_compile_notation(rule.body, rules)]
 
 
 # -- formulas ---------------------------------------------------------------------------------------------------------
 
 
-def _formula(text: str, rules: RuleSet) -> TableMachine:
+def _compile_formula(text: str, rules: GuardRuleSet) -> TableMachine:
     """A formula over letters as an automaton over the sets of letters that an event may have."""
     formula = read_formula(text, rules.by_name)
     letters = tuple(letter for letter in rules.letters if letter.name in formula.names)
-    found = subsets([letter.name for letter in letters], together(letters), _MOST_SYMBOLS)
+    found = list_letter_sets([letter.name for letter in letters], pair_compatible_letters(letters), _MOST_SYMBOLS)
     if found is None:
         raise NotationError(f"one event may have too many sets of the letters of this formula: {text}")
     symbols = {one: "+".join(sorted(one)) for one in found}
 
-    def spelled(part: Formula) -> str:
+    def expand_formula(part: Formula) -> str:
         if isinstance(part, Atom):
             having = [written(symbol) for one, symbol in symbols.items() if part.name in one]
             return f"(or {' '.join(having)})"
-        return f"({' '.join([part.opening, *map(spelled, part.parts)])})" if part.parts else part.opening
+        return f"({' '.join([part.opening, *map(expand_formula, part.parts)])})" if part.parts else part.opening
 
-    dfa = minimal_dfa(read_formula(spelled(formula), symbols.values()), symbols.values())
+    dfa = minimal_dfa(read_formula(expand_formula(formula), symbols.values()), symbols.values())
     if not dfa.accepting:
         raise NotationError(f"nothing keeps this formula: {text}")
     return TableMachine(tuple(letter.name for letter in letters), dfa, symbols)
 
 
-def together(letters: Iterable[Letter]) -> list[tuple[str, str]]:
+def pair_compatible_letters(letters: Iterable[Letter]) -> list[tuple[str, str]]:
     """The pairs of letters that one event may have both of, as far as their tools tell."""
     return [
         (one.name, other.name)
         for one, other in combinations(letters, 2)
-        if any(_meet(a.kind, a.tool, b.kind, b.tool) for a in one.patterns for b in other.patterns)
+        if any(_can_overlap(a.kind, a.tool, b.kind, b.tool) for a in one.patterns for b in other.patterns)
     ]
 
 
-def _meet(kind: str, tool: str, other_kind: str, other: str) -> bool:
+def _can_overlap(kind: str, tool: str, other_kind: str, other: str) -> bool:
     if kind != other_kind:
         return False
     wild = any(sign in tool for sign in "*?[") and any(sign in other for sign in "*?[")
@@ -177,7 +181,7 @@ def _meet(kind: str, tool: str, other_kind: str, other: str) -> bool:
 # -- other notations --------------------------------------------------------------------------------------------------
 
 
-def _front(body: said.Written, rules: RuleSet) -> FrontMachine:
+def _compile_notation(body: said.NotationBody, rules: GuardRuleSet) -> ConfigurationMachine:
     source: Rules
     if body.notation == "file":
         source = read_file(Path(rules.folder, body.text))
@@ -192,4 +196,4 @@ def _front(body: said.Written, rules: RuleSet) -> FrontMachine:
     if fronts.start.viable is False:
         raise NotationError("nothing keeps it")
     order = [letter.name for letter in rules.letters if letter.name in set(fronts.terminals)]
-    return FrontMachine(tuple(order), fronts.start)
+    return ConfigurationMachine(tuple(order), fronts.start)

@@ -13,10 +13,10 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
-from formal_llm.agents.guard.compiled import Part
-from formal_llm.agents.guard.copies import CopyDistances, Moves, Vector, moved
+from formal_llm.agents.guard.compiled import RulePart
+from formal_llm.agents.guard.copies import CopyDistances, MachineMove, Vector, apply_moves
 from formal_llm.agents.guard.machines import Letters, Machine, State
-from formal_llm.agents.guard.plant import Plant, Symbol
+from formal_llm.agents.guard.plant import Plant, PlantSymbol
 
 #: Of rules with the same keys: the copy for what did not come yet (None: nothing new may come), and how many copies
 #: stand where.
@@ -29,7 +29,7 @@ Pending = tuple[str, Letters]
 _DEEPEST = 50
 
 
-class Node(NamedTuple):
+class ComponentNode(NamedTuple):
     """Where rules stand that look at the same tools."""
 
     plain: Vector
@@ -37,7 +37,7 @@ class Node(NamedTuple):
     pending: tuple[tuple[Pending, int], ...]
 
 
-class Step(NamedTuple):
+class ComponentStep(NamedTuple):
     """A symbol, and whom it moves.
 
     Attributes:
@@ -46,9 +46,9 @@ class Step(NamedTuple):
         each: of each group of rules with the same keys those that all copies make, and those that one copy makes.
     """
 
-    symbol: Symbol
-    plain: tuple[Moves, ...]
-    each: tuple[tuple[tuple[Moves, ...], tuple[Moves, ...]], ...]
+    symbol: PlantSymbol
+    plain: tuple[MachineMove, ...]
+    each: tuple[tuple[tuple[MachineMove, ...], tuple[MachineMove, ...]], ...]
 
 
 class Component:
@@ -59,7 +59,7 @@ class Component:
         plant: what can happen.
     """
 
-    def __init__(self, parts: Mapping[int, Part], plant: Plant) -> None:
+    def __init__(self, parts: Mapping[int, RulePart], plant: Plant) -> None:
         self.parts = parts
         self.plain = tuple(number for number, part in parts.items() if not part.rule.keys)
         self.plain_machines = tuple(parts[number].machine for number in self.plain)
@@ -74,9 +74,9 @@ class Component:
             symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & letters
         )
         self.letters = letters
-        self._by_place: dict[int, list[Step]] = {}
-        self._needed: dict[tuple[Moves, State], int] = {}
-        self.steps = tuple(self._steps(plant.symbols))
+        self._by_place: dict[int, list[ComponentStep]] = {}
+        self._needed: dict[tuple[MachineMove, State], int] = {}
+        self.steps = tuple(self._build_steps(plant.symbols))
         #: Of each group its machines.
         self.machines = tuple(tuple(parts[number].machine for number in group) for group in self.groups)
         self._distances = tuple(
@@ -85,12 +85,12 @@ class Component:
         )
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
         #: What comes that the agent does not decide.
-        self.steps_outside = tuple(step for step in self.steps if not step.symbol.controllable)
+        self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
 
     # -- symbols ------------------------------------------------------------------------------------------------
 
-    def _steps(self, symbols: Sequence[Symbol]) -> Iterator[Step]:
-        merged: dict[tuple[str, str, Letters, bool], Symbol] = {}
+    def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
+        merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
         for symbol in symbols:
             here = symbol.letters & self.letters
             tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")
@@ -105,13 +105,13 @@ class Component:
                 for name, amount in old.least.items():
                     least[name] = min(amount, least.get(name, amount))
                 after |= old.after
-            merged[kept] = Symbol(symbol.kind, symbol.tool, here, least, symbol.doubtful, after)
+            merged[kept] = PlantSymbol(symbol.kind, symbol.tool, here, least, symbol.doubtful, after)
         for (kind, tool, here, doubtful), symbol in merged.items():
             if not doubtful or (kind, tool, here, False) not in merged:
-                yield self._step(symbol)
+                yield self._build_step(symbol)
 
-    def _step(self, symbol: Symbol) -> Step:
-        def moves(numbers: Sequence[int], keyed: bool | None) -> tuple[Moves, ...]:
+    def _build_step(self, symbol: PlantSymbol) -> ComponentStep:
+        def collect_moves(numbers: Sequence[int], keyed: bool | None) -> tuple[MachineMove, ...]:
             found = []
             for place, number in enumerate(numbers):
                 part = self.parts[number]
@@ -119,82 +119,82 @@ class Component:
                 if letters and (keyed is None or bool(letters & part.keyed) is keyed):
                     quantity = getattr(part.machine, "quantity", None)
                     weight = symbol.least.get(quantity, Fraction(0) if symbol.doubtful else None) if quantity else None
-                    found.append(Moves(place, letters, weight))
+                    found.append(MachineMove(place, letters, weight))
             return tuple(found)
 
-        each = tuple((moves(group, False), moves(group, True)) for group in self.groups)
-        return Step(symbol, moves(self.plain, None), each)
+        each = tuple((collect_moves(group, False), collect_moves(group, True)) for group in self.groups)
+        return ComponentStep(symbol, collect_moves(self.plain, None), each)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def accepting(self, node: Node) -> bool:
+    def is_accepting(self, node: ComponentNode) -> bool:
         """Whether all rules are kept if nothing more comes."""
         parts = self.parts
         if not all(
-            parts[number].machine.accepting(state) for number, state in zip(self.plain, node.plain, strict=True)
+            parts[number].machine.is_accepting(state) for number, state in zip(self.plain, node.plain, strict=True)
         ):
             return False
         return all(
-            parts[number].machine.accepting(state)
+            parts[number].machine.is_accepting(state)
             for group, (_, live) in zip(self.groups, node.copies, strict=True)
             for vector, _ in live
             for number, state in zip(group, vector, strict=True)
         )
 
-    def distance(self, node: Node) -> int | None:
+    def distance_to_acceptance(self, node: ComponentNode) -> int | None:
         """The sum of what each rule and each copy by itself still needs; None where one cannot be kept any more."""
         total = 0
         for number, state in zip(self.plain, node.plain, strict=True):
-            left = self.parts[number].machine.distance(state)
+            left = self.parts[number].machine.distance_to_acceptance(state)
             if left is None:
                 return None
             total += left
         for distances, (_, live) in zip(self._distances, node.copies, strict=True):
             for vector, count in live:
-                left = distances.of(vector)
+                left = distances.measure_distance(vector)
                 if left is None:
                     return None
                 total += left * count
         return total
 
-    def distance_after(self, before: Node, after: Node, step: Step, left: int) -> int | None:
+    def distance_after(self, before: ComponentNode, after: ComponentNode, step: ComponentStep, left: int) -> int | None:
         """The distance of a node that a step leads to, from that of the node before."""
         if any(for_all or for_one for for_all, for_one in step.each):
-            return self.distance(after)
+            return self.distance_to_acceptance(after)
         for move in step.plain:
             machine = self.parts[self.plain[move.place]].machine
-            further = machine.distance(after.plain[move.place])
+            further = machine.distance_to_acceptance(after.plain[move.place])
             if further is None:
                 return None
-            left += further - (machine.distance(before.plain[move.place]) or 0)
+            left += further - (machine.distance_to_acceptance(before.plain[move.place]) or 0)
         return left
 
-    def lacking(self, node: Node) -> int:
+    def estimate_missing_events(self, node: ComponentNode) -> int:
         """A guess at how many events have to come before those that are needed may come."""
         total = 0
         for place, state in enumerate(node.plain):
             machine = self.parts[self.plain[place]].machine
-            owed = machine.distance(state)
+            owed = machine.distance_to_acceptance(state)
             if not owed:
                 continue
             best: int | None = None
-            for step in self._moving(place):
+            for step in self._find_moving_steps(place):
                 move = next(one for one in step.plain if one.place == place)
                 after = machine.step(state, move.letters, move.weight)
-                if after is not None and (machine.distance(after) or 0) < owed:
-                    found = sum(self._until(one, node.plain[one.place]) for one in step.plain)
+                if after is not None and (machine.distance_to_acceptance(after) or 0) < owed:
+                    found = sum(self._count_events_until(one, node.plain[one.place]) for one in step.plain)
                     best = found if best is None else min(best, found)
             total += best or 0
         return total
 
-    def _moving(self, place: int) -> Sequence[Step]:
+    def _find_moving_steps(self, place: int) -> Sequence[ComponentStep]:
         found = self._by_place.get(place)
         if found is None:
             found = [step for step in self.steps if any(move.place == place for move in step.plain)]
             self._by_place[place] = found
         return found
 
-    def _until(self, move: Moves, state: State) -> int:
+    def _count_events_until(self, move: MachineMove, state: State) -> int:
         """How many events a rule by itself needs until an event may come."""
         kept = (move, state)
         if kept not in self._needed:
@@ -204,7 +204,7 @@ class Component:
                 found += 1
                 further = []
                 for one in level:
-                    for step in self._moving(move.place):
+                    for step in self._find_moving_steps(move.place):
                         made = next(each for each in step.plain if each.place == move.place)
                         after = machine.step(one, made.letters, made.weight)
                         if after is not None and after not in seen and found < _DEEPEST:
@@ -214,77 +214,80 @@ class Component:
             self._needed[kept] = found
         return self._needed[kept]
 
-    def after(self, node: Node, step: Step, *, again: bool = False) -> Iterator[Node | None]:
+    def find_successors(
+        self, node: ComponentNode, step: ComponentStep, *, again: bool = False
+    ) -> Iterator[ComponentNode | None]:
         """Where a symbol leads: one node for each copy that it may be about; None where it breaks a rule.
 
         Nothing where the plant does not let it come. ``again`` lets a tool be called while a call of it is under way.
         """
-        for pending in self._pending(node.pending, step.symbol, again):
-            plain = moved(self.plain_machines, node.plain, step.plain)
+        for pending in self._move_pending_calls(node.pending, step.symbol, again):
+            plain = apply_moves(self.plain_machines, node.plain, step.plain)
             if plain is None:
                 yield None
                 continue
             choices = [
-                list(self._copied(group, copies, moves))
+                list(self._move_copies(group, copies, moves))
                 for group, copies, moves in zip(self.machines, node.copies, step.each, strict=True)
             ]
             for chosen in product(*choices):
                 found = [one for one in chosen if one is not None]
-                yield Node(plain, tuple(found), pending) if len(found) == len(chosen) else None
+                yield ComponentNode(plain, tuple(found), pending) if len(found) == len(chosen) else None
 
-    def _copied(
-        self, group: Sequence[Machine], copies: Copies, moves: tuple[tuple[Moves, ...], tuple[Moves, ...]]
+    def _move_copies(
+        self, group: Sequence[Machine], copies: Copies, moves: tuple[tuple[MachineMove, ...], tuple[MachineMove, ...]]
     ) -> Iterator[Copies | None]:
         for_all, for_one = moves
         if not for_all and not for_one:
             yield copies
             return
         base, live = copies
-        after_base = None if base is None else moved(group, base, for_all)
+        after_base = None if base is None else apply_moves(group, base, for_all)
         count: Counter[Vector] = Counter()
         for vector, number in live:
-            after = moved(group, vector, for_all)
+            after = apply_moves(group, vector, for_all)
             if after is None:
                 yield None
                 return
             count[after] += number
         if not for_one:
-            yield self._tidy(group, after_base, count)
+            yield self._drop_idle_copies(group, after_base, count)
             return
         for vector in count:
-            after = moved(group, vector, for_one)
+            after = apply_moves(group, vector, for_one)
             if after is None:
                 yield None
             else:
                 changed = count.copy()
                 changed[vector] -= 1
                 changed[after] += 1
-                yield self._tidy(group, after_base, changed)
-        fresh = None if after_base is None else moved(group, after_base, for_one)
+                yield self._drop_idle_copies(group, after_base, changed)
+        fresh = None if after_base is None else apply_moves(group, after_base, for_one)
         if fresh is None:
             yield None
         else:
             changed = count.copy()
             changed[fresh] += 1
-            yield self._tidy(group, after_base, changed)
+            yield self._drop_idle_copies(group, after_base, changed)
 
-    def _tidy(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
+    def _drop_idle_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
         """Copies without those that stand where one that did not come yet does, and owe nothing."""
         return base, frozenset(
             (vector, number)
             for vector, number in count.items()
             if number
             and not (
-                vector == base and all(machine.accepting(state) for machine, state in zip(group, vector, strict=True))
+                vector == base
+                and all(machine.is_accepting(state) for machine, state in zip(group, vector, strict=True))
             )
         )
 
-    def copies(self, group: Sequence[Machine], base: Vector | None, vectors: Sequence[Vector]) -> Copies:
+    def build_copies(self, group: Sequence[Machine], base: Vector | None, vectors: Sequence[Vector]) -> Copies:
         """The copies of rules that stand at these vectors."""
-        return self._tidy(group, base, Counter(vectors))
+        return self._drop_idle_copies(group, base, Counter(vectors))
 
-    def _pending(
-        self, pending: tuple[tuple[Pending, int], ...], symbol: Symbol, again: bool
+    def _move_pending_calls(
+        self, pending: tuple[tuple[Pending, int], ...], symbol: PlantSymbol, again: bool
     ) -> Iterator[tuple[tuple[Pending, int], ...]]:
         if symbol.tool not in self.answering or symbol.kind not in ("call", "result"):
             yield pending
@@ -293,23 +296,23 @@ class Component:
             if again or not any(tool == symbol.tool for (tool, _), _ in pending):
                 more = Counter(dict(pending))
                 more[symbol.tool, symbol.letters] += 1
-                yield tuple(sorted(more.items(), key=_order))
+                yield tuple(sorted(more.items(), key=_pending_sort_key))
             return
         for one, count in pending:
             tool, letters = one
             if tool == symbol.tool and (letters in symbol.after or not symbol.after):
                 rest = [(other, number) for other, number in pending if other != one]
-                yield tuple(sorted([*rest, *([(one, count - 1)] if count > 1 else [])], key=_order))
+                yield tuple(sorted([*rest, *([(one, count - 1)] if count > 1 else [])], key=_pending_sort_key))
 
 
-def pending_of(calls: Sequence[Pending], component: Component) -> tuple[tuple[Pending, int], ...]:
+def count_pending_calls(calls: Sequence[Pending], component: Component) -> tuple[tuple[Pending, int], ...]:
     """The calls under way that matter to some rules."""
     if not calls or not component.answering:
         return ()
     count = Counter((tool, letters & component.letters) for tool, letters in calls if tool in component.answering)
-    return tuple(sorted(count.items(), key=_order))
+    return tuple(sorted(count.items(), key=_pending_sort_key))
 
 
-def _order(item: tuple[Pending, int]) -> tuple[str, list[str]]:
+def _pending_sort_key(item: tuple[Pending, int]) -> tuple[str, list[str]]:
     (tool, letters), _ = item
     return tool, sorted(letters)

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from formal_llm.agents.guard.component import Component, Node
-from formal_llm.agents.guard.plant import Symbol
+from formal_llm.agents.guard.component import Component, ComponentNode
+from formal_llm.agents.guard.plant import PlantSymbol
 
 
 class Edge(NamedTuple):
     """A symbol, and where it leads; None where it breaks a rule."""
 
-    symbol: Symbol
-    target: Node | None
+    symbol: PlantSymbol
+    target: ComponentNode | None
 
 
-def largest(
-    component: Component, edges: dict[Node, list[Edge]], some: Mapping[Node, bool | None], *, hopeful: bool
-) -> set[Node]:
+def find_controllable_set(
+    component: Component,
+    edges: dict[ComponentNode, list[Edge]],
+    some: Mapping[ComponentNode, bool | None],
+    *,
+    hopeful: bool,
+) -> set[ComponentNode]:
     """The largest set of nodes that nothing outside leads out of and in which an end is always reached.
 
     Args:
@@ -29,28 +33,28 @@ def largest(
             and for what perhaps comes from outside.
     """
 
-    def counts(symbol: Symbol) -> bool:
-        return not symbol.doubtful or symbol.controllable is hopeful
+    def is_considered(symbol: PlantSymbol) -> bool:
+        return not symbol.doubtful or symbol.is_controllable is hopeful
 
-    before: dict[Node, list[tuple[Node, bool]]] = {}
+    before: dict[ComponentNode, list[tuple[ComponentNode, bool]]] = {}
     inside = set(edges)
-    out: list[Node] = []
-    edge_of_known: set[Node] = set()  # nodes from which one that was not looked at can be reached
+    out: list[ComponentNode] = []
+    edge_of_known: set[ComponentNode] = set()  # nodes from which one that was not looked at can be reached
     for node, found in edges.items():
         for edge in found:
-            if not counts(edge.symbol):
+            if not is_considered(edge.symbol):
                 continue
             target = edge.target
             beyond = target is not None and target not in edges
             good = target is not None and (not beyond or (hopeful and some.get(target) is not False))
-            if not good and not edge.symbol.controllable:
+            if not good and not edge.symbol.is_controllable:
                 out.append(node)
             elif good and beyond:
                 edge_of_known.add(node)
             elif good:
                 assert target is not None
-                before.setdefault(target, []).append((node, edge.symbol.controllable))
-    accepting = {node for node in edges if component.accepting(node)} | edge_of_known
+                before.setdefault(target, []).append((node, edge.symbol.is_controllable))
+    accepting = {node for node in edges if component.is_accepting(node)} | edge_of_known
     while True:
         while out:
             node = out.pop()

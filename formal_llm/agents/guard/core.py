@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 
 from formal_llm.agents.findings import Finding
-from formal_llm.agents.guard.checks import findings
-from formal_llm.agents.guard.compiled import compiled
+from formal_llm.agents.guard.checks import find_problems
+from formal_llm.agents.guard.compiled import compile_rules
 from formal_llm.agents.guard.labels import Labeller
 from formal_llm.agents.guard.plant import Plant
-from formal_llm.agents.guard.position import Position, Positions
+from formal_llm.agents.guard.position import Position, PositionTracker
 from formal_llm.agents.guard.reading import read_rules
-from formal_llm.agents.guard.rules import SEVERITIES, RuleSet, Severity
+from formal_llm.agents.guard.rules import SEVERITIES, GuardRuleSet, Severity
 from formal_llm.agents.guard.search import Guarantee
 from formal_llm.agents.guard.supervisor import Supervisor
 from formal_llm.authored.files import read_text
@@ -36,9 +36,9 @@ class GuardRules:
     ``str(rules)`` prints them; what is read back is equal.
     """
 
-    def __init__(self, rules: RuleSet, file: str | None = None) -> None:
+    def __init__(self, rules: GuardRuleSet, file: str | None = None) -> None:
         self.rule_set = rules
-        self.parts, self.timed = compiled(rules, file)
+        self.parts, self.timed = compile_rules(rules, file)
         self.labeller = Labeller(rules.letters)
         #: Whether events need a time.
         self.needs_time = bool(self.timed) or "now" in str(rules)
@@ -77,10 +77,12 @@ class GuardRules:
             max_places: how many places are looked at, the nearest to the start first.
         """
         core = GuardCore(self, tools, guarantee)
-        strict = [supervisor for severity, supervisor in core.tiers(frozenset()) if severity in ("block", "ask")]
+        strict = [
+            supervisor for severity, supervisor in core.list_supervisors(frozenset()) if severity in ("block", "ask")
+        ]
         if not strict:
             return ()
-        return findings(strict[-1], core.positions, core.plant, self.rule_set.letters, max_places)
+        return find_problems(strict[-1], core.positions, core.plant, self.rule_set.letters, max_places)
 
     def __str__(self) -> str:
         return str(self.rule_set)
@@ -95,7 +97,7 @@ class GuardRules:
         return f"<GuardRules: {len(self.rule_set.letters)} letters, {len(self.rule_set.rules)} rules>"
 
 
-def _now() -> datetime:
+def _get_current_time() -> datetime:
     return datetime.now(UTC)
 
 
@@ -108,7 +110,7 @@ class GuardCore:
         tools: Collection[str] = (),
         guarantee: Guarantee = "some",
         *,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = _get_current_time,
         max_states: int = 2_000,
     ) -> None:
         if guarantee not in ("some", "whatever"):
@@ -121,11 +123,13 @@ class GuardCore:
         self.clock = clock
         self.max_states = max_states
         self.plant = Plant(rules.labeller, self.tools)
-        self.positions = Positions(rules.parts, rules.timed, lambda tool: bool(rules.labeller.patterns("result", tool)))
+        self.positions = PositionTracker(
+            rules.parts, rules.timed, lambda tool: bool(rules.labeller.find_patterns("result", tool))
+        )
         self._tiers: dict[frozenset[int], tuple[tuple[Severity, Supervisor], ...]] = {}
         self._supervisors: dict[frozenset[int], Supervisor] = {}
 
-    def tiers(self, lost: frozenset[int]) -> tuple[tuple[Severity, Supervisor], ...]:
+    def list_supervisors(self, lost: frozenset[int]) -> tuple[tuple[Severity, Supervisor], ...]:
         """For each severity that rules have, the strictest first, what looks ahead for the rules that are as strict.
 
         Rules that are lost are left out: what happened cannot be undone, and the others still can be kept.
@@ -138,11 +142,11 @@ class GuardCore:
                 new = [place for place, part in enumerate(self.rules.parts) if part.rule.severity == severity]
                 numbers += [place for place in new if place not in lost]
                 if new:
-                    made.append((severity, self._supervisor(frozenset(numbers))))
+                    made.append((severity, self._get_supervisor(frozenset(numbers))))
             found = self._tiers[lost] = tuple(made)
         return found
 
-    def _supervisor(self, numbers: frozenset[int]) -> Supervisor:
+    def _get_supervisor(self, numbers: frozenset[int]) -> Supervisor:
         found = self._supervisors.get(numbers)
         if found is None:
             found = Supervisor(numbers, self.positions, self.plant, self.guarantee, self.max_states)
@@ -155,16 +159,16 @@ class GuardCore:
         return fingerprint([str(self.rules), self.tools, self.guarantee])
 
     @cached_property
-    def shown(self) -> Mapping[str, str]:
+    def letter_texts(self) -> Mapping[str, str]:
         """Each letter as its first pattern is written, without the values that it gives."""
         return {letter.name: str(replace(letter.patterns[0], fields=())) for letter in self.rules.rule_set.letters}
 
-    def closed(self, position: Position, lost: frozenset[int]) -> frozenset[str]:
+    def find_closed_tools(self, position: Position, lost: frozenset[int]) -> frozenset[str]:
         """The tools of which no call is allowed from here."""
-        strict = next((supervisor for severity, supervisor in self.tiers(lost) if severity == "block"), None)
-        return frozenset() if strict is None else strict.closed(position)
+        strict = next((supervisor for severity, supervisor in self.list_supervisors(lost) if severity == "block"), None)
+        return frozenset() if strict is None else strict.find_closed_tools(position)
 
-    def allowed(self, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
+    def find_allowed_tools(self, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
         """The tools that may be called from here: of those that were told, else of those that the rules name."""
-        closed = self.closed(position, lost)
+        closed = self.find_closed_tools(position, lost)
         return tuple(tool for tool in self.tools or self.plant.tools if tool not in closed)

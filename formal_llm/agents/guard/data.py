@@ -1,7 +1,7 @@
 """What conditions compare: exact numbers, texts, dates, times and durations, as JSON and people write them.
 
 Numbers are exact. A number of JSON counts as it is written (0.1 is one tenth), and so does a text that writes a number:
-a model that sends "500" for 500 gets round no limit. What cannot be compared is no error: it is :class:`Unsaid`.
+a model that sends "500" for 500 gets round no limit. What cannot be compared is no error: it is :class:`Undetermined`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _DIGITS = 100
 _SHOWN = 40
 
 
-class Unsaid(Exception):
+class Undetermined(Exception):
     """What an expression stands for cannot be told: an argument is missing, or it is no number, no date, ..."""
 
 
-def shown(value: Value) -> str:
+def format_value(value: Value) -> str:
     """A value as a message shows it."""
     if isinstance(value, Fraction | datetime | date | time | timedelta):
-        return written(value)
+        return write_constant(value)
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def written(value: Value) -> str:
+def write_constant(value: Value) -> str:
     """A constant as the notation writes it."""
     if value is None:
         return "null"
@@ -45,9 +45,9 @@ def written(value: Value) -> str:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
         return f'"{escaped}"'
     if isinstance(value, Fraction):
-        return _decimal(value)
+        return _format_decimal(value)
     if isinstance(value, timedelta):
-        return duration_text(value)
+        return format_duration(value)
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, time):
@@ -55,7 +55,7 @@ def written(value: Value) -> str:
     return str(value)
 
 
-def _decimal(value: Fraction) -> str:
+def _format_decimal(value: Fraction) -> str:
     """A fraction as a decimal; all that are written are."""
     places, power = 0, 1
     while power % value.denominator:
@@ -68,12 +68,12 @@ def _decimal(value: Fraction) -> str:
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
-def duration_text(value: timedelta) -> str:
+def format_duration(value: timedelta) -> str:
     """A duration in the largest unit that shows it whole."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if value and value % timedelta(seconds=size) == timedelta():
             return f"{value // timedelta(seconds=size)}{unit}"
-    return f"{_decimal(Fraction(value // timedelta(microseconds=1), 1_000_000))}s"
+    return f"{_format_decimal(Fraction(value // timedelta(microseconds=1), 1_000_000))}s"
 
 
 def read_duration(text: str) -> timedelta:
@@ -84,14 +84,14 @@ def read_duration(text: str) -> timedelta:
     """
     found = _DURATION.fullmatch(text.strip())
     if found is None:
-        raise Unsaid(f"{shown(text)} is no duration")
+        raise Undetermined(f"{format_value(text)} is no duration")
     try:
         return timedelta(microseconds=int(Fraction(found[1]) * _UNITS[found[2]] * 1_000_000))
     except OverflowError:
-        raise Unsaid(f"{shown(text)} is too long") from None
+        raise Undetermined(f"{format_value(text)} is too long") from None
 
 
-def number(value: Value) -> int | Fraction:
+def to_number(value: Value) -> int | Fraction:
     """The exact number that a value is.
 
     Raises:
@@ -99,7 +99,7 @@ def number(value: Value) -> int | Fraction:
     """
     if type(value) is int:
         if value.bit_length() > 4 * _DIGITS:
-            raise Unsaid("a number with too many digits")
+            raise Undetermined("a number with too many digits")
         return value
     if isinstance(value, Fraction):
         return value
@@ -107,10 +107,10 @@ def number(value: Value) -> int | Fraction:
         return Fraction(Decimal(repr(value)))
     if isinstance(value, str) and len(value) <= _DIGITS and _NUMBER.fullmatch(value.strip()):
         return Fraction(value.strip())
-    raise Unsaid(f"{shown(value)} is no number")
+    raise Undetermined(f"{format_value(value)} is no number")
 
 
-def moment(value: Value) -> datetime:
+def to_moment(value: Value) -> datetime:
     """The point in time that a value is; without a time zone it is one of UTC.
 
     Raises:
@@ -122,22 +122,22 @@ def moment(value: Value) -> datetime:
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, str):
         try:
-            return moment(datetime.fromisoformat(value.strip()))
+            return to_moment(datetime.fromisoformat(value.strip()))
         except ValueError:
             pass
-    raise Unsaid(f"{shown(value)} is no date")
+    raise Undetermined(f"{format_value(value)} is no date")
 
 
-def day(value: Value) -> date:
+def to_day(value: Value) -> date:
     """The day that a value is, or lies in.
 
     Raises:
         Unsaid: it is none.
     """
-    return value if type(value) is date else moment(value).date()
+    return value if type(value) is date else to_moment(value).date()
 
 
-def clock(value: Value) -> time:
+def to_clock_time(value: Value) -> time:
     """The time of day that a value is.
 
     Raises:
@@ -150,10 +150,10 @@ def clock(value: Value) -> time:
             return time.fromisoformat(value.strip())
         except ValueError:
             pass
-    return moment(value).timetz().replace(tzinfo=None)
+    return to_moment(value).timetz().replace(tzinfo=None)
 
 
-def span(value: Value) -> timedelta:
+def to_duration(value: Value) -> timedelta:
     """The duration that a value is; a plain number is one of seconds.
 
     Raises:
@@ -164,9 +164,9 @@ def span(value: Value) -> timedelta:
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return read_duration(value)
     try:
-        return timedelta(microseconds=int(number(value) * 1_000_000))
+        return timedelta(microseconds=int(to_number(value) * 1_000_000))
     except OverflowError:
-        raise Unsaid(f"{shown(value)} is too long for a duration") from None
+        raise Undetermined(f"{format_value(value)} is too long for a duration") from None
 
 
 def is_number(value: Value) -> bool:
@@ -174,27 +174,27 @@ def is_number(value: Value) -> bool:
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
 
 
-def alike(one: Value, other: Value) -> tuple[Value, Value]:
+def make_comparable(one: Value, other: Value) -> tuple[Value, Value]:
     """Two values as ones that can be compared.
 
     Raises:
         Unsaid: one cannot be read as what the other is.
     """
     if type(one) is int and type(other) is int:
-        return number(one), number(other)
+        return to_number(one), to_number(other)
     if is_number(one) or is_number(other):
-        return number(one), number(other)
-    for kind, read in ((timedelta, span), (time, clock)):
+        return to_number(one), to_number(other)
+    for kind, read in ((timedelta, to_duration), (time, to_clock_time)):
         if isinstance(one, kind) or isinstance(other, kind):
             return read(one), read(other)
     if type(one) is date or type(other) is date:
-        return day(one), day(other)
+        return to_day(one), to_day(other)
     if isinstance(one, datetime) or isinstance(other, datetime):
-        return moment(one), moment(other)
+        return to_moment(one), to_moment(other)
     return one, other
 
 
-def equal(one: Value, other: Value) -> bool:
+def is_equal(one: Value, other: Value) -> bool:
     """Whether two values are the same.
 
     Raises:
@@ -205,36 +205,36 @@ def equal(one: Value, other: Value) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):
         if type(one) is type(other):
             return one is other
-        raise Unsaid(f"{shown(one if not isinstance(one, bool) else other)} is no yes or no")
-    first, second = alike(one, other)
+        raise Undetermined(f"{format_value(one if not isinstance(one, bool) else other)} is no yes or no")
+    first, second = make_comparable(one, other)
     return bool(first == second)
 
 
-def less(one: Value, other: Value) -> bool:
+def is_less(one: Value, other: Value) -> bool:
     """Whether one value is less than another.
 
     Raises:
         Unsaid: there is no order between them.
     """
-    first, second = alike(one, other)
+    first, second = make_comparable(one, other)
     if isinstance(first, str) and isinstance(second, str):
-        for read in (number, moment):
+        for read in (to_number, to_moment):
             try:
                 return bool(read(first) < read(second))  # type: ignore[operator]  # both are numbers, or both moments
-            except Unsaid:
+            except Undetermined:
                 continue
-        raise Unsaid(f"{shown(one)} and {shown(other)} are texts, which have no order")
+        raise Undetermined(f"{format_value(one)} and {format_value(other)} are texts, which have no order")
     if isinstance(first, bool | list | tuple | dict) or (
         type(first) is not type(second) and not (is_number(first) and is_number(second))
     ):
-        raise Unsaid(f"{shown(one)} and {shown(other)} have no order")
+        raise Undetermined(f"{format_value(one)} and {format_value(other)} have no order")
     try:
         return bool(first < second)  # type: ignore[operator]  # what has no order raises
     except TypeError:
-        raise Unsaid(f"{shown(one)} and {shown(other)} have no order") from None
+        raise Undetermined(f"{format_value(one)} and {format_value(other)} have no order") from None
 
 
-def text(value: Value) -> str:
+def to_text(value: Value) -> str:
     """The text that a value is.
 
     Raises:
@@ -242,4 +242,4 @@ def text(value: Value) -> str:
     """
     if isinstance(value, str):
         return value
-    raise Unsaid(f"{shown(value)} is no text")
+    raise Undetermined(f"{format_value(value)} is no text")

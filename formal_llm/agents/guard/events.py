@@ -110,7 +110,7 @@ class Decision:
         said = [self.reason]
         if self.action in ("ask", "block"):
             if self.allowed:
-                said.append(f"Allowed now: {_listed(self.allowed)}.")
+                said.append(f"Allowed now: {_join_names(self.allowed)}.")
             if self.way:
                 said.append(f"The shortest way on: {', then '.join(self.way)}.")
         return " ".join(said)
@@ -120,7 +120,7 @@ class Decision:
 _LISTED = 12
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
 

@@ -55,7 +55,7 @@ class TraceExample:
     why: str
     line: int
 
-    def broken(self, guard: Guard) -> str:
+    def describe_mismatch(self, guard: Guard) -> str:
         """In what the rules of a guard do not keep it; empty where they do."""
         report = verify_trace(guard, self.trace, repair=False)
         if report.valid == self.allowed:
@@ -73,7 +73,7 @@ def read_trace_examples(text: str, file: str | None = None) -> tuple[TraceExampl
     source = SourceText.of(text, file, NotationError)
     found = []
     for section in sections(source):
-        events = list(_events(source, section))
+        events = list(_read_events(source, section))
         line = source.at(section.at).line
         trace = Trace(f"line {line}", tuple(one for one, _ in events), tuple(place for _, place in events))
         found.append(TraceExample(trace, section.allowed, section.title.partition(":")[2].strip(), line))
@@ -86,20 +86,20 @@ def load_trace_examples(rules: str | Path) -> tuple[TraceExample, ...]:
     return () if beside is None else read_trace_examples(read_text(beside), str(beside))
 
 
-def _events(source: SourceText, section: Section) -> Iterator[tuple[GuardEvent, str]]:
+def _read_events(source: SourceText, section: Section) -> Iterator[tuple[GuardEvent, str]]:
     at = section.begin
     for line in source.text[section.begin : section.end].split("\n"):
         place = source.at(at + len(line) - len(line.lstrip()))
         at += len(line) + 1
         said = _SAID.fullmatch(line.strip())
         try:
-            events = [Said(said[1], said[2])] if said is not None else _call(line.strip(), str(place.line))
+            events = [Said(said[1], said[2])] if said is not None else _read_call(line.strip(), str(place.line))
         except (ValueError, RecursionError) as error:
             source.fail(f"this is no event: {error}", place, suggestion=_FORM)
         yield from ((event, f"line {place.line}") for event in events)
 
 
-def _call(line: str, name: str) -> list[GuardEvent]:
+def _read_call(line: str, name: str) -> list[GuardEvent]:
     """The call that a line writes, and its result; nothing of an empty line.
 
     Raises:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from formal_llm.agents.guard.data import Unsaid, Value, less, shown, written
+from formal_llm.agents.guard.data import Undetermined, Value, format_value, is_less, write_constant
 from formal_llm.agents.guard.functions import FUNCTIONS
 from formal_llm.agents.guard.operators import OPERATORS
 from formal_llm.agents.guard.scope import Scope
@@ -29,21 +29,21 @@ class Expression(ABC):
         return ()
 
     @abstractmethod
-    def of(self, scope: Scope) -> Value:
+    def evaluate_in(self, scope: Scope) -> Value:
         """What it stands for.
 
         Raises:
             Unsaid: that cannot be told.
         """
 
-    def holds(self, scope: Scope) -> bool | None:
+    def is_satisfied(self, scope: Scope) -> bool | None:
         """Whether it holds; None where that cannot be told, and why is added to what the scope says is unsaid."""
         try:
-            found = self.of(scope)
+            found = self.evaluate_in(scope)
             if found is None or isinstance(found, bool):
                 return bool(found)
-            raise Unsaid(f"{self} is {shown(found)}, which is no yes or no")
-        except Unsaid as error:
+            raise Undetermined(f"{self} is {format_value(found)}, which is no yes or no")
+        except Undetermined as error:
             scope.unsaid.append(str(error))
             return None
 
@@ -53,44 +53,44 @@ class Expression(ABC):
         for part in self.parts:
             yield from part.walk()
 
-    def _inside(self, part: Expression) -> str:
+    def _parenthesize_part(self, part: Expression) -> str:
         return str(part) if part.tight > self.tight else f"({part})"
 
 
 @dataclass(frozen=True, slots=True)
-class Const(Expression):
+class Constant(Expression):
     """A number, a text, a date, ..."""
 
     value: Value
 
-    def of(self, scope: Scope) -> Value:
+    def evaluate_in(self, scope: Scope) -> Value:
         return self.value
 
     def __str__(self) -> str:
-        return written(self.value)
+        return write_constant(self.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Path(Expression):
+class FieldPath(Expression):
     """An argument, or what lies in it: ``order.items[0].price``; ``items[*].price`` is the list of all prices."""
 
     steps: tuple[str | int | None, ...]
 
-    def of(self, scope: Scope) -> Value:
+    def evaluate_in(self, scope: Scope) -> Value:
         found = scope.look_up(str(self.steps[0]))
-        return self._follow(found, 1) if len(self.steps) > 1 else found
+        return self._follow_steps(found, 1) if len(self.steps) > 1 else found
 
-    def _follow(self, found: Value, place: int) -> Value:
+    def _follow_steps(self, found: Value, place: int) -> Value:
         for at in range(place, len(self.steps)):
             step = self.steps[at]
             if step is None and isinstance(found, list | tuple):
-                return [self._follow(one, at + 1) for one in found]
+                return [self._follow_steps(one, at + 1) for one in found]
             if isinstance(step, str) and isinstance(found, Mapping) and step in found:  # noqa: SIM114  # types part
                 found = found[step]
             elif isinstance(step, int) and isinstance(found, list | tuple) and step < len(found):
                 found = found[step]
             else:
-                raise Unsaid(f"{Path(self.steps[: at + 1])} is missing")
+                raise Undetermined(f"{FieldPath(self.steps[: at + 1])} is missing")
         return found
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class Path(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Apply(Expression):
+class FunctionCall(Expression):
     """A function of values: ``len(items)``."""
 
     name: str
@@ -110,21 +110,21 @@ class Apply(Expression):
     def parts(self) -> tuple[Expression, ...]:
         return self.given
 
-    def of(self, scope: Scope) -> Value:
+    def evaluate_in(self, scope: Scope) -> Value:
         if self.name in ("missing", "has"):
             try:
-                self.given[0].of(scope)
-            except Unsaid:
+                self.given[0].evaluate_in(scope)
+            except Undetermined:
                 return self.name == "missing"
             return self.name == "has"
-        return FUNCTIONS[self.name].work(*[one.of(scope) for one in self.given])
+        return FUNCTIONS[self.name].work(*[one.evaluate_in(scope) for one in self.given])
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.given))})"
 
 
 @dataclass(frozen=True, slots=True)
-class Happened(Expression):
+class PastLetter(Expression):
     """Whether a letter came before, with these values of its first fields: ``approved(order_id)``."""
 
     letter: str
@@ -134,32 +134,32 @@ class Happened(Expression):
     def parts(self) -> tuple[Expression, ...]:
         return self.given
 
-    def of(self, scope: Scope) -> Value:
-        values = tuple(one.of(scope) for one in self.given)
-        return scope.memory is not None and scope.memory.happened(self.letter, values)
+    def evaluate_in(self, scope: Scope) -> Value:
+        values = tuple(one.evaluate_in(scope) for one in self.given)
+        return scope.memory is not None and scope.memory.has_happened(self.letter, values)
 
     def __str__(self) -> str:
         return f"{self.letter}({', '.join(map(str, self.given))})"
 
 
 @dataclass(frozen=True, slots=True)
-class Last(Expression):
+class LastValue(Expression):
     """The value of a field of the letter that came last: ``last(quote.price)``."""
 
     letter: str
     name: str
 
-    def of(self, scope: Scope) -> Value:
+    def evaluate_in(self, scope: Scope) -> Value:
         if scope.memory is None:
-            raise Unsaid(f"there was no {self.letter} before")
-        return scope.memory.last(self.letter, self.name)
+            raise Undetermined(f"there was no {self.letter} before")
+        return scope.memory.get_last_value(self.letter, self.name)
 
     def __str__(self) -> str:
         return f"last({self.letter}.{self.name})"
 
 
 @dataclass(frozen=True, slots=True)
-class SetOf(Expression):
+class ValueSet(Expression):
     """Some values: ``{EUR, USD}``."""
 
     items: tuple[Expression, ...]
@@ -168,15 +168,15 @@ class SetOf(Expression):
     def parts(self) -> tuple[Expression, ...]:
         return self.items
 
-    def of(self, scope: Scope) -> Value:
-        return [one.of(scope) for one in self.items]
+    def evaluate_in(self, scope: Scope) -> Value:
+        return [one.evaluate_in(scope) for one in self.items]
 
     def __str__(self) -> str:
         return f"{{{', '.join(map(str, self.items))}}}"
 
 
 @dataclass(frozen=True, slots=True)
-class Range(Expression):
+class ValueRange(Expression):
     """From one value to another, both among them: ``9:00..17:00``; over midnight where the second time is less."""
 
     first: Expression
@@ -187,21 +187,21 @@ class Range(Expression):
     def parts(self) -> tuple[Expression, ...]:
         return (self.first, self.last)
 
-    def holds_in(self, value: Value, scope: Scope) -> bool:
-        first, last = self.first.of(scope), self.last.of(scope)
-        after, before = not less(value, first), not less(last, value)
-        turned = type(first).__name__ == "time" and less(last, first)
+    def contains_value(self, value: Value, scope: Scope) -> bool:
+        first, last = self.first.evaluate_in(scope), self.last.evaluate_in(scope)
+        after, before = not is_less(value, first), not is_less(last, value)
+        turned = type(first).__name__ == "time" and is_less(last, first)
         return (after or before) if turned else (after and before)
 
-    def of(self, scope: Scope) -> Value:
-        raise Unsaid(f"{self} is a range; it stands behind 'in'")
+    def evaluate_in(self, scope: Scope) -> Value:
+        raise Undetermined(f"{self} is a range; it stands behind 'in'")
 
     def __str__(self) -> str:
-        return f"{self._inside(self.first)}..{self._inside(self.last)}"
+        return f"{self._parenthesize_part(self.first)}..{self._parenthesize_part(self.last)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Binary(Expression):
+class BinaryOperation(Expression):
     """Two values with an operator between them."""
 
     sign: str
@@ -216,26 +216,28 @@ class Binary(Expression):
     def parts(self) -> tuple[Expression, ...]:
         return (self.left, self.right)
 
-    def of(self, scope: Scope) -> Value:
-        left = self.left.of(scope)
-        if isinstance(self.right, Range):
-            return self.right.holds_in(left, scope)
-        right = self.right.of(scope)
+    def evaluate_in(self, scope: Scope) -> Value:
+        left = self.left.evaluate_in(scope)
+        if isinstance(self.right, ValueRange):
+            return self.right.contains_value(left, scope)
+        right = self.right.evaluate_in(scope)
         try:
             return OPERATORS[self.sign][1](left, right)
-        except Unsaid as error:
-            where = self.left if isinstance(self.right, Const | SetOf) else self
-            raise Unsaid(f"{where}: {error}") from None
+        except Undetermined as error:
+            where = self.left if isinstance(self.right, Constant | ValueSet) else self
+            raise Undetermined(f"{where}: {error}") from None
 
     def __str__(self) -> str:
         # To the left of a sign stands what binds as tightly: a - b - c is (a - b) - c. Comparisons do not follow so.
-        left = str(self.left) if self.tight > 4 and self.left.tight >= self.tight else self._inside(self.left)
-        right = str(self.right) if isinstance(self.right, Range) else self._inside(self.right)
+        left = (
+            str(self.left) if self.tight > 4 and self.left.tight >= self.tight else self._parenthesize_part(self.left)
+        )
+        right = str(self.right) if isinstance(self.right, ValueRange) else self._parenthesize_part(self.right)
         return f"{left} {self.sign} {right}"
 
 
 @dataclass(frozen=True, slots=True)
-class Negated(Expression):
+class Negation(Expression):
     """The opposite of a condition."""
 
     inner: Expression
@@ -245,14 +247,14 @@ class Negated(Expression):
     def parts(self) -> tuple[Expression, ...]:
         return (self.inner,)
 
-    def of(self, scope: Scope) -> Value:
-        found = self.holds(scope)
+    def evaluate_in(self, scope: Scope) -> Value:
+        found = self.is_satisfied(scope)
         if found is None:
-            raise Unsaid(scope.unsaid.pop())
+            raise Undetermined(scope.unsaid.pop())
         return found
 
-    def holds(self, scope: Scope) -> bool | None:
-        found = self.inner.holds(scope)
+    def is_satisfied(self, scope: Scope) -> bool | None:
+        found = self.inner.is_satisfied(scope)
         return None if found is None else not found
 
     def __str__(self) -> str:
@@ -260,7 +262,7 @@ class Negated(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Every(Expression):
+class Connective(Expression):
     """All of some conditions (``and``), or any of them (``or``)."""
 
     word: str
@@ -274,17 +276,17 @@ class Every(Expression):
     def parts(self) -> tuple[Expression, ...]:
         return self.items
 
-    def of(self, scope: Scope) -> Value:
-        found = self.holds(scope)
+    def evaluate_in(self, scope: Scope) -> Value:
+        found = self.is_satisfied(scope)
         if found is None:
-            raise Unsaid(scope.unsaid.pop())
+            raise Undetermined(scope.unsaid.pop())
         return found
 
-    def holds(self, scope: Scope) -> bool | None:
+    def is_satisfied(self, scope: Scope) -> bool | None:
         decisive = self.word == "or"
         before, open_ = len(scope.unsaid), False
         for one in self.items:
-            found = one.holds(scope)
+            found = one.is_satisfied(scope)
             if found is decisive:
                 del scope.unsaid[before:]  # whatever could not be told plays no part
                 return decisive
@@ -292,10 +294,12 @@ class Every(Expression):
         return None if open_ else not decisive
 
     def __str__(self) -> str:
-        return f" {self.word} ".join(self._inside(one) for one in self.items)
+        return f" {self.word} ".join(self._parenthesize_part(one) for one in self.items)
 
 
-def every(word: str, items: Sequence[Expression]) -> Expression:
+def join_conditions(word: str, items: Sequence[Expression]) -> Expression:
     """Conditions joined by ``and`` or ``or``; one alone is itself."""
-    flat = [part for one in items for part in (one.items if isinstance(one, Every) and one.word == word else (one,))]
-    return flat[0] if len(flat) == 1 else Every(word, tuple(flat))
+    flat = [
+        part for one in items for part in (one.items if isinstance(one, Connective) and one.word == word else (one,))
+    ]
+    return flat[0] if len(flat) == 1 else Connective(word, tuple(flat))

@@ -8,13 +8,23 @@ from posixpath import normpath
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from formal_llm.agents.guard.data import Unsaid, Value, clock, day, equal, less, number, shown, text
+from formal_llm.agents.guard.data import (
+    Undetermined,
+    Value,
+    format_value,
+    is_equal,
+    is_less,
+    to_clock_time,
+    to_day,
+    to_number,
+    to_text,
+)
 from formal_llm.agents.guard.shell.commands import shell_data
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-class Function(NamedTuple):
+class ConditionFunction(NamedTuple):
     """A function of conditions: what it does, and how many values it takes."""
 
     work: Callable[..., Value]
@@ -22,122 +32,122 @@ class Function(NamedTuple):
     most: int | None = 1
 
 
-def _list(value: Value) -> list[Value]:
+def _require_list(value: Value) -> list[Value]:
     if isinstance(value, list | tuple):
         return list(value)
-    raise Unsaid(f"{shown(value)} is no list")
+    raise Undetermined(f"{format_value(value)} is no list")
 
 
-def _len(value: Value) -> int:
+def _measure_length(value: Value) -> int:
     if isinstance(value, str | list | tuple | Mapping):
         return len(value)
-    raise Unsaid(f"{shown(value)} has no length")
+    raise Undetermined(f"{format_value(value)} has no length")
 
 
-def _values(given: tuple[Value, ...]) -> list[Value]:
-    found = _list(given[0]) if len(given) == 1 else list(given)
+def _collect_values(given: tuple[Value, ...]) -> list[Value]:
+    found = _require_list(given[0]) if len(given) == 1 else list(given)
     if not found:
-        raise Unsaid("an empty list has no least and no greatest")
+        raise Undetermined("an empty list has no least and no greatest")
     return found
 
 
-def _least(*given: Value) -> Value:
-    first, *rest = _values(given)
+def _find_least(*given: Value) -> Value:
+    first, *rest = _collect_values(given)
     for one in rest:
-        first = one if less(one, first) else first
+        first = one if is_less(one, first) else first
     return first
 
 
-def _greatest(*given: Value) -> Value:
-    first, *rest = _values(given)
+def _find_greatest(*given: Value) -> Value:
+    first, *rest = _collect_values(given)
     for one in rest:
-        first = one if less(first, one) else first
+        first = one if is_less(first, one) else first
     return first
 
 
-def _count(values: Value, wanted: Value) -> int:
-    return sum(1 for one in _list(values) if equal(one, wanted))
+def _count_equal(values: Value, wanted: Value) -> int:
+    return sum(1 for one in _require_list(values) if is_equal(one, wanted))
 
 
-def _distinct(values: Value) -> list[Value]:
+def _drop_duplicates(values: Value) -> list[Value]:
     found: list[Value] = []
-    for one in _list(values):
-        if not any(equal(one, other) for other in found):
+    for one in _require_list(values):
+        if not any(is_equal(one, other) for other in found):
             found.append(one)
     return found
 
 
-def _host(value: Value) -> str:
-    written = text(value)
+def _extract_host(value: Value) -> str:
+    written = to_text(value)
     try:
         found = urlsplit(written if "//" in written else f"//{written}").hostname
     except ValueError:
         found = None
     if not found:
-        raise Unsaid(f"{shown(value)} is no address")
+        raise Undetermined(f"{format_value(value)} is no address")
     return found.rstrip(".")
 
 
-def _inside(path: Value, folder: Value) -> bool:
+def _is_inside_folder(path: Value, folder: Value) -> bool:
     """Whether a path lies in a folder, ``..`` worked out; a relative path is one from where the folder is told."""
-    inner, outer = normpath(text(path)), normpath(text(folder))
+    inner, outer = normpath(to_text(path)), normpath(to_text(folder))
     if outer == ".":
         return not inner.startswith(("/", "../")) and inner != ".."
     return inner == outer or inner.startswith(outer.rstrip("/") + "/")
 
 
-def _runs(commands: Value, wanted: Value) -> bool:
+def _has_command(commands: Value, wanted: Value) -> bool:
     """Whether one of some commands begins with these words; ``*`` in a word stands for any characters.
 
     The commands are lists of words, or a shell line, which is read into them.
     """
-    words = text(wanted).split()
+    words = to_text(wanted).split()
     if isinstance(commands, str):
         commands = shell_data(commands)["commands"]
     return any(
         isinstance(one, list | tuple)
         and len(one) >= len(words)
-        and all(fnmatchcase(text(given), word) for given, word in zip(one, words, strict=False))
-        for one in _list(commands)
+        and all(fnmatchcase(to_text(given), word) for given, word in zip(one, words, strict=False))
+        for one in _require_list(commands)
     )
 
 
-def _matching(values: Value, pattern: Value) -> list[Value]:
-    return [one for one in _list(values) if isinstance(one, str) and fnmatchcase(one, text(pattern))]
+def _select_matching(values: Value, pattern: Value) -> list[Value]:
+    return [one for one in _require_list(values) if isinstance(one, str) and fnmatchcase(one, to_text(pattern))]
 
 
-def _keys(value: Value) -> list[Value]:
+def _list_keys(value: Value) -> list[Value]:
     if isinstance(value, Mapping):
         return list(value)
-    raise Unsaid(f"{shown(value)} has no names")
+    raise Undetermined(f"{format_value(value)} has no names")
 
 
-def _within(some: Value, others: Value) -> bool:
-    return all(any(equal(one, other) for other in _list(others)) for one in _list(some))
+def _is_subset(some: Value, others: Value) -> bool:
+    return all(any(is_equal(one, other) for other in _require_list(others)) for one in _require_list(some))
 
 
 #: All functions by name. ``missing(x)`` and ``has(x)`` look at whether their argument is there.
-FUNCTIONS: Mapping[str, Function] = {
-    "missing": Function(lambda _: None),
-    "has": Function(lambda _: None),
-    "len": Function(_len),
-    "sum": Function(lambda values: sum(map(number, _list(values)))),
-    "min": Function(_least, 1, None),
-    "max": Function(_greatest, 1, None),
-    "abs": Function(lambda value: abs(number(value))),
-    "count": Function(_count, 2, 2),
-    "distinct": Function(_distinct),
-    "lower": Function(lambda value: text(value).lower()),
-    "upper": Function(lambda value: text(value).upper()),
-    "trim": Function(lambda value: text(value).strip()),
-    "number": Function(number),
-    "date": Function(day),
-    "time": Function(clock),
-    "weekday": Function(lambda value: _DAYS[day(value).weekday()]),
-    "host": Function(_host),
-    "inside": Function(_inside, 2, 2),
-    "runs": Function(_runs, 2, 2),
-    "matching": Function(_matching, 2, 2),
-    "keys": Function(_keys),
-    "within": Function(_within, 2, 2),
+FUNCTIONS: Mapping[str, ConditionFunction] = {
+    "missing": ConditionFunction(lambda _: None),
+    "has": ConditionFunction(lambda _: None),
+    "len": ConditionFunction(_measure_length),
+    "sum": ConditionFunction(lambda values: sum(map(to_number, _require_list(values)))),
+    "min": ConditionFunction(_find_least, 1, None),
+    "max": ConditionFunction(_find_greatest, 1, None),
+    "abs": ConditionFunction(lambda value: abs(to_number(value))),
+    "count": ConditionFunction(_count_equal, 2, 2),
+    "distinct": ConditionFunction(_drop_duplicates),
+    "lower": ConditionFunction(lambda value: to_text(value).lower()),
+    "upper": ConditionFunction(lambda value: to_text(value).upper()),
+    "trim": ConditionFunction(lambda value: to_text(value).strip()),
+    "number": ConditionFunction(to_number),
+    "date": ConditionFunction(to_day),
+    "time": ConditionFunction(to_clock_time),
+    "weekday": ConditionFunction(lambda value: _DAYS[to_day(value).weekday()]),
+    "host": ConditionFunction(_extract_host),
+    "inside": ConditionFunction(_is_inside_folder, 2, 2),
+    "runs": ConditionFunction(_has_command, 2, 2),
+    "matching": ConditionFunction(_select_matching, 2, 2),
+    "keys": ConditionFunction(_list_keys),
+    "within": ConditionFunction(_is_subset, 2, 2),
 }

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from formal_llm.agents.guard.core import GuardCore
-from formal_llm.agents.guard.labels import Seen
+from formal_llm.agents.guard.labels import LetterHistory
 from formal_llm.agents.guard.states import FORMAT, GuardState
 from formal_llm.errors import SnapshotError
 from formal_llm.planning.json_data import JSON
@@ -32,7 +32,7 @@ class Guard(GuardCore):
 
     def start(self) -> GuardState:
         """Where a run begins."""
-        return GuardState(self, self.positions.start, Seen(), None, frozenset())
+        return GuardState(self, self.positions.start, LetterHistory(), None, frozenset())
 
     def resume(self, snapshot: Mapping[str, JSON] | str) -> GuardState:
         """The state that a snapshot was taken of.

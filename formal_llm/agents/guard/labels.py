@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
-from formal_llm.agents.guard.data import Unsaid, Value
+from formal_llm.agents.guard.data import Undetermined, Value
 from formal_llm.agents.guard.events import Call, GuardEvent, Result, Said
-from formal_llm.agents.guard.expressions import Expression, Happened, Last
-from formal_llm.agents.guard.rules import Kind, Letter, Pattern
-from formal_llm.agents.guard.scope import Memory, Scope, read_json
+from formal_llm.agents.guard.expressions import Expression, LastValue, PastLetter
+from formal_llm.agents.guard.rules import EventPattern, Kind, Letter
+from formal_llm.agents.guard.scope import LetterMemory, Scope, read_json
 from formal_llm.automata.models.frozen import FrozenDict
 
 Fields = Mapping[str, Value]
@@ -20,7 +20,7 @@ _NOTHING: Fields = FrozenDict()
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class EventLabels:
     """What the rules see of an event.
 
     Attributes:
@@ -34,10 +34,10 @@ class Labels:
     notes: tuple[str, ...] = ()
 
 
-NO_LABELS = Labels(FrozenDict())
+NO_LABELS = EventLabels(FrozenDict())
 
 
-def kind_of(event: GuardEvent) -> tuple[Kind | str, str]:
+def classify_event(event: GuardEvent) -> tuple[Kind | str, str]:
     """What an event is, and of which tool."""
     if isinstance(event, Said):
         return event.role, ""
@@ -56,17 +56,17 @@ class Labeller:
 
     def __init__(self, letters: Iterable[Letter]) -> None:
         self.letters = tuple(letters)
-        self._known: dict[tuple[str, str], tuple[tuple[str, Pattern], ...]] = {}
+        self._known: dict[tuple[str, str], tuple[tuple[str, EventPattern], ...]] = {}
         self.asked: dict[str, tuple[str, ...]] = {}
         fields = {letter.name: [name for name, _ in letter.patterns[0].fields] for letter in self.letters}
         for letter in self.letters:
             for pattern in letter.patterns:
-                for expression in _expressions(pattern):
+                for expression in _list_expressions(pattern):
                     for part in expression.walk():
-                        if isinstance(part, Happened | Last):
+                        if isinstance(part, PastLetter | LastValue):
                             self.asked[part.letter] = tuple(fields[part.letter])
 
-    def patterns(self, kind: str, tool: str) -> tuple[tuple[str, Pattern], ...]:
+    def find_patterns(self, kind: str, tool: str) -> tuple[tuple[str, EventPattern], ...]:
         """The patterns that may mean an event, each with its letter."""
         found = self._known.get((kind, tool))
         if found is None:
@@ -80,12 +80,12 @@ class Labeller:
                 self._known[kind, tool] = found
         return found
 
-    def of(self, event: GuardEvent, memory: Memory | None = None) -> Labels:
+    def label_event(self, event: GuardEvent, memory: LetterMemory | None = None) -> EventLabels:
         """What the rules see of an event; its time is needed where conditions ask for ``now``."""
-        patterns = self.patterns(*kind_of(event))
+        patterns = self.find_patterns(*classify_event(event))
         if not patterns:
             return NO_LABELS
-        scope = _scope(event, memory)
+        scope = _build_scope(event, memory)
         letters: dict[str, Fields] = {}
         unsure: dict[str, Fields] = {}
         notes: list[str] = []
@@ -95,24 +95,24 @@ class Labeller:
             holds: bool | None = True
             if pattern.condition is not None:
                 scope.unsaid.clear()
-                holds = pattern.condition.holds(scope)
+                holds = pattern.condition.is_satisfied(scope)
                 if holds is None:
                     notes += [f"{said}, so it cannot be told whether this is {name}" for said in scope.unsaid[:1]]
             if holds is False:
                 continue
             given = _NOTHING
             if pattern.fields:
-                given, lacking = _values(pattern, scope)
+                given, lacking = _evaluate_fields(pattern, scope)
                 notes += [f"{field} of {name}: {why}" for field, why in lacking]
             if holds is None:
                 unsure.setdefault(name, given)
             else:
                 letters[name] = given
                 unsure.pop(name, None)
-        return Labels(letters, unsure, tuple(dict.fromkeys(notes)))
+        return EventLabels(letters, unsure, tuple(dict.fromkeys(notes)))
 
 
-def _scope(event: GuardEvent, memory: Memory | None) -> Scope:
+def _build_scope(event: GuardEvent, memory: LetterMemory | None) -> Scope:
     if isinstance(event, Said):
         return Scope({}, {"text": event.text, "role": event.role, "now": event.at}, memory=memory)
     names: dict[str, Value] = {"tool": event.tool, "now": event.at, "arguments": event.arguments}
@@ -122,22 +122,22 @@ def _scope(event: GuardEvent, memory: Memory | None) -> Scope:
     return Scope(event.arguments, names, memory=memory)
 
 
-def _values(pattern: Pattern, scope: Scope) -> tuple[Fields, list[tuple[str, str]]]:
+def _evaluate_fields(pattern: EventPattern, scope: Scope) -> tuple[Fields, list[tuple[str, str]]]:
     found: dict[str, Value] = {}
     lacking = []
     for name, expression in pattern.fields:
         try:
-            found[name] = expression.of(scope)
-        except Unsaid as error:
+            found[name] = expression.evaluate_in(scope)
+        except Undetermined as error:
             lacking.append((name, str(error)))
     return found, lacking
 
 
-def _expressions(pattern: Pattern) -> list[Expression]:
+def _list_expressions(pattern: EventPattern) -> list[Expression]:
     return [*([pattern.condition] if pattern.condition is not None else []), *(value for _, value in pattern.fields)]
 
 
-def key(value: Value) -> str:
+def make_key(value: Value) -> str:
     """A value as what tells one case from another: 5 and "5" are the same, "05" is another."""
     if isinstance(value, str):
         return value
@@ -150,28 +150,28 @@ def key(value: Value) -> str:
 
 
 @dataclass(frozen=True)
-class Seen:
+class LetterHistory:
     """What was seen of the letters that conditions ask for; immutable, as all that a guard's state is made of."""
 
     values: Mapping[str, frozenset[tuple[str, ...]]] = field(default_factory=FrozenDict)
     latest: Mapping[str, Fields] = field(default_factory=FrozenDict)
 
-    def happened(self, letter: str, values: tuple[Value, ...]) -> bool:
+    def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
         """Whether a letter came with these values of its first fields."""
-        asked = tuple(map(key, values))
+        asked = tuple(map(make_key, values))
         return any(one[: len(asked)] == asked for one in self.values.get(letter, ()))
 
-    def last(self, letter: str, name: str) -> Value:
+    def get_last_value(self, letter: str, name: str) -> Value:
         """The value of a field of the letter that came last.
 
         Raises:
             Unsaid: it did not come, or without that value.
         """
         if name not in self.latest.get(letter, _NOTHING):
-            raise Unsaid(f"there was no {letter} with {name} before")
+            raise Undetermined(f"there was no {letter} with {name} before")
         return self.latest[letter][name]
 
-    def after(self, labels: Labels, asked: Mapping[str, tuple[str, ...]]) -> Seen:
+    def with_event(self, labels: EventLabels, asked: Mapping[str, tuple[str, ...]]) -> LetterHistory:
         """What was seen after an event."""
         values, latest = dict(self.values), dict(self.latest)
         for letter, fields in asked.items():
@@ -183,6 +183,6 @@ class Seen:
             for name in fields:
                 if name not in given:
                     break
-                known.append(key(given[name]))
+                known.append(make_key(given[name]))
             values[letter] = values.get(letter, frozenset()) | {tuple(known)}
-        return Seen(FrozenDict(values), FrozenDict(latest))
+        return LetterHistory(FrozenDict(values), FrozenDict(latest))

@@ -104,7 +104,7 @@ class GuardedRun:
         Raises:
             TypeError: the person is asked by a coroutine function; ``abegin`` waits for it.
         """
-        decision = self._first(call, approved)
+        decision = self._decide_without_person(call, approved)
         if decision.action != "ask" or self._approve is None or approved is not None:
             return decision
         said = self._approve(call, decision)
@@ -112,11 +112,11 @@ class GuardedRun:
             if inspect.iscoroutine(said):
                 said.close()
             raise TypeError("the approval is asynchronous and the run is not; give a plain function, or use abegin")
-        return self._answered(call, said)
+        return self._decide_after_answer(call, said)
 
     async def abegin(self, call: Call, *, approved: bool | None = None) -> Decision:
         """As ``begin``, for asynchronous runs: a plain approval function is asked in a thread of its own."""
-        decision = self._first(call, approved)
+        decision = self._decide_without_person(call, approved)
         if decision.action != "ask" or self._approve is None or approved is not None:
             return decision
         if inspect.iscoroutinefunction(self._approve):
@@ -124,7 +124,7 @@ class GuardedRun:
         else:
             answer = await asyncio.to_thread(self._approve, call, decision)
             said = await answer if inspect.isawaitable(answer) else answer
-        return self._answered(call, said)
+        return self._decide_after_answer(call, said)
 
     def begin_all(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
         """A new turn: the calls of one answer of the model, each checked after those before it."""
@@ -146,23 +146,23 @@ class GuardedRun:
         with self._lock:
             self._turn.extend(calls)
 
-    def _first(self, call: Call, approved: bool | None) -> Decision:
+    def _decide_without_person(self, call: Call, approved: bool | None) -> Decision:
         """The decision before a person is asked; takes the call where none has to be."""
         with self._lock:
             call = self._state.timed(call)
-            known = next((decision for made, decision in self._turn if call.id and _same(made, call)), None)
+            known = next((decision for made, decision in self._turn if call.id and _is_same_call(made, call)), None)
             if known is not None:
                 return known
             if approved is not None:
-                return self._answered(call, approved)
+                return self._decide_after_answer(call, approved)
             decision = self._state.check(call)
             if decision.action != "ask":
-                return self._settle(call, decision, None)
+                return self._settle_call(call, decision, None)
             if self._approve is None:
-                self._note(Noted(call, decision, told=False))
+                self._write_record(Noted(call, decision, told=False))
             return decision
 
-    def _answered(self, call: Call, approved: bool) -> Decision:
+    def _decide_after_answer(self, call: Call, approved: bool) -> Decision:
         """The decision after a person was asked; the run may have gone on meanwhile, so it is checked again."""
         with self._lock:
             call = self._state.timed(call)
@@ -174,16 +174,16 @@ class GuardedRun:
                 seen = self._state.check(replace(call, approved=True))
                 asked = decision.action == "ask" and seen.runs
                 decision = replace(decision, action="allow") if asked else seen
-            return self._settle(call, decision, approved)
+            return self._settle_call(call, decision, approved)
 
-    def _settle(self, call: Call, decision: Decision, approved: bool | None) -> Decision:
+    def _settle_call(self, call: Call, decision: Decision, approved: bool | None) -> Decision:
         if decision.action == "block":
-            self._note(Noted(call, decision, told=False, approved=approved))
+            self._write_record(Noted(call, decision, told=False, approved=approved))
             self._turn.append((call, decision))
             return decision
         taken = replace(call, approved=True) if approved else call
         after = self._state.after(taken)
-        self._note(Noted(taken, decision, approved=approved))
+        self._write_record(Noted(taken, decision, approved=approved))
         self._state = after
         self._turn.append((call, decision))
         return decision
@@ -192,31 +192,31 @@ class GuardedRun:
 
     def result(self, result: Result) -> None:
         """Tell what a call returned, or that it failed, in the order in which results come."""
-        self._tell(result)
+        self._record_event(result)
 
     def made(self, call: Call) -> None:
         """Tell a call that was made without asking here, such as one of a history from before the guard."""
-        self._tell(call)
+        self._record_event(call)
 
     def said(self, said: Said) -> None:
         """Tell what a person or the assistant said."""
-        self._tell(said)
+        self._record_event(said)
 
-    def _tell(self, event: GuardEvent) -> None:
+    def _record_event(self, event: GuardEvent) -> None:
         with self._lock:
             event = self._state.timed(event)
             after = self._state.after(event)
-            self._note(Noted(event))
+            self._write_record(Noted(event))
             self._state = after
 
     def stop(self) -> Decision:
         """Whether the run may end here; "ask" says no, too: nobody is asked about an end."""
         with self._lock:
             decision = self._state.may_stop(final=self._final)
-            self._note(Noted(None, decision, told=False))
+            self._write_record(Noted(None, decision, told=False))
             return decision
 
-    def _note(self, line: Noted) -> None:
+    def _write_record(self, line: Noted) -> None:
         if line.decision is not None and line.decision.action in ("warn", "log"):
             level = logging.WARNING if line.decision.action == "warn" else logging.INFO
             _log.log(level, "%s: %s", "the end" if line.event is None else line.event, line.decision.reason)
@@ -224,5 +224,5 @@ class GuardedRun:
             self._audit(line)
 
 
-def _same(one: Call, other: Call) -> bool:
+def _is_same_call(one: Call, other: Call) -> bool:
     return one.id == other.id and one.tool == other.tool and one.arguments == other.arguments

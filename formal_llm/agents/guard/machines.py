@@ -39,11 +39,11 @@ class Machine(ABC):
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         """The state after an event that has these of its letters; ``weight`` is what the event adds to its sum."""
 
-    def accepting(self, state: State) -> bool:
+    def is_accepting(self, state: State) -> bool:
         """Whether the rule is kept if nothing more comes."""
-        return self.distance(state) == 0
+        return self.distance_to_acceptance(state) == 0
 
-    def distance(self, state: State) -> int | None:
+    def distance_to_acceptance(self, state: State) -> int | None:
         """How many events it takes at least until it is kept; None where it cannot be any more."""
         return 0
 
@@ -95,7 +95,7 @@ class AfterMachine(Machine):
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         return True if letters & self.then else False if letters & self.first else state
 
-    def distance(self, state: State) -> int | None:
+    def distance_to_acceptance(self, state: State) -> int | None:
         return int(bool(state))
 
 
@@ -110,7 +110,7 @@ class AtLeastMachine(Machine):
         assert isinstance(state, int)
         return max(0, state - 1)
 
-    def distance(self, state: State) -> int | None:
+    def distance_to_acceptance(self, state: State) -> int | None:
         assert isinstance(state, int)
         return state
 
@@ -165,7 +165,7 @@ class TableMachine(Machine):
         symbol = self.symbols.get(letters)
         return None if symbol is None else self.dfa.table[state].get(symbol)
 
-    def accepting(self, state: State) -> bool:
+    def is_accepting(self, state: State) -> bool:
         return state in self.dfa.accepting
 
     @cached_property
@@ -183,13 +183,13 @@ class TableMachine(Machine):
                     todo.append(source)
         return found
 
-    def distance(self, state: State) -> int | None:
+    def distance_to_acceptance(self, state: State) -> int | None:
         assert isinstance(state, int)
         return self._distances.get(state)
 
 
 @dataclass(frozen=True)
-class FrontMachine(Machine):
+class ConfigurationMachine(Machine):
     """Rules in another notation, as fronts. An event that has several of their letters is the one declared first."""
 
     letters: tuple[str, ...]
@@ -205,11 +205,11 @@ class FrontMachine(Machine):
         after = state.after(name)
         return None if after.viable is False else after
 
-    def accepting(self, state: State) -> bool:
+    def is_accepting(self, state: State) -> bool:
         assert isinstance(state, Front)
         return state.may_stop
 
-    def distance(self, state: State) -> int | None:
+    def distance_to_acceptance(self, state: State) -> int | None:
         assert isinstance(state, Front)
         if state.viable is False:
             return None
@@ -235,7 +235,7 @@ class TimedMachine:
         """No event yet."""
         return ()
 
-    def wait(self, state: Sequence[datetime], now: datetime) -> datetime | None:
+    def find_wait_end(self, state: Sequence[datetime], now: datetime) -> datetime | None:
         """Until when an event has to wait; None where it may come now."""
         if not self.most:
             return datetime.max.replace(tzinfo=now.tzinfo)
@@ -248,7 +248,7 @@ class TimedMachine:
         return (*state, now)[-self.most :] if self.most else ()
 
 
-def subsets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:
+def list_letter_sets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:
     """The sets of letters that one event may have, none empty; None where there are more than ``most``."""
     friends = {frozenset(pair) for pair in together}
     found: list[Letters] = []

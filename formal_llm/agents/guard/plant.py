@@ -14,11 +14,11 @@ from fractions import Fraction
 
 from formal_llm.agents.guard.labels import Labeller
 from formal_llm.agents.guard.machines import Letters
-from formal_llm.agents.guard.samples import Found, possible, possible_results
+from formal_llm.agents.guard.samples import EventVariants, find_possible_events, find_possible_results
 
 
 @dataclass(frozen=True)
-class Symbol:
+class PlantSymbol:
     """One kind of event, as the rules tell events apart.
 
     Attributes:
@@ -38,7 +38,7 @@ class Symbol:
     after: frozenset[Letters] = frozenset()
 
     @property
-    def controllable(self) -> bool:
+    def is_controllable(self) -> bool:
         """Whether the agent decides that it comes."""
         return self.kind in ("call", "assistant")
 
@@ -63,45 +63,47 @@ class Plant:
             found = [tool for tool in self.told if any(fnmatchcase(tool, name) for name in named)]
         else:
             # Where the tools are not known, a name with a star stands for one tool that nothing else names.
-            found = [_one_of(name) for name in dict.fromkeys(named)]
+            found = [_instantiate_pattern(name) for name in dict.fromkeys(named)]
         #: The tools that the rules look at.
         self.tools: tuple[str, ...] = tuple(dict.fromkeys(found))
         #: Those whose results they look at, so that calls under way matter.
-        self.answering: frozenset[str] = frozenset(tool for tool in self.tools if labeller.patterns("result", tool))
-        self.symbols: tuple[Symbol, ...] = tuple(self._symbols(labeller))
+        self.answering: frozenset[str] = frozenset(
+            tool for tool in self.tools if labeller.find_patterns("result", tool)
+        )
+        self.symbols: tuple[PlantSymbol, ...] = tuple(self._build_symbols(labeller))
 
-    def _symbols(self, labeller: Labeller) -> Iterable[Symbol]:
+    def _build_symbols(self, labeller: Labeller) -> Iterable[PlantSymbol]:
         for tool in self.tools:
-            yield from _made("call", tool, possible(labeller, "call", tool))
+            yield from _build_event_symbols("call", tool, find_possible_events(labeller, "call", tool))
             if tool in self.answering:
-                yield from _results(labeller, tool)
+                yield from _build_result_symbols(labeller, tool)
         for role in ("assistant", "user"):
-            if labeller.patterns(role, ""):
-                yield from _made(role, "", possible(labeller, role, ""))
+            if labeller.find_patterns(role, ""):
+                yield from _build_event_symbols(role, "", find_possible_events(labeller, role, ""))
 
 
-def _one_of(name: str) -> str:
+def _instantiate_pattern(name: str) -> str:
     """A tool that a name with stars means, and hardly any other name does."""
     return name.replace("*", "…").replace("?", "…")
 
 
-def _made(kind: str, tool: str, found: Found) -> Iterable[Symbol]:
+def _build_event_symbols(kind: str, tool: str, found: EventVariants) -> Iterable[PlantSymbol]:
     for letters, least in found.least.items():
-        yield Symbol(kind, tool, letters, least)
+        yield PlantSymbol(kind, tool, letters, least)
     for letters in sorted(found.doubtful, key=sorted):
-        yield Symbol(kind, tool, letters, {}, doubtful=True)
+        yield PlantSymbol(kind, tool, letters, {}, doubtful=True)
 
 
-def _results(labeller: Labeller, tool: str) -> Iterable[Symbol]:
+def _build_result_symbols(labeller: Labeller, tool: str) -> Iterable[PlantSymbol]:
     """The results of a tool; the same letters after several calls are one symbol."""
     sure: dict[Letters, set[Letters]] = {}
     doubtful: dict[Letters, set[Letters]] = {}
-    for call, found in possible_results(labeller, tool).items():
+    for call, found in find_possible_results(labeller, tool).items():
         for letters in found.least:
             sure.setdefault(letters, set()).add(call)
         for letters in found.doubtful:
             doubtful.setdefault(letters, set()).add(call)
     for letters, calls in sure.items():
-        yield Symbol("result", tool, letters, {}, after=frozenset(calls))
+        yield PlantSymbol("result", tool, letters, {}, after=frozenset(calls))
     for letters, calls in doubtful.items():
-        yield Symbol("result", tool, letters, {}, doubtful=True, after=frozenset(calls))
+        yield PlantSymbol("result", tool, letters, {}, doubtful=True, after=frozenset(calls))

@@ -7,12 +7,12 @@ from datetime import datetime
 from fractions import Fraction
 from typing import NamedTuple
 
-from formal_llm.agents.guard.compiled import Part, TimedPart
-from formal_llm.agents.guard.component import Component, Node, Pending, pending_of
+from formal_llm.agents.guard.compiled import RulePart, TimedRulePart
+from formal_llm.agents.guard.component import Component, ComponentNode, Pending, count_pending_calls
 from formal_llm.agents.guard.copies import Vector
-from formal_llm.agents.guard.data import Unsaid, number
+from formal_llm.agents.guard.data import Undetermined, to_number
 from formal_llm.agents.guard.events import Call, GuardEvent, Said
-from formal_llm.agents.guard.labels import Fields, Labels, key
+from formal_llm.agents.guard.labels import EventLabels, Fields, make_key
 from formal_llm.agents.guard.machines import State
 from formal_llm.automata.models.frozen import FrozenDict
 
@@ -41,7 +41,7 @@ class Position(NamedTuple):
     calls: tuple[tuple[str, Pending], ...]
 
 
-class Refused(NamedTuple):
+class BrokenMachine(NamedTuple):
     """A machine that an event breaks: its place, whether it is one about when, and what is to be said besides."""
 
     place: int
@@ -53,10 +53,10 @@ class Movement(NamedTuple):
     """Where an event leads: the position, in which what the event would break stays where it was; and what that is."""
 
     position: Position
-    refused: tuple[Refused, ...]
+    refused: tuple[BrokenMachine, ...]
 
 
-class Positions:
+class PositionTracker:
     """Moves positions.
 
     Args:
@@ -65,7 +65,9 @@ class Positions:
         answers: whether the rules look at the results of a tool, so that its calls under way matter.
     """
 
-    def __init__(self, parts: Sequence[Part], timed: Sequence[TimedPart], answers: Callable[[str], bool]) -> None:
+    def __init__(
+        self, parts: Sequence[RulePart], timed: Sequence[TimedRulePart], answers: Callable[[str], bool]
+    ) -> None:
         self._answers = answers
         self.parts = tuple(parts)
         self.timed = tuple(timed)
@@ -90,33 +92,37 @@ class Positions:
             for keys in {part.rule.keys for part in parts if part.rule.keys}
         }
 
-    def after(self, position: Position, event: GuardEvent, labels: Mapping[str, Fields]) -> Movement:
+    def apply_event(self, position: Position, event: GuardEvent, labels: Mapping[str, Fields]) -> Movement:
         """Where an event with these letters leads."""
-        refused: list[Refused] = []
+        refused: list[BrokenMachine] = []
         states, live = position.states, position.live
         if labels:
             looking = dict.fromkeys(place for name in labels for place in self._looking.get(name, ()))
             if looking:
                 changed, cases = list(states), list(live)
                 for place in looking:
-                    refused += self._move(place, changed, cases, labels)
+                    refused += self._move_machine(place, changed, cases, labels)
                 states, live = tuple(changed), tuple(cases)
         times = (
-            self._timed(position.times, event, labels, refused) if self._looking_timed and labels else position.times
+            self._move_timed_machines(position.times, event, labels, refused)
+            if self._looking_timed and labels
+            else position.times
         )
-        return Movement(Position(states, live, times, self._calls(position.calls, event, labels)), tuple(refused))
+        return Movement(
+            Position(states, live, times, self._update_pending_calls(position.calls, event, labels)), tuple(refused)
+        )
 
-    def _move(
+    def _move_machine(
         self, place: int, states: list[State | None], live: list[Live], labels: Mapping[str, Fields]
-    ) -> list[Refused]:
+    ) -> list[BrokenMachine]:
         part = self.parts[place]
         letters = frozenset(name for name in part.machine.letters if name in labels)
-        weight, said = _weight(part, letters, labels)
+        weight, said = _read_weight(part, letters, labels)
         base = states[place]
         if not part.rule.keys:
             after = part.machine.step(base, letters, weight)
             if after is None:
-                return [Refused(place, said=said)]
+                return [BrokenMachine(place, said=said)]
             states[place] = after
             return []
         if not letters & part.keyed:
@@ -126,34 +132,34 @@ class Positions:
             live[place] = FrozenDict(
                 {case: live[place][case] if state is None else state for case, state in moved.items()}
             )
-            return [Refused(place, said=f"for {', '.join(broken[0])}")] if broken else []
+            return [BrokenMachine(place, said=f"for {', '.join(broken[0])}")] if broken else []
         found = []
-        for case in _cases(part, letters, labels):
+        for case in _find_cases(part, letters, labels):
             if case is None:
-                found.append(Refused(place, said=f"{' and '.join(part.rule.keys)} cannot be told"))
+                found.append(BrokenMachine(place, said=f"{' and '.join(part.rule.keys)} cannot be told"))
                 continue
             state = live[place].get(case, base)
             after = None if state is None else part.machine.step(state, letters, weight)
             if case not in live[place] and base is not None:
-                self._open(part.rule.keys, case, states, live)
+                self._open_case(part.rule.keys, case, states, live)
             if after is None:
-                found.append(Refused(place, said=said or f"for {', '.join(case)}"))
+                found.append(BrokenMachine(place, said=said or f"for {', '.join(case)}"))
             else:
                 live[place] = FrozenDict({**live[place], case: after})
         return found
 
-    def _open(self, keys: tuple[str, ...], case: Key, states: Sequence[State | None], live: list[Live]) -> None:
+    def _open_case(self, keys: tuple[str, ...], case: Key, states: Sequence[State | None], live: list[Live]) -> None:
         """Begin a case that comes for the first time, in all machines with these keys."""
         for place in self._same_keys[keys]:
             if case not in live[place] and states[place] is not None:
                 live[place] = FrozenDict({**live[place], case: states[place]})
 
-    def _timed(
+    def _move_timed_machines(
         self,
         times: tuple[Mapping[Key, Times], ...],
         event: GuardEvent,
         labels: Mapping[str, Fields],
-        refused: list[Refused],
+        refused: list[BrokenMachine],
     ) -> tuple[Mapping[Key, Times], ...]:
         looking = dict.fromkeys(place for name in labels for place in self._looking_timed.get(name, ()))
         if not looking:
@@ -163,20 +169,20 @@ class Positions:
         for place in looking:
             part = self.timed[place]
             letters = frozenset(name for name in part.machine.letters if name in labels)
-            for case in _cases(part, letters, labels) if part.rule.keys else [()]:
+            for case in _find_cases(part, letters, labels) if part.rule.keys else [()]:
                 if case is None:
-                    refused.append(Refused(place, True, f"{' and '.join(part.rule.keys)} cannot be told"))
+                    refused.append(BrokenMachine(place, True, f"{' and '.join(part.rule.keys)} cannot be told"))
                     continue
                 before = changed[place].get(case, ())
-                until = part.machine.wait(before, event.at)
+                until = part.machine.find_wait_end(before, event.at)
                 if until is None:
                     changed[place] = FrozenDict({**changed[place], case: part.machine.step(before, event.at)})
                 else:
                     said = "" if until.year > 9000 else f"wait until {until.isoformat(' ', 'seconds')}"
-                    refused.append(Refused(place, True, said))
+                    refused.append(BrokenMachine(place, True, said))
         return tuple(changed)
 
-    def _calls(
+    def _update_pending_calls(
         self, calls: tuple[tuple[str, Pending], ...], event: GuardEvent, labels: Mapping[str, Fields]
     ) -> tuple[tuple[str, Pending], ...]:
         """The calls under way after an event."""
@@ -190,7 +196,7 @@ class Positions:
                     return calls[:place] + calls[place + 1 :]
         return calls
 
-    def node(self, position: Position, component: Component) -> Node:
+    def project_node(self, position: Position, component: Component) -> ComponentNode:
         """What some rules see of a position."""
         plain: Vector = tuple(position.states[number] for number in component.plain)
         copies = []
@@ -198,11 +204,11 @@ class Positions:
             base = tuple(position.states[number] for number in group)
             cases = position.live[group[0]]
             vectors = [tuple(position.live[number][case] for number in group) for case in cases]
-            copies.append(component.copies(machines, None if None in base else base, vectors))
-        return Node(plain, tuple(copies), pending_of([call for _, call in position.calls], component))
+            copies.append(component.build_copies(machines, None if None in base else base, vectors))
+        return ComponentNode(plain, tuple(copies), count_pending_calls([call for _, call in position.calls], component))
 
 
-def _weight(part: Part, letters: frozenset[str], labels: Mapping[str, Fields]) -> tuple[Fraction | None, str]:
+def _read_weight(part: RulePart, letters: frozenset[str], labels: Mapping[str, Fields]) -> tuple[Fraction | None, str]:
     """What an event adds to the sum of a budget; and what is to be said where it adds no amount."""
     quantity = getattr(part.machine, "quantity", None)
     if quantity is None:
@@ -211,23 +217,25 @@ def _weight(part: Part, letters: frozenset[str], labels: Mapping[str, Fields]) -
     if quantity not in given:
         return None, f"{quantity} cannot be told"
     try:
-        amount = Fraction(number(given[quantity]))
-    except Unsaid as error:
+        amount = Fraction(to_number(given[quantity]))
+    except Undetermined as error:
         return None, f"{quantity}: {error}"
     return amount, f"{quantity} would be negative" if amount < 0 else ""
 
 
-def _cases(part: Part | TimedPart, letters: frozenset[str], labels: Mapping[str, Fields]) -> list[Key | None]:
+def _find_cases(
+    part: RulePart | TimedRulePart, letters: frozenset[str], labels: Mapping[str, Fields]
+) -> list[Key | None]:
     """The cases that an event is about; None for one whose key is missing."""
     keys = part.rule.keys
     found: dict[Key | None, None] = {}
     for name in letters:
         if name in part.keyed:
             given = labels[name]
-            found[tuple(key(given[each]) for each in keys) if all(each in given for each in keys) else None] = None
+            found[tuple(make_key(given[each]) for each in keys) if all(each in given for each in keys) else None] = None
     return sorted(found, key=str) or [()]
 
 
-def labels_of(labels: Labels, *, unsure: bool = False) -> Mapping[str, Fields]:
+def select_letters(labels: EventLabels, *, unsure: bool = False) -> Mapping[str, Fields]:
     """The letters of an event; with those of which it cannot be told, where they are asked for."""
     return {**labels.letters, **labels.unsure} if unsure else labels.letters

@@ -15,7 +15,17 @@ from formal_llm.agents.guard import rules as made
 from formal_llm.agents.guard.conditions import ConditionReader
 from formal_llm.agents.guard.data import read_duration
 from formal_llm.agents.guard.expressions import Expression
-from formal_llm.agents.guard.rules import WORDS, Kind, Letter, Names, Pattern, Rule, RuleSet, Severity, named
+from formal_llm.agents.guard.rules import (
+    WORDS,
+    EventPattern,
+    GuardRule,
+    GuardRuleSet,
+    Kind,
+    Letter,
+    Names,
+    Severity,
+    list_named_letters,
+)
 from formal_llm.automata.models.symbols import unquote
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import WrongWord, read_line
@@ -40,14 +50,14 @@ _LONG = re.compile(r'"""(?s:.*?)"""')
 
 
 @cache
-def _parser() -> Lark:
+def _load_parser() -> Lark:
     from lark import Lark
 
     text = resources.files("formal_llm.agents.guard").joinpath("guard.lark").read_text(encoding="utf-8")
     return Lark(text, parser="lalr", maybe_placeholders=False, propagate_positions=True)
 
 
-def read_rules(text: str, file: str | None = None, folder: str = "") -> RuleSet:
+def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRuleSet:
     """The letters and rules that a text writes.
 
     Args:
@@ -59,24 +69,24 @@ def read_rules(text: str, file: str | None = None, folder: str = "") -> RuleSet:
         NotationError: with line, column, a caret, what was expected, and the nearest name.
     """
     source = with_imports(SourceText.of(text, file, NotationError), _LONG)
-    return _Reader(source, folder).rule_set(_parse(source))
+    return _GuardFileReader(source, folder).read_rule_set(_parse_source(source))
 
 
-def _parse(source: SourceText) -> Tree[Token]:
+def _parse_source(source: SourceText) -> Tree[Token]:
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
     try:
-        return _parser().parse(source.text)
+        return _load_parser().parse(source.text)
     except UnexpectedToken as error:
         place, word = Place(error.line, error.column), str(error.token).strip()
         if error.token.type == "$END" or error.token.type == "_NL" or place.line < 1:
-            line = _last_line(source, error.line if error.token.type == "_NL" else None)
+            line = _find_last_line(source, error.line if error.token.type == "_NL" else None)
             place, word = Place(line, len(source.text.split("\n")[line - 1].rstrip()) + 1), ""
         near = did_you_mean(word, WORDS) if word.isalpha() else None
         source.fail(
             f"unexpected {word!r}" if word else "the line ends too early", place,
-            expected=_expected(error.accepts or error.expected),
-            suggestion=f"did you mean {near}?" if near and near != word else _advice(source, place),
+            expected=_describe_expected(error.accepts or error.expected),
+            suggestion=f"did you mean {near}?" if near and near != word else _suggest_fix(source, place),
         )  # fmt: skip
     except UnexpectedCharacters as error:
         place = Place(error.line, error.column)
@@ -84,12 +94,14 @@ def _parse(source: SourceText) -> Tree[Token]:
         what = 'a text that does not end on its line (closing " is missing)' if rest[:1] == '"' else (
             f"unexpected {rest.split()[0] if rest.split() else error.char!r}"
         )  # fmt: skip
-        source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
+        source.fail(
+            what, place, expected=_describe_expected(error.allowed or ()), suggestion=_suggest_fix(source, place)
+        )
     except UnexpectedInput as error:
         source.fail("this cannot be read", Place(error.line, error.column))
 
 
-def _last_line(source: SourceText, line: int | None) -> int:
+def _find_last_line(source: SourceText, line: int | None) -> int:
     lines = source.text.split("\n")
     number = min(line or len(lines), len(lines))
     while number > 1 and not lines[number - 1].split("#")[0].strip():
@@ -97,12 +109,12 @@ def _last_line(source: SourceText, line: int | None) -> int:
     return number
 
 
-def _expected(names: object) -> list[str]:
+def _describe_expected(names: object) -> list[str]:
     found = [_CALLED.get(name, name.lower()) for name in sorted(cast("set[str]", names))]
     return [name for name in dict.fromkeys(found) if not name.startswith("_") and name not in ("blank", "comment")]
 
 
-def _advice(source: SourceText, place: Place) -> str | None:
+def _suggest_fix(source: SourceText, place: Place) -> str | None:
     rest = source.text.split("\n")[place.line - 1][place.column - 1 :]
     if re.match(r"=(?!=)", rest):
         return "equality is written =="
@@ -113,7 +125,7 @@ def _advice(source: SourceText, place: Place) -> str | None:
     return None
 
 
-class _Reader:
+class _GuardFileReader:
     """Makes values of the syntax tree."""
 
     def __init__(self, source: SourceText, folder: str) -> None:
@@ -123,19 +135,19 @@ class _Reader:
         self.places: dict[str, Place] = {}
         self.fields: dict[str, tuple[str, ...]] = {}
 
-    def rule_set(self, tree: Tree[Token]) -> RuleSet:
-        rules: dict[str, Rule] = {}
+    def read_rule_set(self, tree: Tree[Token]) -> GuardRuleSet:
+        rules: dict[str, GuardRule] = {}
         statements = cast("list[Tree[Token]]", tree.children)
         for one in statements:
             if one.data in ("letter", "tools"):
-                self._declare(one)
+                self._declare_letters(one)
         conditions = ConditionReader(self.source, self.fields)
         for one in statements:
             if one.data == "letter":
-                self._letter(one, conditions)
+                self._read_letter(one, conditions)
         for one in statements:
             if one.data in ("rule", "limit_line"):
-                rule, place = self._rule(one) if one.data == "rule" else self._limit(one)
+                rule, place = self._read_rule(one) if one.data == "rule" else self._read_limit(one)
                 if rule.name in rules:
                     self.source.fail(f"a second rule {rule.name}", place, suggestion="give it another name")
                 rules[rule.name] = rule
@@ -143,193 +155,207 @@ class _Reader:
             self.source.fail(
                 "there are no rules", None, suggestion="write, for instance, rule first: approve before pay"
             )
-        return RuleSet(tuple(self.letters.values()), tuple(rules.values()), self.folder)
+        return GuardRuleSet(tuple(self.letters.values()), tuple(rules.values()), self.folder)
 
-    def _declare(self, tree: Tree[Token]) -> None:
-        names = [self._name(one) for one in tree.children] if tree.data == "tools" else [_token(tree.children[0])]
+    def _declare_letters(self, tree: Tree[Token]) -> None:
+        names = (
+            [self._get_name_token(one) for one in tree.children]
+            if tree.data == "tools"
+            else [_require_token(tree.children[0])]
+        )
         for name in names:
-            text = _plain(name)
+            text = _unquote_token(name)
             if text in self.letters:
-                self.source.fail(f"a second {text}; the first is in line {self.places[text].line}", _place(name))
-            self.places[text] = _place(name)
-            self.letters[text] = Letter(text, (Pattern("call", text),))
+                self.source.fail(f"a second {text}; the first is in line {self.places[text].line}", _find_place(name))
+            self.places[text] = _find_place(name)
+            self.letters[text] = Letter(text, (EventPattern("call", text),))
             self.fields[text] = ()
         if tree.data == "letter":
             first = cast("Tree[Token]", tree.children[1])
             given = [field for part in first.find_data("fields") for field in cast("list[Tree[Token]]", part.children)]
-            self.fields[_plain(names[0])] = tuple(str(_token(field.children[0])) for field in given)
+            self.fields[_unquote_token(names[0])] = tuple(str(_require_token(field.children[0])) for field in given)
 
-    def _name(self, tree: object) -> Token:
-        return _token(cast("Tree[Token]", tree).children[0])
+    def _get_name_token(self, tree: object) -> Token:
+        return _require_token(cast("Tree[Token]", tree).children[0])
 
-    def _letter(self, tree: Tree[Token], conditions: ConditionReader) -> None:
-        name = _plain(_token(tree.children[0]))
-        patterns = tuple(self._pattern(cast("Tree[Token]", one), conditions) for one in tree.children[1:])
+    def _read_letter(self, tree: Tree[Token], conditions: ConditionReader) -> None:
+        name = _unquote_token(_require_token(tree.children[0]))
+        patterns = tuple(self._read_pattern(cast("Tree[Token]", one), conditions) for one in tree.children[1:])
         for one, branch in zip(patterns, tree.children[1:], strict=True):
             if tuple(field for field, _ in one.fields) != self.fields[name]:
                 given = ", ".join(self.fields[name]) or "none"
                 self.source.fail(
-                    f"all patterns of {name} give the same fields, here {given}", _place(branch),
+                    f"all patterns of {name} give the same fields, here {given}", _find_place(branch),
                     suggestion="write with ... behind each pattern",
                 )  # fmt: skip
         self.letters[name] = Letter(name, patterns)
 
-    def _pattern(self, tree: Tree[Token], conditions: ConditionReader) -> Pattern:
+    def _read_pattern(self, tree: Tree[Token], conditions: ConditionReader) -> EventPattern:
         source, *rest = cast("list[Tree[Token]]", tree.children)
-        tool = _plain(self._name(source.children[0])) if source.children else ""
+        tool = _unquote_token(self._get_name_token(source.children[0])) if source.children else ""
         condition: Expression | None = None
         fields: list[tuple[str, Expression]] = []
         for part in rest:
             if part.data == "condition":
-                condition = conditions.read(part.children[0])
+                condition = conditions.read_condition(part.children[0])
             else:
                 for field in cast("list[Tree[Token]]", part.children):
-                    name = _token(field.children[0])
+                    name = _require_token(field.children[0])
                     if str(name) in dict(fields):
-                        self.source.fail(f"a second {name}", _place(name))
-                    fields.append((str(name), conditions.read(field.children[1])))
-        return Pattern(cast("Kind", str(source.data)), tool, condition, tuple(fields))
+                        self.source.fail(f"a second {name}", _find_place(name))
+                    fields.append((str(name), conditions.read_condition(field.children[1])))
+        return EventPattern(cast("Kind", str(source.data)), tool, condition, tuple(fields))
 
     # -- rules --------------------------------------------------------------------------------------------------
 
-    def _rule(self, tree: Tree[Token]) -> tuple[Rule, Place]:
+    def _read_rule(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
         title, *rest = cast("list[Tree[Token]]", tree.children)
-        name, severity, says = _token(title.children[0]), "block", ""
+        name, severity, says = _require_token(title.children[0]), "block", ""
         keys: tuple[str, ...] = ()
         body: made.Body | None = None
         for part in rest:
             if not hasattr(part, "data"):
                 says = unquote(str(part))
             elif part.data == "severity":
-                severity = str(_token(part.children[0]))
+                severity = str(_require_token(part.children[0]))
             elif part.data == "keys":
                 keys = tuple(str(each) for each in part.children)
-                self._keys_known(cast("list[Token]", part.children))
+                self._check_known_keys(cast("list[Token]", part.children))
             else:
-                body = self._body(part)
+                body = self._read_body(part)
         assert body is not None
-        rule = Rule(_plain(name), body, cast("Severity", severity), keys, says)
-        self._keys_fit(rule, _place(name))
-        return rule, _place(name)
+        rule = GuardRule(_unquote_token(name), body, cast("Severity", severity), keys, says)
+        self._check_rule_keys(rule, _find_place(name))
+        return rule, _find_place(name)
 
-    def _keys_known(self, keys: Sequence[Token]) -> None:
+    def _check_known_keys(self, keys: Sequence[Token]) -> None:
         known = {field for fields in self.fields.values() for field in fields}
         for key in keys:
             if str(key) not in known:
                 near = did_you_mean(str(key), known)
                 self.source.fail(
-                    f"no letter gives {key}", _place(key),
+                    f"no letter gives {key}", _find_place(key),
                     suggestion=f"did you mean {near}?" if near else f"write ... with {key} = ... behind a letter",
                 )  # fmt: skip
 
-    def _keys_fit(self, rule: Rule, place: Place) -> None:
+    def _check_rule_keys(self, rule: GuardRule, place: Place) -> None:
         """Each letter of a rule for each value has all of the keys or none."""
-        for name in dict.fromkeys(named(rule.body)):
+        for name in dict.fromkeys(list_named_letters(rule.body)):
             here = [key for key in rule.keys if key in self.fields[name]]
             if here and len(here) < len(rule.keys):
                 lacking = next(key for key in rule.keys if key not in here)
                 self.source.fail(
                     f"{name} gives {here[0]} and not {lacking}; it gives all keys of the rule, or none", place
                 )
-        in_words = not isinstance(rule.body, made.Written | made.Budget)
-        if rule.keys and in_words and not any(rule.keys[0] in self.fields[name] for name in named(rule.body)):
+        in_words = not isinstance(rule.body, made.NotationBody | made.BudgetBody)
+        if (
+            rule.keys
+            and in_words
+            and not any(rule.keys[0] in self.fields[name] for name in list_named_letters(rule.body))
+        ):
             self.source.fail(f"no letter of this rule gives {rule.keys[0]}", place)
 
-    def _letters(self, tree: object) -> Names:
+    def _read_letters(self, tree: object) -> Names:
         found = []
         for token in cast("list[Token]", cast("Tree[Token]", tree).children):
-            name = _plain(token)
+            name = _unquote_token(token)
             if name not in self.letters:
                 near = did_you_mean(name, self.letters)
                 self.source.fail(
-                    f"unknown letter: {name}", _place(token),
+                    f"unknown letter: {name}", _find_place(token),
                     suggestion=f"did you mean {near}?" if near else f"declare it: {token}: TOOL, or tools {token}",
                 )  # fmt: skip
             found.append(name)
         return tuple(dict.fromkeys(found))
 
-    def _body(self, tree: Tree[Token]) -> made.Body:
+    def _read_body(self, tree: Tree[Token]) -> made.Body:
         parts = tree.children
         match str(tree.data):
             case "never":
-                return made.Never(self._letters(parts[0]))
+                return made.NeverBody(self._read_letters(parts[0]))
             case "never_after":
-                return made.Never(self._letters(parts[0]), self._letters(parts[1]))
+                return made.NeverBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
             case "before":
-                count = self._count(_token(parts[0])) if not hasattr(parts[0], "data") else 1
-                letters = [self._letters(part) for part in parts if _is(part, "letters")]
-                return made.Before(letters[0], letters[1], count, any(_is(part, "each") for part in parts))
+                count = self._read_count(_require_token(parts[0])) if not hasattr(parts[0], "data") else 1
+                letters = [self._read_letters(part) for part in parts if _is_branch(part, "letters")]
+                return made.BeforeBody(letters[0], letters[1], count, any(_is_branch(part, "each") for part in parts))
             case "after":
-                return made.After(self._letters(parts[0]), self._letters(parts[1]))
+                return made.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
             case "at_least":
-                return made.AtLeast(self._count(_token(parts[0])), self._letters(parts[1]))
+                return made.AtLeastBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
             case "at_most":
-                return made.AtMost(self._count(_token(parts[0])), self._letters(parts[1]))
+                return made.AtMostBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
             case "at_most_since":
-                since = self._letters(parts[2])
-                return made.AtMost(self._count(_token(parts[0])), self._letters(parts[1]), since)
+                since = self._read_letters(parts[2])
+                return made.AtMostBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]), since)
             case "at_most_within":
                 within = read_duration(str(parts[2]))
-                return made.AtMost(self._count(_token(parts[0])), self._letters(parts[1]), within=within)
+                return made.AtMostBody(
+                    self._read_count(_require_token(parts[0])), self._read_letters(parts[1]), within=within
+                )
             case "apart":
-                return made.Apart(read_duration(str(parts[0])), self._letters(parts[1]))
+                return made.ApartBody(read_duration(str(parts[0])), self._read_letters(parts[1]))
             case "budget":
-                quantity = _token(parts[0])
+                quantity = _require_token(parts[0])
                 if not any(str(quantity) in fields for fields in self.fields.values()):
-                    self._keys_known([quantity])
-                return made.Budget(str(quantity), Fraction(str(parts[1])))
+                    self._check_known_keys([quantity])
+                return made.BudgetBody(str(quantity), Fraction(str(parts[1])))
         notation = "file" if tree.data == "file" else str(parts[0])
         text = str(parts[-1])
         text = text[3:-3] if text.startswith('"""') else unquote(text)
-        if notation == "file" and not self.source.is_own(line := _place(parts[-1]).line):
+        if notation == "file" and not self.source.is_own(line := _find_place(parts[-1]).line):
             # Relative to the file that names it, which another folder may hold.
             _, named_in = self.source.parts[self.source.part_of(line)]
             text = os.path.relpath(Path(named_in or "").parent / text, Path(self.source.file or "").parent)
-        return made.Written(notation, text)
+        return made.NotationBody(notation, text)
 
-    def _count(self, token: Token) -> int:
+    def _read_count(self, token: Token) -> int:
         if len(token) > 5:
-            self.source.fail(f"{token} is too large a count", _place(token), suggestion="the most is 99999")
+            self.source.fail(f"{token} is too large a count", _find_place(token), suggestion="the most is 99999")
         return int(token)
 
-    def _limit(self, tree: Tree[Token]) -> tuple[Rule, Place]:
-        token = _token(tree.children[0])
+    def _read_limit(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
+        token = _require_token(tree.children[0])
         text = str(token).split("#")[0].strip()
         try:
             limits = read_line(text)
         except WrongWord as error:
-            self.source.fail(str(error), _place(token), suggestion=error.suggestion)
+            self.source.fail(str(error), _find_place(token), suggestion=error.suggestion)
         except ValueError as error:
-            self.source.fail(str(error), _place(token))
+            self.source.fail(str(error), _find_place(token))
         if limits.times or limits.default is not None or not limits:
-            self.source.fail("here a limit names its letters, or a sum", _place(token), suggestion="%limit 3 search")
+            self.source.fail(
+                "here a limit names its letters, or a sum", _find_place(token), suggestion="%limit 3 search"
+            )
         for name in (*limits.at_most, *limits.at_least):
             if name not in self.letters:
                 near = did_you_mean(name, self.letters)
-                self.source.fail(f"unknown letter: {name}", _place(token),
+                self.source.fail(f"unknown letter: {name}", _find_place(token),
                                  suggestion=f"did you mean {near}?" if near else None)  # fmt: skip
         for bound in limits.sums:
             if not any(bound.quantity in fields for fields in self.fields.values()):
-                self.source.fail(f"no letter gives {bound.quantity}", _place(token))
+                self.source.fail(f"no letter gives {bound.quantity}", _find_place(token))
             if bound.at_least is not None:
-                self.source.fail("a sum has no least here", _place(token), suggestion=f"%limit {bound.quantity} <= 5")
-        return Rule(text, made.Written("limit", text)), _place(token)
+                self.source.fail(
+                    "a sum has no least here", _find_place(token), suggestion=f"%limit {bound.quantity} <= 5"
+                )
+        return GuardRule(text, made.NotationBody("limit", text)), _find_place(token)
 
 
-def _is(part: object, data: str) -> bool:
+def _is_branch(part: object, data: str) -> bool:
     return getattr(part, "data", None) == data
 
 
-def _token(part: object) -> Token:
+def _require_token(part: object) -> Token:
     assert not hasattr(part, "data"), part
     return cast("Token", part)
 
 
-def _plain(token: Token) -> str:
+def _unquote_token(token: Token) -> str:
     return unquote(str(token)) if str(token).startswith('"') else str(token)
 
 
-def _place(part: object) -> Place:
+def _find_place(part: object) -> Place:
     """Where a token, or a part of the tree, begins."""
     at = part if hasattr(part, "line") else getattr(part, "meta", None)
     return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)

@@ -13,7 +13,7 @@ from formal_llm.errors import AuditError
 from formal_llm.planning.json_data import JSON
 
 
-def line(
+def build_row(
     event: GuardEvent | None, decision: Decision | None = None, *, told: bool = True, approved: bool | None = None
 ) -> dict[str, JSON]:
     """A line of a log.
@@ -35,16 +35,16 @@ def line(
     return row
 
 
-def audit_to(log: AuditLog) -> Audit:
+def make_audit(log: AuditLog) -> Audit:
     """What writes the record of a run into a log."""
 
-    def write(noted: Noted) -> None:
-        log.append(line(noted.event, noted.decision, told=noted.told, approved=noted.approved))
+    def append_line(noted: Noted) -> None:
+        log.append(build_row(noted.event, noted.decision, told=noted.told, approved=noted.approved))
 
-    return write
+    return append_line
 
 
-def event_of(entry: Entry) -> GuardEvent | None:
+def read_event(entry: Entry) -> GuardEvent | None:
     """The event of a line; None for one that has none.
 
     Raises:
@@ -59,19 +59,19 @@ def event_of(entry: Entry) -> GuardEvent | None:
         raise AuditError(f"the event of line {entry.line} cannot be read: {error!r}") from error
 
 
-def told(entries: Iterable[Entry]) -> list[tuple[Entry, GuardEvent]]:
+def list_recorded_events(entries: Iterable[Entry]) -> list[tuple[Entry, GuardEvent]]:
     """The events that the state took, each with its line."""
-    found = [(entry, event_of(entry)) for entry in entries if entry.row.get("told") is True]
+    found = [(entry, read_event(entry)) for entry in entries if entry.row.get("told") is True]
     return [(entry, event) for entry, event in found if event is not None]
 
 
-def state_after(guard: Guard, entries: Iterable[Entry]) -> GuardState:
+def replay_entries(guard: Guard, entries: Iterable[Entry]) -> GuardState:
     """The state that a log leads to.
 
     Raises:
         AuditError: an event of it cannot be read.
     """
     state = guard.start()
-    for _, event in told(entries):
+    for _, event in list_recorded_events(entries):
         state = state.after(event)
     return state

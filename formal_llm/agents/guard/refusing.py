@@ -9,11 +9,11 @@ from formal_llm.agents.guard.core import GuardCore
 from formal_llm.agents.guard.events import ALLOW, Call, Decision, Said
 from formal_llm.agents.guard.position import Position
 from formal_llm.agents.guard.rules import Severity
-from formal_llm.agents.guard.supervisor import told
+from formal_llm.agents.guard.supervisor import describe_way
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Objection:
     """Rules that mind an event.
 
     Attributes:
@@ -31,8 +31,8 @@ class Trouble:
     notes: tuple[str, ...] = ()
 
 
-def refused(
-    core: GuardCore, position: Position, lost: frozenset[int], call: Call | Said, trouble: Sequence[Trouble]
+def decide_refusal(
+    core: GuardCore, position: Position, lost: frozenset[int], call: Call | Said, trouble: Sequence[Objection]
 ) -> Decision:
     """The decision about a call that rules mind, the strictest of them first."""
     first = trouble[0]
@@ -43,14 +43,14 @@ def refused(
     if isinstance(call, Said):
         who = {"block": "cannot be given now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
     what = call.tool if isinstance(call, Call) else "An answer"
-    reason = f"{what} {who}: {_why(core, first)}." + (f" ({notes}.)" if notes else "")
+    reason = f"{what} {who}: {_explain_objection(core, first)}." + (f" ({notes}.)" if notes else "")
     rules = tuple(dict.fromkeys(name for one in trouble if one.severity == action for name in one.rules))
-    allowed = core.allowed(position, lost) if stops else ()
-    return Decision(action, first.rules[0], reason, allowed, _way(core, position, lost) if stops else (), rules)
+    allowed = core.find_allowed_tools(position, lost) if stops else ()
+    return Decision(action, first.rules[0], reason, allowed, _find_way(core, position, lost) if stops else (), rules)
 
 
-def _why(core: GuardCore, trouble: Trouble) -> str:
-    said = [_told(core, name) for name in trouble.rules]
+def _explain_objection(core: GuardCore, trouble: Objection) -> str:
+    said = [_describe_rule(core, name) for name in trouble.rules]
     if trouble.ahead and len(said) > 1:
         return f"after it these rules could not be kept any more: {'; '.join(said)}"
     if trouble.ahead:
@@ -58,30 +58,30 @@ def _why(core: GuardCore, trouble: Trouble) -> str:
     return said[0] + (f" ({trouble.said})" if trouble.said else "")
 
 
-def _told(core: GuardCore, name: str) -> str:
+def _describe_rule(core: GuardCore, name: str) -> str:
     rule = next(rule for rule in core.rules.rule_set.rules if rule.name == name)
     return rule.says.rstrip(".") or (f"{name} ({rule.body})" if str(rule.body) != name else name)
 
 
-def _way(core: GuardCore, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
+def _find_way(core: GuardCore, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
     """The shortest way on that keeps all rules that stop a call."""
-    strict = [supervisor for severity, supervisor in core.tiers(lost) if severity in ("block", "ask")]
-    found = strict[-1].way(position) if strict else None
-    return told(found or (), core.shown)
+    strict = [supervisor for severity, supervisor in core.list_supervisors(lost) if severity in ("block", "ask")]
+    found = strict[-1].find_way(position) if strict else None
+    return describe_way(found or (), core.letter_texts)
 
 
-def stopped(core: GuardCore, position: Position, lost: frozenset[int], *, final: bool) -> Decision:
+def decide_stop(core: GuardCore, position: Position, lost: frozenset[int], *, final: bool) -> Decision:
     """The decision about ending a run."""
-    for severity, supervisor in core.tiers(lost):
-        owing = supervisor.owing(position)
+    for severity, supervisor in core.list_supervisors(lost):
+        owing = supervisor.find_unmet_rules(position)
         if not owing:
             continue
         stops = severity in ("block", "ask")
-        found = supervisor.way(position) if stops else None
+        found = supervisor.find_way(position) if stops else None
         if not final and found and found[0].kind == "user":
             return ALLOW
         names = tuple(dict.fromkeys(core.rules.parts[place].rule.name for place in owing))
-        reason = f"The run cannot end yet: {'; '.join(_told(core, name) for name in names)}."
-        allowed = core.allowed(position, lost) if stops else ()
-        return Decision(severity, names[0], reason, allowed, told(found or (), core.shown), names)
+        reason = f"The run cannot end yet: {'; '.join(_describe_rule(core, name) for name in names)}."
+        allowed = core.find_allowed_tools(position, lost) if stops else ()
+        return Decision(severity, names[0], reason, allowed, describe_way(found or (), core.letter_texts), names)
     return ALLOW

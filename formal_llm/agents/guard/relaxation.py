@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from formal_llm.agents.guard.component import Component, Node
-from formal_llm.agents.guard.copies import Vector, moved
+from formal_llm.agents.guard.component import Component, ComponentNode
+from formal_llm.agents.guard.copies import Vector, apply_moves
 from formal_llm.agents.guard.machines import State
 
 #: So many places of the rules without keys and one copy are looked at.
@@ -12,7 +12,7 @@ _PLACES = 1_000
 _MOST = 200
 
 
-def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
+def can_keep_relaxed(component: Component, node: ComponentNode, *, doubtful: bool) -> bool:
     """Whether the rules could be kept if nothing that a rule has reached were ever lost again.
 
     Each rule keeps all states that it has had, of a sum the largest that is left, and an event can come where each rule
@@ -26,7 +26,7 @@ def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
         copies.append([{vector[place] for vector in vectors} for place in range(len(group))])
     called = {(tool, letters) for (tool, letters), _ in node.pending}
     machines = [parts[number].machine for number in component.plain]
-    owing = {place for place, machine in enumerate(machines) if not machine.accepting(node.plain[place])}
+    owing = {place for place, machine in enumerate(machines) if not machine.is_accepting(node.plain[place])}
     waiting = [step for step in component.steps if doubtful or not step.symbol.doubtful]
     changed = True
     while changed and owing:
@@ -63,40 +63,42 @@ def relaxed(component: Component, node: Node, *, doubtful: bool) -> bool:
                         changed = True
                         if len(states) > _MOST:
                             return True
-        owing = {place for place in owing if not any(machines[place].accepting(state) for state in plain[place])}
+        owing = {place for place in owing if not any(machines[place].is_accepting(state) for state in plain[place])}
     return not owing
 
 
-def kept_one_by_one(component: Component, node: Node) -> bool:
+def can_keep_each_copy(component: Component, node: ComponentNode) -> bool:
     """Whether the rules without keys could be kept together with each copy, if there were no other copies.
 
     What other copies owe or forbid is left out, and so is which calls are under way; what cannot be done so, cannot be
     done. Where that takes too many places, it is taken as possible.
     """
     return all(
-        _kept(component, node.plain, place, vector) for place, (_, live) in enumerate(node.copies) for vector, _ in live
+        _can_keep_copy(component, node.plain, place, vector)
+        for place, (_, live) in enumerate(node.copies)
+        for vector, _ in live
     )
 
 
-def _kept(component: Component, plain: Vector, group: int, vector: Vector) -> bool:
+def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vector) -> bool:
     rules, machines = component.plain_machines, component.machines[group]
     seen = {(plain, vector)}
     todo = [(plain, vector)]
     while todo:
         now, copy = todo.pop()
-        if all(machine.accepting(state) for machine, state in zip(rules, now, strict=True)) and all(
-            machine.accepting(state) for machine, state in zip(machines, copy, strict=True)
+        if all(machine.is_accepting(state) for machine, state in zip(rules, now, strict=True)) and all(
+            machine.is_accepting(state) for machine, state in zip(machines, copy, strict=True)
         ):
             return True
         if len(seen) > _PLACES:
             return True
         for step in component.steps:
             every, one = step.each[group]
-            after = moved(rules, now, step.plain)
-            other = None if after is None else moved(machines, copy, every)
+            after = apply_moves(rules, now, step.plain)
+            other = None if after is None else apply_moves(machines, copy, every)
             if after is None or other is None:
                 continue
-            mine = moved(machines, other, one)
+            mine = apply_moves(machines, other, one)
             for following in ((after, other), *(((after, mine),) if mine is not None else ())):
                 if following not in seen:
                     seen.add(following)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from formal_llm.agents.guard.data import duration_text, written
+from formal_llm.agents.guard.data import format_duration, write_constant
 from formal_llm.agents.guard.expressions import Expression
 
 Severity = Literal["block", "ask", "warn", "log"]
@@ -27,7 +27,7 @@ Kind = Literal["call", "result", "user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class EventPattern:
     """Which events are meant.
 
     Attributes:
@@ -43,7 +43,7 @@ class Pattern:
     fields: tuple[tuple[str, Expression], ...] = ()
 
     def __str__(self) -> str:
-        tool = _name(self.tool, _PLAIN_TOOL)
+        tool = _quote_name(self.tool, _PLAIN_TOOL)
         said = {"call": tool, "result": f"{tool}.result"}.get(self.kind, self.kind)
         said += f"[{self.condition}]" if self.condition is not None else ""
         given = ", ".join(f"{name} = {value}" for name, value in self.fields)
@@ -55,37 +55,37 @@ class Letter:
     """A name for events: for those that one of its patterns means."""
 
     name: str
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[EventPattern, ...]
 
     def __str__(self) -> str:
-        return f"{_name(self.name)}: {' | '.join(map(str, self.patterns))}"
+        return f"{_quote_name(self.name)}: {' | '.join(map(str, self.patterns))}"
 
 
-def _name(name: str, plain: re.Pattern[str] = _PLAIN_NAME) -> str:
+def _quote_name(name: str, plain: re.Pattern[str] = _PLAIN_NAME) -> str:
     """A name as the notation writes it."""
-    return name if plain.fullmatch(name) and name not in WORDS else written(name)
+    return name if plain.fullmatch(name) and name not in WORDS else write_constant(name)
 
 
 Names = tuple[str, ...]
 
 
-def _either(names: Names) -> str:
-    return " or ".join(map(_name, names))
+def _join_names(names: Names) -> str:
+    return " or ".join(map(_quote_name, names))
 
 
 @dataclass(frozen=True, slots=True)
-class Never:
+class NeverBody:
     """``never A``, or ``never A after B``."""
 
     names: Names
     after: Names = ()
 
     def __str__(self) -> str:
-        return f"never {_either(self.names)}" + (f" after {_either(self.after)}" if self.after else "")
+        return f"never {_join_names(self.names)}" + (f" after {_join_names(self.after)}" if self.after else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class BeforeBody:
     """``A before B``: so many A before any B; ``A before each B``: since the last B, too."""
 
     first: Names
@@ -95,33 +95,33 @@ class Before:
 
     def __str__(self) -> str:
         number = f"{self.count} " if self.count != 1 else ""
-        return f"{number}{_either(self.first)} before {'each ' if self.each else ''}{_either(self.then)}"
+        return f"{number}{_join_names(self.first)} before {'each ' if self.each else ''}{_join_names(self.then)}"
 
 
 @dataclass(frozen=True, slots=True)
-class After:
+class AfterBody:
     """``A after each B``: behind every B there is an A before the end."""
 
     first: Names
     then: Names
 
     def __str__(self) -> str:
-        return f"{_either(self.first)} after each {_either(self.then)}"
+        return f"{_join_names(self.first)} after each {_join_names(self.then)}"
 
 
 @dataclass(frozen=True, slots=True)
-class AtLeast:
+class AtLeastBody:
     """``at least 2 A``."""
 
     count: int
     names: Names
 
     def __str__(self) -> str:
-        return f"at least {self.count} {_either(self.names)}"
+        return f"at least {self.count} {_join_names(self.names)}"
 
 
 @dataclass(frozen=True, slots=True)
-class AtMost:
+class AtMostBody:
     """``at most 3 A``, of all, ``since B``, or ``within 1h``."""
 
     count: int
@@ -130,36 +130,36 @@ class AtMost:
     within: timedelta | None = None
 
     def __str__(self) -> str:
-        said = f"at most {self.count} {_either(self.names)}"
+        said = f"at most {self.count} {_join_names(self.names)}"
         if self.within is not None:
-            return f"{said} within {duration_text(self.within)}"
-        return f"{said} since {_either(self.since)}" if self.since else said
+            return f"{said} within {format_duration(self.within)}"
+        return f"{said} since {_join_names(self.since)}" if self.since else said
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class ApartBody:
     """``10min between A``: so long from one A to the next."""
 
     least: timedelta
     names: Names
 
     def __str__(self) -> str:
-        return f"{duration_text(self.least)} between {_either(self.names)}"
+        return f"{format_duration(self.least)} between {_join_names(self.names)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class BudgetBody:
     """``budget cost <= 500``: the sum of a field of all letters that have it."""
 
     quantity: str
     most: Fraction
 
     def __str__(self) -> str:
-        return f"budget {self.quantity} <= {written(self.most)}"
+        return f"budget {self.quantity} <= {write_constant(self.most)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class NotationBody:
     """Rules in another notation: a formula, grammar, behaviour, flowchart or automaton, a limit, or a file of these."""
 
     notation: str
@@ -170,14 +170,14 @@ class Written:
             return self.text
         long = "\n" in self.text or ('"' in self.text and '"""' not in self.text)
         safe = long and "\\" not in self.text and not self.text.endswith('"')
-        return f"{self.notation} " + (f'"""{self.text}"""' if safe else written(self.text))
+        return f"{self.notation} " + (f'"""{self.text}"""' if safe else write_constant(self.text))
 
 
-Body = Never | Before | After | AtLeast | AtMost | Apart | Budget | Written
+Body = NeverBody | BeforeBody | AfterBody | AtLeastBody | AtMostBody | ApartBody | BudgetBody | NotationBody
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class GuardRule:
     """A rule.
 
     Attributes:
@@ -196,20 +196,20 @@ class Rule:
     says: str = ""
 
     def __str__(self) -> str:
-        if isinstance(self.body, Written) and self.body.notation == "limit":
+        if isinstance(self.body, NotationBody) and self.body.notation == "limit":
             return self.body.text
-        head = f"rule {_name(self.name)}"
+        head = f"rule {_quote_name(self.name)}"
         head += f" {self.severity}" if self.severity != "block" else ""
         head += f" for each {', '.join(self.keys)}" if self.keys else ""
-        return f"{head}: {self.body}" + (f"\n    {written(self.says)}" if self.says else "")
+        return f"{head}: {self.body}" + (f"\n    {write_constant(self.says)}" if self.says else "")
 
 
 @dataclass(frozen=True)
-class RuleSet:
+class GuardRuleSet:
     """Letters and rules, as they were written; ``str()`` prints them, and what is read back is equal."""
 
     letters: tuple[Letter, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[GuardRule, ...] = ()
     #: Where the files are that rules name.
     folder: str = field(default="", compare=False)
 
@@ -222,17 +222,17 @@ class RuleSet:
         return "".join(f"{one}\n" for one in (*self.letters, *self.rules))
 
 
-def named(body: Body) -> Iterator[str]:
+def list_named_letters(body: Body) -> Iterator[str]:
     """The letters that a body in words names."""
     parts: Iterable[Names] = ()
     match body:
-        case Never(names, after):
+        case NeverBody(names, after):
             parts = (names, after)
-        case Before(first, then) | After(first, then):
+        case BeforeBody(first, then) | AfterBody(first, then):
             parts = (first, then)
-        case AtMost(_, names, since):
+        case AtMostBody(_, names, since):
             parts = (names, since)
-        case AtLeast(_, names) | Apart(_, names):
+        case AtLeastBody(_, names) | ApartBody(_, names):
             parts = (names,)
     for names in parts:
         yield from names

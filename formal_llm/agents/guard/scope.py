@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from formal_llm.agents.guard.data import Unsaid, Value
+from formal_llm.agents.guard.data import Undetermined, Value
 from formal_llm.planning.json_data import JSON
 
 #: A text of a result that is longer is not read as JSON.
 _MOST_JSON = 1_000_000
 
 
-class Memory(Protocol):
+class LetterMemory(Protocol):
     """What was seen of letters before."""
 
-    def happened(self, letter: str, values: tuple[Value, ...]) -> bool:
+    def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
         """Whether a letter came with these values of its first fields."""
 
-    def last(self, letter: str, name: str) -> Value:
+    def get_last_value(self, letter: str, name: str) -> Value:
         """The value of a field of the letter that came last; raises Unsaid where there is none."""
 
 
@@ -33,7 +33,7 @@ class Scope:
     value: Value = None
     has_value: bool = False
     error: bool = False
-    memory: Memory | None = None
+    memory: LetterMemory | None = None
     unsaid: list[str] = field(default_factory=list)
 
     def look_up(self, name: str) -> Value:
@@ -55,7 +55,7 @@ class Scope:
             return self.arguments[name]
         if name in self.names:
             return self.names[name]
-        raise Unsaid(f"{name} is missing")
+        raise Undetermined(f"{name} is missing")
 
 
 def read_json(value: Value) -> Value:

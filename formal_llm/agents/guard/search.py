@@ -18,11 +18,11 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Literal
 
-from formal_llm.agents.guard.component import Component, Node, Step
-from formal_llm.agents.guard.control import Edge, largest
+from formal_llm.agents.guard.component import Component, ComponentNode, ComponentStep
+from formal_llm.agents.guard.control import Edge, find_controllable_set
 from formal_llm.agents.guard.machines import State
-from formal_llm.agents.guard.plant import Plant, Symbol
-from formal_llm.agents.guard.relaxation import kept_one_by_one, relaxed
+from formal_llm.agents.guard.plant import Plant, PlantSymbol
+from formal_llm.agents.guard.relaxation import can_keep_each_copy, can_keep_relaxed
 
 Guarantee = Literal["some", "whatever"]
 #: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
@@ -31,7 +31,7 @@ _FIRST, _EDGES = 300, 10
 _KEPT = 100_000
 
 
-class Lookout:
+class ViabilitySearch:
     """Looks ahead for rules that look at the same tools.
 
     Args:
@@ -48,117 +48,119 @@ class Lookout:
         self.max_states = max_states
         #: How many nodes were looked at so far, of all questions.
         self.visited = 0
-        self._some: dict[Node, bool | None] = {}
-        self._whatever: dict[Node, bool | None] = {}
-        self._hints: dict[Node, tuple[Symbol, Node]] = {}
-        self._way: tuple[Step, ...] = ()
-        self._ways: dict[Node, tuple[Symbol, ...] | None] = {}
-        self._closed: dict[Node, frozenset[str]] = {}
+        self._some: dict[ComponentNode, bool | None] = {}
+        self._whatever: dict[ComponentNode, bool | None] = {}
+        self._hints: dict[ComponentNode, tuple[PlantSymbol, ComponentNode]] = {}
+        self._way: tuple[ComponentStep, ...] = ()
+        self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
+        self._closed: dict[ComponentNode, frozenset[str]] = {}
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
 
-    def viable(self, node: Node) -> bool | None:
+    def is_viable(self, node: ComponentNode) -> bool | None:
         """Whether the rules can still be kept from here; None where the bound was hit before that was known."""
         if self.guarantee == "some":
-            return self.some(node)
+            return self.has_continuation(node)
         found = self._whatever.get(node, self)
         if found is self:
-            self._trim(self._whatever)
-            found = self._controlled(node) if self.some(node) is not False else False
+            self._trim_cache(self._whatever)
+            found = self._can_control(node) if self.has_continuation(node) is not False else False
             self._whatever[node] = found
         return found  # type: ignore[return-value]  # what is kept is a verdict
 
-    def some(self, node: Node) -> bool | None:
+    def has_continuation(self, node: ComponentNode) -> bool | None:
         """Whether some continuation keeps the rules."""
         if node in self._some:
             return self._some[node]
-        if self.component.accepting(node):
+        if self.component.is_accepting(node):
             return True
-        self._trim(self._some)
-        found = self._decide(node)
+        self._trim_cache(self._some)
+        found = self._decide_continuation(node)
         self._some[node] = found
         return found
 
-    def _trim(self, kept: dict[Node, bool | None]) -> None:
+    def _trim_cache(self, kept: dict[ComponentNode, bool | None]) -> None:
         if len(kept) > _KEPT:
             kept.clear()
             self._hints.clear()
 
-    def _decide(self, node: Node) -> bool | None:
-        if self._replayed(node):
+    def _decide_continuation(self, node: ComponentNode) -> bool | None:
+        if self._replay_last_way(node):
             return True
-        if not relaxed(self.component, node, doubtful=True) or not kept_one_by_one(self.component, node):
+        if not can_keep_relaxed(self.component, node, doubtful=True) or not can_keep_each_copy(self.component, node):
             return False
-        if self._doubtful and not relaxed(self.component, node, doubtful=False):
+        if self._doubtful and not can_keep_relaxed(self.component, node, doubtful=False):
             return None  # only what may never come could lead on
-        first = self._search(node, doubtful=False, most=min(_FIRST, self.max_states))
+        first = self._search_continuation(node, doubtful=False, most=min(_FIRST, self.max_states))
         if first is None:
-            first = self._search(node, doubtful=False, most=self.max_states // 4, guided=True)
+            first = self._search_continuation(node, doubtful=False, most=self.max_states // 4, guided=True)
         if first is None:
-            first = self._search(node, doubtful=False, most=self.max_states)
+            first = self._search_continuation(node, doubtful=False, most=self.max_states)
         if first is not False or not self._doubtful:
             return first
-        return False if self._search(node, doubtful=True, most=self.max_states) is False else None
+        return False if self._search_continuation(node, doubtful=True, most=self.max_states) is False else None
 
-    def _replayed(self, start: Node) -> bool:
+    def _replay_last_way(self, start: ComponentNode) -> bool:
         """Whether the way that was found last leads to an end from here, too, as it does after most events."""
-        came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
+        came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None] = {start: None}
         node = start
         for step in self._way:
-            after = next((one for one in self.component.after(node, step) if one is not None), None)
+            after = next((one for one in self.component.find_successors(node, step) if one is not None), None)
             if after is None or after in came:
                 continue
             came[after] = (node, step.symbol)
             node = after
-            if self._some.get(node) or self.component.accepting(node):
-                self._remember(node, came)
+            if self._some.get(node) or self.component.is_accepting(node):
+                self._remember_hints(node, came)
                 return True
         return False
 
     # -- some ---------------------------------------------------------------------------------------------------
 
-    def _search(self, start: Node, *, doubtful: bool, most: int, guided: bool = False) -> bool | None:
+    def _search_continuation(
+        self, start: ComponentNode, *, doubtful: bool, most: int, guided: bool = False
+    ) -> bool | None:
         """Whether an end can be reached; what leads there is kept as a hint.
 
         ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an
         event that is needed counts for how near a node seems.
         """
         component = self.component
-        left = component.distance(start)
+        left = component.distance_to_acceptance(start)
         if left is None:
             return False
         tie = count()
         steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
         heap = [(left, next(tie), left, start)]
-        came: dict[Node, tuple[Node, Symbol] | None] = {start: None}
+        came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None] = {start: None}
         seen: dict[tuple[object, ...], list[tuple[State, ...]]] = {}
         done = 0
         while heap:
             _, _, left, node = heappop(heap)
-            if (left == 0 and component.accepting(node)) or (not doubtful and self._some.get(node)):
+            if (left == 0 and component.is_accepting(node)) or (not doubtful and self._some.get(node)):
                 if not doubtful:
-                    self._remember(node, came)
-                    self._way = self._steps_to(node, came)
+                    self._remember_hints(node, came)
+                    self._way = self._collect_steps_to(node, came)
                 return True
-            if self._some.get(node) is False or self._dominated(node, seen):
+            if self._some.get(node) is False or self._is_dominated(node, seen):
                 continue
             done += len(steps) * (1 + sum(len(live) for _, live in node.copies))  # each copy is moved
             self.visited += 1
             if done > most * _EDGES:
                 return None
             for step in steps:
-                for after in component.after(node, step):
+                for after in component.find_successors(node, step):
                     if after is None or after in came:
                         continue
                     further = component.distance_after(node, after, step, left)
                     if further is not None:
                         came[after] = (node, step.symbol)
-                        seems = further + component.lacking(after) if guided else further
+                        seems = further + component.estimate_missing_events(after) if guided else further
                         heappush(heap, (seems, next(tie), further, after))
         if not self._doubtful or doubtful:
             self._some.update(dict.fromkeys(came, False))
         return False
 
-    def _dominated(self, node: Node, seen: dict[tuple[object, ...], list[tuple[State, ...]]]) -> bool:
+    def _is_dominated(self, node: ComponentNode, seen: dict[tuple[object, ...], list[tuple[State, ...]]]) -> bool:
         """Whether a node was seen that differs only in having more left; else it is noted."""
         places = self.component.resources
         if not places:
@@ -171,21 +173,23 @@ class Lookout:
         others.append(mine)
         return False
 
-    def _remember(self, node: Node, came: dict[Node, tuple[Node, Symbol] | None]) -> None:
+    def _remember_hints(
+        self, node: ComponentNode, came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None]
+    ) -> None:
         while (before := came[node]) is not None:
             self._hints[before[0]] = (before[1], node)
             self._some[before[0]] = True
             node = before[0]
 
-    def way(self, node: Node) -> tuple[Symbol, ...] | None:
+    def find_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:
         """The symbols of a way to an end: a shortest one where few nodes have to be looked at for it."""
         if node not in self._ways:
             if len(self._ways) > _KEPT:
                 self._ways.clear()
-            self._ways[node] = self._found_way(node)
+            self._ways[node] = self._search_way(node)
         return self._ways[node]
 
-    def closed(self, node: Node) -> frozenset[str]:
+    def find_closed_tools(self, node: ComponentNode) -> frozenset[str]:
         """The tools of which no call is allowed from here."""
         found = self._closed.get(node)
         if found is None:
@@ -196,40 +200,42 @@ class Lookout:
             for step in self.component.steps:
                 if step.symbol.kind == "call" and step.symbol.tool not in open_:
                     tools.add(step.symbol.tool)
-                    nodes = self.component.after(node, step, again=True)
-                    if any(after is not None and self.viable(after) is not False for after in nodes):
+                    nodes = self.component.find_successors(node, step, again=True)
+                    if any(after is not None and self.is_viable(after) is not False for after in nodes):
                         open_.add(step.symbol.tool)
             found = self._closed[node] = frozenset(tools - open_)
         return found
 
-    def _found_way(self, node: Node) -> tuple[Symbol, ...] | None:
-        if self.component.accepting(node):
+    def _search_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:
+        if self.component.is_accepting(node):
             return ()
-        if self.viable(node) is not True:
+        if self.is_viable(node) is not True:
             return None
-        todo: deque[tuple[Node, tuple[Symbol, ...]]] = deque([(node, ())])
+        todo: deque[tuple[ComponentNode, tuple[PlantSymbol, ...]]] = deque([(node, ())])
         seen = {node}
         while todo and len(seen) < self.max_states // 4:
             now, way = todo.popleft()
-            if self.component.accepting(now):
+            if self.component.is_accepting(now):
                 return way
-            for edge in self._edges(now, doubtful=False):
+            for edge in self._list_edges(now, doubtful=False):
                 after = edge.target
-                if after is None or after in seen or self.component.distance(after) is None:
+                if after is None or after in seen or self.component.distance_to_acceptance(after) is None:
                     continue
                 if self.guarantee == "whatever" and self._whatever.get(after) is False:
                     continue
                 seen.add(after)
                 todo.append((after, (*way, edge.symbol)))
-        found: list[Symbol] = []
-        while not self.component.accepting(node):
+        found: list[PlantSymbol] = []
+        while not self.component.is_accepting(node):
             if node not in self._hints:
                 return None
             symbol, node = self._hints[node]
             found.append(symbol)
         return tuple(found)
 
-    def _steps_to(self, node: Node, came: dict[Node, tuple[Node, Symbol] | None]) -> tuple[Step, ...]:
+    def _collect_steps_to(
+        self, node: ComponentNode, came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None]
+    ) -> tuple[ComponentStep, ...]:
         found = []
         while (before := came[node]) is not None:
             node, symbol = before
@@ -239,40 +245,40 @@ class Lookout:
 
     # -- whatever -----------------------------------------------------------------------------------------------
 
-    def _edges(self, node: Node, *, doubtful: bool = True) -> list[Edge]:
+    def _list_edges(self, node: ComponentNode, *, doubtful: bool = True) -> list[Edge]:
         self.visited += 1
         return [
             Edge(step.symbol, after)
             for step in self.component.steps
             if doubtful or not step.symbol.doubtful
-            for after in self.component.after(node, step)
+            for after in self.component.find_successors(node, step)
         ]
 
-    def _controlled(self, start: Node) -> bool | None:
+    def _can_control(self, start: ComponentNode) -> bool | None:
         """Whether the agent can keep the rules whatever comes."""
-        quick = self._strategy(start)
+        quick = self._try_strategy(start)
         if quick is not None:
             return quick
-        edges: dict[Node, list[Edge]] = {}
+        edges: dict[ComponentNode, list[Edge]] = {}
         todo = deque([start])
         while todo and len(edges) < self.max_states:
             node = todo.popleft()
             if node in edges:
                 continue
-            found = self._edges(node)
+            found = self._list_edges(node)
             edges[node] = found
             todo += [edge.target for edge in found if edge.target is not None and edge.target not in edges]
-        sure = largest(self.component, edges, self._some, hopeful=False)
+        sure = find_controllable_set(self.component, edges, self._some, hopeful=False)
         if start in sure:
             self._whatever.update(dict.fromkeys(sure, True))
             return True
-        hoped = largest(self.component, edges, self._some, hopeful=True)
+        hoped = find_controllable_set(self.component, edges, self._some, hopeful=True)
         for node in edges:
             if node not in hoped:
                 self._whatever[node] = False
         return None if start in hoped else False
 
-    def _strategy(self, start: Node) -> bool | None:
+    def _try_strategy(self, start: ComponentNode) -> bool | None:
         """What a look at few nodes says: those that come from outside, and those of one way on from each.
 
         If these are good by themselves, the agent can keep to them. If what comes from outside alone leads to where no
@@ -282,33 +288,33 @@ class Lookout:
         good = True
         while forced:
             node = forced.pop()
-            if self.some(node) is False:
+            if self.has_continuation(node) is False:
                 return False
-            for edge in self._coming(node):
+            for edge in self._list_outside_edges(node):
                 if edge.target is None or self._whatever.get(edge.target) is False:
                     if not edge.symbol.doubtful:
                         return False
                     good = False
                 elif edge.target not in inside:
-                    if edge.symbol.doubtful and self.some(edge.target) is False:
+                    if edge.symbol.doubtful and self.has_continuation(edge.target) is False:
                         good = False
                     elif len(inside) >= _FIRST:
                         return None
                     elif not edge.symbol.doubtful:
                         inside.add(edge.target)
                         forced.append(edge.target)
-        return self._kept_to(inside) if good else None
+        return self._can_keep_within(inside) if good else None
 
-    def _kept_to(self, begun: set[Node]) -> bool | None:
+    def _can_keep_within(self, begun: set[ComponentNode]) -> bool | None:
         inside, todo = set(begun), list(begun)
         while todo:
             node = todo.pop()
             if self._whatever.get(node):
                 continue
-            if self.some(node) is not True:
+            if self.has_continuation(node) is not True:
                 return None
-            following = [edge.target for edge in self._coming(node)]
-            if not self.component.accepting(node):
+            following = [edge.target for edge in self._list_outside_edges(node)]
+            if not self.component.is_accepting(node):
                 if node not in self._hints:
                     return None
                 following.append(self._hints[node][1])
@@ -323,11 +329,11 @@ class Lookout:
         self._whatever.update(dict.fromkeys(inside, True))
         return True
 
-    def _coming(self, node: Node) -> list[Edge]:
+    def _list_outside_edges(self, node: ComponentNode) -> list[Edge]:
         """Where what the agent does not decide leads."""
         self.visited += 1
         return [
             Edge(step.symbol, after)
             for step in self.component.steps_outside
-            for after in self.component.after(node, step)
+            for after in self.component.find_successors(node, step)
         ]

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from formal_llm.agents.guard.core import GuardCore
 from formal_llm.agents.guard.events import ALLOW, UNSURE, Call, Decision, GuardEvent, Said, as_row, from_row
-from formal_llm.agents.guard.labels import Fields, Labels, Seen
-from formal_llm.agents.guard.position import Movement, Position, labels_of
-from formal_llm.agents.guard.refusing import Trouble, refused, stopped
+from formal_llm.agents.guard.labels import EventLabels, Fields, LetterHistory
+from formal_llm.agents.guard.position import Movement, Position, select_letters
+from formal_llm.agents.guard.refusing import Objection, decide_refusal, decide_stop
 from formal_llm.errors import SnapshotError
 from formal_llm.planning.json_data import JSON
 
@@ -19,16 +19,16 @@ E = TypeVar("E", bound=GuardEvent)
 _ORDER = ("block", "ask", "warn", "log")
 
 
-def _strictest_first(trouble: Iterable[Trouble]) -> tuple[Trouble, ...]:
+def _sort_by_severity(trouble: Iterable[Objection]) -> tuple[Objection, ...]:
     return tuple(sorted(trouble, key=lambda one: _ORDER.index(one.severity)))
 
 
-class _Told:
+class _EventHistory:
     """What happened, the last event first; each shares all but its event with the one before."""
 
     __slots__ = ("before", "event", "length")
 
-    def __init__(self, before: _Told | None, event: GuardEvent) -> None:
+    def __init__(self, before: _EventHistory | None, event: GuardEvent) -> None:
         self.before = before
         self.event = event
         self.length: int = 1 if before is None else before.length + 1
@@ -46,7 +46,12 @@ class GuardState:
     __slots__ = ("_asked", "_seen", "_told", "guard", "lost", "position")
 
     def __init__(
-        self, guard: GuardCore, position: Position, seen: Seen, past: _Told | None, lost: frozenset[int]
+        self,
+        guard: GuardCore,
+        position: Position,
+        seen: LetterHistory,
+        past: _EventHistory | None,
+        lost: frozenset[int],
     ) -> None:
         self.guard = guard
         self.position = position
@@ -54,31 +59,33 @@ class GuardState:
         self._seen = seen
         self._told = past
         #: What was asked last, with what was found out: what is asked is mostly told right after.
-        self._asked: tuple[GuardEvent, Labels, Movement, tuple[Trouble, ...]] | None = None
+        self._asked: tuple[GuardEvent, EventLabels, Movement, tuple[Objection, ...]] | None = None
 
     # -- what may come ------------------------------------------------------------------------------------------
 
     def check_said(self, text: Said) -> Decision:
         """What is to happen with a text that the assistant wants to write."""
-        return self._decide(text)
+        return self._decide_event(text)
 
     def check(self, call: Call) -> Decision:
         """What is to happen with a call. It is not made yet, and is told with :meth:`after` where it is."""
-        return self._decide(call)
+        return self._decide_event(call)
 
-    def _decide(self, call: Call | Said) -> Decision:
+    def _decide_event(self, call: Call | Said) -> Decision:
         call = self.timed(call)
-        labels = self.guard.rules.labeller.of(call, self._seen)
-        trouble = self._trouble(call, labels, labels.letters)
+        labels = self.guard.rules.labeller.label_event(call, self._seen)
+        trouble = self._find_objections(call, labels, labels.letters)
         if labels.unsure and not (trouble and trouble[0].severity == "block"):
             # An argument is missing, so it cannot be told which rules it is about: then those on both sides count.
-            also = (one for one in self._judge(call, labels_of(labels, unsure=True))[1] if one not in trouble)
-            trouble = _strictest_first([*trouble, *(replace(one, notes=labels.notes) for one in also)])
+            also = (
+                one for one in self._judge_event(call, select_letters(labels, unsure=True))[1] if one not in trouble
+            )
+            trouble = _sort_by_severity([*trouble, *(replace(one, notes=labels.notes) for one in also)])
         found = [one for one in trouble if not (isinstance(call, Call) and call.approved and one.severity == "ask")]
         strict = [one for one in found if one.rules]
         if not strict:
             return UNSURE if any(one.severity in ("block", "ask") for one in found) else ALLOW
-        return refused(self.guard, self.position, self.lost, call, strict)
+        return decide_refusal(self.guard, self.position, self.lost, call, strict)
 
     def check_all(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
         """What is to happen with the calls of one turn, each as if those before it that may run had been made."""
@@ -93,11 +100,11 @@ class GuardState:
 
     def allowed_tools(self) -> tuple[str, ...]:
         """Of the tools told to the guard those for which some call is allowed, or a person may allow it."""
-        return self.guard.allowed(self.position, self.lost) if self.guard.tools else ()
+        return self.guard.find_allowed_tools(self.position, self.lost) if self.guard.tools else ()
 
     def allows_tool(self, tool: str) -> bool:
         """Whether some call of a tool is allowed, or a person may allow it."""
-        return tool not in self.guard.closed(self.position, self.lost)
+        return tool not in self.guard.find_closed_tools(self.position, self.lost)
 
     def may_stop(self, *, final: bool = True) -> Decision:
         """Whether the run may end here.
@@ -106,7 +113,7 @@ class GuardState:
             final: whether nothing comes any more. Else the agent hands over to the user, which it may do too where
                 the next thing on the shortest way is said by the user.
         """
-        return stopped(self.guard, self.position, self.lost, final=final)
+        return decide_stop(self.guard, self.position, self.lost, final=final)
 
     # -- what happened ------------------------------------------------------------------------------------------
 
@@ -120,13 +127,15 @@ class GuardState:
         if self._asked is not None and self._asked[0] == event:
             _, labels, moved, trouble = self._asked
         else:
-            labels = self.guard.rules.labeller.of(event, self._seen)
-            moved, trouble = self._judge(event, labels.letters)
+            labels = self.guard.rules.labeller.label_event(event, self._seen)
+            moved, trouble = self._judge_event(event, labels.letters)
         seen = (
-            self._seen.after(labels, self.guard.rules.labeller.asked) if self.guard.rules.labeller.asked else self._seen
+            self._seen.with_event(labels, self.guard.rules.labeller.asked)
+            if self.guard.rules.labeller.asked
+            else self._seen
         )
-        lost = self._settled(moved.position) if trouble else self.lost
-        return GuardState(self.guard, moved.position, seen, _Told(self._told, event), lost)
+        lost = self._find_lost_rules(moved.position) if trouble else self.lost
+        return GuardState(self.guard, moved.position, seen, _EventHistory(self._told, event), lost)
 
     @property
     def history(self) -> tuple[GuardEvent, ...]:
@@ -184,43 +193,45 @@ class GuardState:
             return event
         return replace(event, at=self.guard.clock())
 
-    def _trouble(self, call: Call | Said, labels: Labels, letters: Mapping[str, Fields]) -> tuple[Trouble, ...]:
-        moved, trouble = self._judge(call, letters)
+    def _find_objections(
+        self, call: Call | Said, labels: EventLabels, letters: Mapping[str, Fields]
+    ) -> tuple[Objection, ...]:
+        moved, trouble = self._judge_event(call, letters)
         self._asked = (call, labels, moved, trouble)
         return trouble
 
-    def _judge(self, event: GuardEvent, letters: Mapping[str, Fields]) -> tuple[Movement, tuple[Trouble, ...]]:
+    def _judge_event(self, event: GuardEvent, letters: Mapping[str, Fields]) -> tuple[Movement, tuple[Objection, ...]]:
         """Where an event leads, and which rules of which severity mind; of none, what is not known."""
         guard = self.guard
-        moved = guard.positions.after(self.position, event, letters)
-        found: list[Trouble] = []
+        moved = guard.positions.apply_event(self.position, event, letters)
+        found: list[Objection] = []
         parts = guard.rules.parts
         direct = [one for one in moved.refused if one.timed or one.place not in self.lost]
         for one in direct:
             rule = (guard.rules.timed if one.timed else parts)[one.place].rule
-            found.append(Trouble(rule.severity, (rule.name,), one.said))
-        for severity, supervisor in guard.tiers(self.lost):
-            looking = supervisor.looking(letters, "" if isinstance(event, Said) else event.tool)
-            viable = supervisor.viable(moved.position, looking) if looking else True
+            found.append(Objection(rule.severity, (rule.name,), one.said))
+        for severity, supervisor in guard.list_supervisors(self.lost):
+            looking = supervisor.select_searches(letters, "" if isinstance(event, Said) else event.tool)
+            viable = supervisor.is_viable(moved.position, looking) if looking else True
             if viable is False:
-                blamed = supervisor.blamed(moved.position)
+                blamed = supervisor.find_minimal_conflict(moved.position)
                 names = tuple(dict.fromkeys(parts[place].rule.name for place in blamed))
-                found.append(Trouble(severity, names, ahead=True))
+                found.append(Objection(severity, names, ahead=True))
                 break
             if viable is None:
-                found.append(Trouble(severity, ()))
-        return moved, _strictest_first(found)
+                found.append(Objection(severity, ()))
+        return moved, _sort_by_severity(found)
 
-    def _settled(self, position: Position) -> frozenset[int]:
+    def _find_lost_rules(self, position: Position) -> frozenset[int]:
         """The rules that are to be left out, so that the others can be kept."""
         lost = self.lost
-        tiers = self.guard.tiers(lost)
+        tiers = self.guard.list_supervisors(lost)
         for severity, _ in tiers:
             while True:
-                supervisor = dict(self.guard.tiers(lost))[severity]
-                if supervisor.viable(position) is not False:
+                supervisor = dict(self.guard.list_supervisors(lost))[severity]
+                if supervisor.is_viable(position) is not False:
                     break
-                blamed = supervisor.blamed(position) or tuple(supervisor.numbers)
+                blamed = supervisor.find_minimal_conflict(position) or tuple(supervisor.numbers)
                 parts = self.guard.rules.parts
                 worst = max(blamed, key=lambda place: (_ORDER.index(parts[place].rule.severity), place))
                 lost |= {worst}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from formal_llm.agents.guard.compiled import Part
+from formal_llm.agents.guard.compiled import RulePart
 from formal_llm.agents.guard.component import Component
-from formal_llm.agents.guard.plant import Plant, Symbol
-from formal_llm.agents.guard.position import Position, Positions
-from formal_llm.agents.guard.search import Guarantee, Lookout
+from formal_llm.agents.guard.plant import Plant, PlantSymbol
+from formal_llm.agents.guard.position import Position, PositionTracker
+from formal_llm.agents.guard.search import Guarantee, ViabilitySearch
 
 #: So many answers about which rules look at an event are kept.
 _KEPT = 10_000
@@ -28,29 +28,30 @@ class Supervisor:
     """
 
     def __init__(
-        self, numbers: Iterable[int], positions: Positions, plant: Plant, guarantee: Guarantee, max_states: int
+        self, numbers: Iterable[int], positions: PositionTracker, plant: Plant, guarantee: Guarantee, max_states: int
     ) -> None:
         self.numbers = frozenset(numbers)
         self._positions = positions
         self._made_with = (positions, plant, guarantee, max_states)
         parts = {number: positions.parts[number] for number in sorted(self.numbers)}
         self.lookouts = tuple(
-            Lookout(Component(some, plant), plant, guarantee, max_states) for some in _apart(parts, plant)
+            ViabilitySearch(Component(some, plant), plant, guarantee, max_states)
+            for some in _group_independent_rules(parts, plant)
         )
-        self._looking: dict[tuple[str, ...], tuple[Lookout, ...]] = {}
+        self._looking: dict[tuple[str, ...], tuple[ViabilitySearch, ...]] = {}
         self._blamed: dict[frozenset[int], Supervisor] = {}
 
-    def viable(self, position: Position, changed: Sequence[Lookout] | None = None) -> bool | None:
+    def is_viable(self, position: Position, changed: Sequence[ViabilitySearch] | None = None) -> bool | None:
         """Whether the rules can still be kept; None where that is not known. ``changed``: only these are looked at."""
         unknown = False
         for lookout in self.lookouts if changed is None else changed:
-            found = lookout.viable(self._positions.node(position, lookout.component))
+            found = lookout.is_viable(self._positions.project_node(position, lookout.component))
             if found is False:
                 return False
             unknown = unknown or found is None
         return None if unknown else True
 
-    def looking(self, letters: Iterable[str], tool: str) -> Sequence[Lookout]:
+    def select_searches(self, letters: Iterable[str], tool: str) -> Sequence[ViabilitySearch]:
         """What looks at an event."""
         asked = (*letters, tool)
         found = self._looking.get(asked)
@@ -64,33 +65,36 @@ class Supervisor:
             )
         return found
 
-    def owing(self, position: Position) -> tuple[int, ...]:
+    def find_unmet_rules(self, position: Position) -> tuple[int, ...]:
         """The rules that are not kept if nothing more comes."""
         found = []
         for number in sorted(self.numbers):
             part = self._positions.parts[number]
             states = position.live[number].values() if part.rule.keys else (position.states[number],)
-            if not all(part.machine.accepting(state) for state in states):
+            if not all(part.machine.is_accepting(state) for state in states):
                 found.append(number)
         return tuple(found)
 
-    def way(self, position: Position) -> tuple[Symbol, ...] | None:
+    def find_way(self, position: Position) -> tuple[PlantSymbol, ...] | None:
         """The symbols of a way to where all rules are kept; None where none is known."""
-        found: list[Symbol] = []
+        found: list[PlantSymbol] = []
         for lookout in self.lookouts:
-            way = lookout.way(self._positions.node(position, lookout.component))
+            way = lookout.find_way(self._positions.project_node(position, lookout.component))
             if way is None:
                 return None
             found += way
         return tuple(found)
 
-    def closed(self, position: Position) -> frozenset[str]:
+    def find_closed_tools(self, position: Position) -> frozenset[str]:
         """The tools of which no call is allowed; rules that are looked at apart share no tool."""
         return frozenset().union(
-            *(lookout.closed(self._positions.node(position, lookout.component)) for lookout in self.lookouts)
+            *(
+                lookout.find_closed_tools(self._positions.project_node(position, lookout.component))
+                for lookout in self.lookouts
+            )
         )
 
-    def without(self, numbers: Collection[int]) -> Supervisor:
+    def without_rules(self, numbers: Collection[int]) -> Supervisor:
         """The same without some rules."""
         left = self.numbers.difference(numbers)
         found = self._blamed.get(left)
@@ -98,24 +102,24 @@ class Supervisor:
             found = self._blamed[left] = Supervisor(left, *self._made_with)
         return found
 
-    def blamed(self, position: Position) -> tuple[int, ...]:
+    def find_minimal_conflict(self, position: Position) -> tuple[int, ...]:
         """A smallest set of rules, of which none can be left out, that cannot be kept together from here."""
         dead = [
             lookout for lookout in self.lookouts
-            if lookout.viable(self._positions.node(position, lookout.component)) is False
+            if lookout.is_viable(self._positions.project_node(position, lookout.component)) is False
         ]  # fmt: skip
         if not dead:
             return ()
         needed = set(dead[0].component.parts)
-        smaller = self.without(self.numbers - needed)
+        smaller = self.without_rules(self.numbers - needed)
         for number in sorted(needed, reverse=True):
-            without = smaller.without((number,))
-            if without.viable(position) is False:
+            without = smaller.without_rules((number,))
+            if without.is_viable(position) is False:
                 smaller = without
         return tuple(sorted(smaller.numbers))
 
 
-def _apart(parts: Mapping[int, Part], plant: Plant) -> list[dict[int, Part]]:
+def _group_independent_rules(parts: Mapping[int, RulePart], plant: Plant) -> list[dict[int, RulePart]]:
     """Rules in groups that share nothing that can happen."""
     found: list[tuple[set[tuple[str, str]], list[int]]] = []
     places: dict[str, set[tuple[str, str]]] = {}
@@ -141,7 +145,7 @@ def _apart(parts: Mapping[int, Part], plant: Plant) -> list[dict[int, Part]]:
     ]
 
 
-def told(way: Sequence[Symbol], shown: Mapping[str, str]) -> tuple[str, ...]:
+def describe_way(way: Sequence[PlantSymbol], shown: Mapping[str, str]) -> tuple[str, ...]:
     """A way in words: each step as the tool to call, or what has to come."""
     found = []
     for symbol in way:

@@ -127,36 +127,36 @@ def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: 
         repair: whether to look for a nearest valid trace.
         max_tries: how many calls that search may look at.
     """
-    events = _timed(guard, trace.events)
+    events = _fill_times(guard, trace.events)
     state = guard.start()
     found: list[Violation] = []
     for event, place in zip(events, trace.places, strict=True):
         if isinstance(event, Call):
             decision = state.check(event)
             if decision.action != "allow":
-                found.append(_violation(decision, place, shown(event)))
+                found.append(_build_violation(decision, place, describe_event(event)))
         lost = state.lost_rules
         state = state.after(event)
         if not isinstance(event, Call):
             for name in state.lost_rules:
                 if name not in lost:
                     why = f"after it the rule {name} could not be kept any more"
-                    found.append(Violation(name, (name,), "block", place, shown(event), why))
+                    found.append(Violation(name, (name,), "block", place, describe_event(event), why))
     end = state.may_stop()
     if end.action != "allow":
-        found.append(_violation(end, "the end", "the trace ends"))
-    report = TraceReport(trace, tuple(found), notes=(*trace.notes, *_time_notes(guard, trace)))
+        found.append(_build_violation(end, "the end", "the trace ends"))
+    report = TraceReport(trace, tuple(found), notes=(*trace.notes, *_note_missing_times(guard, trace)))
     if report.valid:
         return replace(report, nearest=Nearest((), ()))
-    return replace(report, nearest=_nearest(guard, events, trace.places, max_tries)) if repair else report
+    return replace(report, nearest=_find_nearest_trace(guard, events, trace.places, max_tries)) if repair else report
 
 
-def _violation(decision: Decision, place: str, event: str) -> Violation:
+def _build_violation(decision: Decision, place: str, event: str) -> Violation:
     rules = decision.rules or (decision.rule,)
     return Violation(decision.rule, rules, decision.action, place, event, decision.reason, decision.way)
 
 
-def by_rule(reports: Iterable[TraceReport]) -> dict[str, tuple[int, int]]:
+def count_by_rule(reports: Iterable[TraceReport]) -> dict[str, tuple[int, int]]:
     """For each rule how often it is broken, and in how many traces; the most frequent first."""
     often: Counter[str] = Counter()
     traces: Counter[str] = Counter()
@@ -166,7 +166,7 @@ def by_rule(reports: Iterable[TraceReport]) -> dict[str, tuple[int, int]]:
     return {name: (count, traces[name]) for name, count in often.most_common()}
 
 
-def shown(event: GuardEvent) -> str:
+def describe_event(event: GuardEvent) -> str:
     """An event as a line for a reader."""
     if isinstance(event, Said):
         said = f"{event.role}: {event.text}"
@@ -177,7 +177,7 @@ def shown(event: GuardEvent) -> str:
     return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
 
 
-def _timed(guard: Guard, events: Sequence[GuardEvent]) -> list[GuardEvent]:
+def _fill_times(guard: Guard, events: Sequence[GuardEvent]) -> list[GuardEvent]:
     """The events, each with a time: its own, else that of the one before, so that the answer is always the same."""
     if not guard.rules.needs_time:
         return list(events)
@@ -189,13 +189,15 @@ def _timed(guard: Guard, events: Sequence[GuardEvent]) -> list[GuardEvent]:
     return made
 
 
-def _time_notes(guard: Guard, trace: Trace) -> tuple[str, ...]:
+def _note_missing_times(guard: Guard, trace: Trace) -> tuple[str, ...]:
     if guard.rules.needs_time and not all(event.at is not None for event in trace.events):
         return ("some events have no time: rules about time count them at the time of the event before",)
     return ()
 
 
-def _nearest(guard: Guard, events: Sequence[GuardEvent], places: Sequence[str], max_tries: int) -> Nearest | None:
+def _find_nearest_trace(
+    guard: Guard, events: Sequence[GuardEvent], places: Sequence[str], max_tries: int
+) -> Nearest | None:
     """The trace with the fewest calls left out, and added at the end, that keeps the rules (uniform-cost search)."""
     number = itertools.count()
     #: cost, how far from the end, order, the state, the calls left out (their places), the ids of those calls.
@@ -215,7 +217,7 @@ def _nearest(guard: Guard, events: Sequence[GuardEvent], places: Sequence[str], 
                 heapq.heappush(todo, (cost + len(end.way), -1, next(number), state, out))
             continue
         event = events[place]
-        if isinstance(event, Result) and _left_out(events, place, out):
+        if isinstance(event, Result) and _is_left_out(events, place, out):
             heapq.heappush(todo, (cost, left - 1, next(number), state, out))
             continue
         key = (place, state.position, len(out))
@@ -236,7 +238,7 @@ def _nearest(guard: Guard, events: Sequence[GuardEvent], places: Sequence[str], 
     return None
 
 
-def _left_out(events: Sequence[GuardEvent], place: int, out: tuple[int, ...]) -> bool:
+def _is_left_out(events: Sequence[GuardEvent], place: int, out: tuple[int, ...]) -> bool:
     """Whether a result is that of a call that is left out: of the last call before it with its id and tool."""
     result = events[place]
     assert isinstance(result, Result)

@@ -18,17 +18,17 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from typing import TypeAlias
 
-from formal_llm.agents.many import RunsMany
+from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.modular.asking import Progress
 from formal_llm.agents.modular.binding import Binder
-from formal_llm.agents.modular.journal import Journal
+from formal_llm.agents.modular.journal import RunJournal
 from formal_llm.agents.modular.masked_objects import MaskedObjects
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.modules import Module, standard_modules
 from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.agents.modular.run import Happening, ModularRun, RunBudget
-from formal_llm.agents.modular.running import Running
-from formal_llm.agents.modular.setup import Setup, Sizes, by_name, monitor_of
+from formal_llm.agents.modular.running import ModularRunner
+from formal_llm.agents.modular.setup import Setup, Sizes, build_monitor, index_modules
 from formal_llm.agents.monitor import Monitor
 from formal_llm.automata import Limits, Source
 from formal_llm.errors import NoValidPlan, WritesNoText
@@ -48,7 +48,7 @@ from formal_llm.tools.tool import Tool
 WriterLike: TypeAlias = "str | Writer | Callable[[tuple[Message, ...], Schema], Mapping[str, object] | str]"
 
 
-class ModularAgent(RunsMany):
+class ModularAgent(RunnableAgent):
     """An agent of modules.
 
     Args:
@@ -90,16 +90,16 @@ class ModularAgent(RunsMany):
         sizes: Sizes | None = None,
         calls: CallLimits | None = None,
     ) -> None:
-        planner = writer_of(planner_llm)
-        caller = planner if tool_llm is None else writer_of(tool_llm)
-        summarizer = caller if summary_llm is None else writer_of(summary_llm)
-        found = by_name(standard_modules() if modules is None else modules)
+        planner = resolve_writer(planner_llm)
+        caller = planner if tool_llm is None else resolve_writer(tool_llm)
+        summarizer = caller if summary_llm is None else resolve_writer(summary_llm)
+        found = index_modules(standard_modules() if modules is None else modules)
         nests = [module.name for module in found.values() if module.nests and not module.final]
         self.setup = Setup(
             {"planner": planner, "caller": caller, "summarizer": summarizer},
             found,
             Binder([module.tool for module in found.values()], nests, nesting),
-            monitor_of(found, rules, limits),
+            build_monitor(found, rules, limits),
             Caller(calls or CallLimits()),
             sizes or Sizes(),
         )
@@ -141,8 +141,8 @@ class ModularAgent(RunsMany):
             NoValidPlan: as of the agent, for this budget.
             ProviderError: a model could not be asked.
         """
-        with self._begun(request, memory, journal, budget, progress) as running:
-            return running.go()
+        with self._open_run(request, memory, journal, budget, progress) as running:
+            return running.run_to_end()
 
     async def arun(
         self,
@@ -154,36 +154,45 @@ class ModularAgent(RunsMany):
         progress: Progress | None = None,
     ) -> ModularRun:
         """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
-        with self._begun(request, memory, journal, budget, progress) as running:
-            return await running.ago()
+        with self._open_run(request, memory, journal, budget, progress) as running:
+            return await running.arun_to_end()
 
-    def start(self, question: str, *, name: str = "") -> Running:  # noqa: ARG002  # its happenings tell no name
+    def start(self, question: str, *, name: str = "") -> ModularRunner:  # noqa: ARG002  # its happenings tell no name
         """A run before its beginning, one among many: without a journal and an earlier conversation."""
-        return Running(self.setup, question, Memory(), self.budget, Journal(None, None, question), _unwatched)
+        return ModularRunner(
+            self.setup, question, Memory(), self.budget, RunJournal(None, None, question), _ignore_happening
+        )
 
     @contextmanager
-    def _begun(
+    def _open_run(
         self,
         request: str,
         memory: Memory | None,
         journal: str | os.PathLike[str] | None,
         budget: RunBudget | None,
         progress: Progress | None,
-    ) -> Iterator[Running]:
+    ) -> Iterator[ModularRunner]:
         memory = memory or Memory()
         if budget is not None:
             _check_possible(self.setup, budget)
         budget = budget or self.budget
-        with Journal(journal, self._key(request, memory, budget) if journal is not None else None, request) as file:
-            yield Running(self.setup, request, memory, budget, file, progress or _unwatched)
+        with RunJournal(
+            journal, self._build_journal_key(request, memory, budget) if journal is not None else None, request
+        ) as file:
+            yield ModularRunner(self.setup, request, memory, budget, file, progress or _ignore_happening)
 
     @property
     def variant(self) -> object:
         """What its runs depend on besides the question and the models: tools and their data, rules, sizes."""
         versions = [(module.name, module.tool.version) for module in self.setup.modules.values()]
-        return [self._key("", Memory(), self.budget), versions, asdict(self.budget), asdict(self.setup.sizes)]
+        return [
+            self._build_journal_key("", Memory(), self.budget),
+            versions,
+            asdict(self.budget),
+            asdict(self.setup.sizes),
+        ]
 
-    def _key(self, request: str, memory: Memory, budget: RunBudget) -> JSON:
+    def _build_journal_key(self, request: str, memory: Memory, budget: RunBudget) -> JSON:
         """What a journal is known by."""
         return {
             "request": request, "memory": asdict(memory), "rules": self.monitor.fingerprint, "steps": budget.steps,
@@ -191,7 +200,7 @@ class ModularAgent(RunsMany):
         }  # fmt: skip
 
 
-def writer_of(llm: WriterLike) -> Writer:
+def resolve_writer(llm: WriterLike) -> Writer:
     """The model that a provider string, a function or an object stands for, as one that writes objects or text.
 
     A model that runs here is held to schemas by masks, where xgrammar is installed. Chance (``test:random``) writes
@@ -223,5 +232,5 @@ def _check_possible(setup: Setup, budget: RunBudget) -> None:
     raise NoValidPlan(why.reason, limits=why.limits, constraints=why.constraints)
 
 
-def _unwatched(_: Happening) -> None:
+def _ignore_happening(_: Happening) -> None:
     """Nobody watches."""

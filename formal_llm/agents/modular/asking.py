@@ -8,12 +8,12 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from formal_llm.agents.decoding.steps import Step
-from formal_llm.agents.modular.journal import Given, Journal
+from formal_llm.agents.modular.journal import Given, RunJournal
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.prompts import summary_messages, summary_schema
-from formal_llm.agents.modular.role_llms import RoleWriting
+from formal_llm.agents.modular.role_llms import RoleRequest
 from formal_llm.agents.modular.run import Happening, ModularRun, Role, RunBudget
-from formal_llm.agents.modular.scratchpad import shortened
+from formal_llm.agents.modular.scratchpad import shorten_text
 from formal_llm.agents.modular.setup import Setup
 from formal_llm.agents.transcript import Correction
 from formal_llm.errors import AgentStopped, InvalidAnswer, LLMError, ResultsError
@@ -31,7 +31,7 @@ _MOST_WRITTEN = 2_000
 Progress = Callable[[Happening], None]
 
 
-class Asking:
+class AskingRun:
     """A run, as far as it asks models.
 
     Attributes:
@@ -40,7 +40,7 @@ class Asking:
     """
 
     def __init__(
-        self, setup: Setup, request: str, memory: Memory, budget: RunBudget, journal: Journal, progress: Progress
+        self, setup: Setup, request: str, memory: Memory, budget: RunBudget, journal: RunJournal, progress: Progress
     ) -> None:
         self.setup = setup
         self.budget = budget
@@ -50,11 +50,11 @@ class Asking:
         self.now = ModularRun(request, memory=memory)
         for gave in journal.vain:
             role: Role = next((one for one in setup.llms if one == gave.get("role")), "planner")
-            self._spend(role, self._usage(gave))
+            self._record_usage(role, self._read_usage(gave))
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
-    def _ask(
+    def _ask_model(
         self,
         role: Role,
         messages: tuple[Message, ...],
@@ -67,35 +67,35 @@ class Asking:
         corrections: list[dict[str, JSON]] = []
         vain = TokenUsage()
 
-        def again(error: InvalidAnswer) -> None:
+        def record_retry(error: InvalidAnswer) -> None:
             nonlocal vain
             vain += error.usage or TokenUsage()
-            corrections.append(_correction(error))
-            self._afford(role, vain)
+            corrections.append(_describe_correction(error))
+            self._check_budget(role, vain)
 
-        def give() -> Generator[Step, Any, Given]:
-            self._afford(role, vain)
+        def request_answer() -> Generator[Step, Any, Given]:
+            self._check_budget(role, vain)
             try:
-                made = yield from self._asked(role, messages, schema, check, again)
+                made = yield from self._request_object(role, messages, schema, check, record_retry)
             except InvalidAnswer as error:
                 if not may_fail:
                     raise
-                failed = [*corrections, _correction(error)]
+                failed = [*corrections, _describe_correction(error)]
                 return {"value": {}, "text": "", "corrections": failed, "usage": asdict(error.usage or TokenUsage())}
             return {"value": made.value, "text": made.text, "corrections": corrections, "usage": asdict(made.usage)}
 
-        replayed = self.journal.replaying
+        replayed = self.journal.is_replaying
         asked: JSON = [[list(message) for message in messages], json.dumps(schema, sort_keys=True)]
         try:
-            gave = self.journal.known(role, asked)
+            gave = self.journal.replay_answer(role, asked)
             if gave is None:
-                gave = self.journal.note(role, asked, (yield from give()))
+                gave = self.journal.record_answer(role, asked, (yield from request_answer()))
         except LLMError as error:
-            self._waste(role, error.usage or TokenUsage())
+            self._record_waste(role, error.usage or TokenUsage())
             raise
-        return self._read(role, gave, schema, check, may_fail, replayed)
+        return self._read_answer(role, gave, schema, check, may_fail, replayed)
 
-    def _asked(
+    def _request_object(
         self,
         role: Role,
         messages: tuple[Message, ...],
@@ -113,15 +113,15 @@ class Asking:
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]  # the value of a generator's return
             try:
-                came = yield RoleWriting(asked, role)
+                came = yield RoleRequest(asked, role)
             except Exception as error:
                 came = error
 
-    def _read(
+    def _read_answer(
         self, role: Role, gave: Given, schema: Schema, check: Check | None, may_fail: bool, replayed: bool
     ) -> tuple[dict[str, object], str]:
         try:
-            value, text, usage = dict(gave["value"]), str(gave["text"]), self._usage(gave)
+            value, text, usage = dict(gave["value"]), str(gave["text"]), self._read_usage(gave)
             told = [(str(one["problem"]), str(one["written"])) for one in gave["corrections"]]
         except (KeyError, TypeError, ValueError) as error:
             raise ResultsError(f"{self.journal.path}: an answer of the {role} cannot be read: {error!r}") from None
@@ -129,15 +129,15 @@ class Asking:
             problem = problem_in(value, schema) or (check(value) if check is not None else None)
             if problem is not None:  # a journal that somebody changed
                 raise ResultsError(f"{self.journal.path}: an answer of the {role} is not legal here: {problem}")
-        self._spend(role, usage)
+        self._record_usage(role, usage)
         place = len(self.now.scratchpad)
         for problem, written in told:
             correction = Correction(place, written, done=text[:_MOST_WRITTEN], reason=f"{role}: {problem}")
             self.now = replace(self.now, corrections=(*self.now.corrections, correction))
-            self._tell("corrected", {"role": role, "problem": problem, "written": written}, replayed)
+            self._notify_progress("corrected", {"role": role, "problem": problem, "written": written}, replayed)
         return value, text
 
-    def _usage(self, gave: Given) -> TokenUsage:
+    def _read_usage(self, gave: Given) -> TokenUsage:
         usage = gave.get("usage")
         if not isinstance(usage, dict) or not all(type(one) is int and one >= 0 for one in usage.values()):
             raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {usage!r}")
@@ -146,41 +146,41 @@ class Asking:
         except TypeError as error:
             raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {error}") from None
 
-    def _afford(self, role: Role, vain: TokenUsage) -> None:
+    def _check_budget(self, role: Role, vain: TokenUsage) -> None:
         used = self.now.usage + vain
         for kind, have, budget in (
             ("requests", used.requests, self.budget.requests),
             ("tokens", used.tokens, self.budget.tokens),
         ):
             if budget is not None and have >= budget:
-                self._waste(role, vain)
+                self._record_waste(role, vain)
                 raise AgentStopped(kind, budget, self.now.transcript, run=self.now)
 
-    def _waste(self, role: Role, usage: TokenUsage) -> None:
+    def _record_waste(self, role: Role, usage: TokenUsage) -> None:
         """What was spent without an answer."""
-        self._spend(role, usage)
+        self._record_usage(role, usage)
         if usage != TokenUsage():
-            self.journal.spent_in_vain({"role": role, "usage": asdict(usage)})
+            self.journal.record_waste({"role": role, "usage": asdict(usage)})
 
-    def _spend(self, role: Role, usage: TokenUsage) -> None:
+    def _record_usage(self, role: Role, usage: TokenUsage) -> None:
         self.now = replace(self.now, spent={**self.now.spent, role: self.now.spent.get(role, TokenUsage()) + usage})
 
-    def _tell(self, kind: str, data: Mapping[str, JSON], replayed: bool | None = None) -> None:
+    def _notify_progress(self, kind: str, data: Mapping[str, JSON], replayed: bool | None = None) -> None:
         self.progress(Happening(kind, len(self.now.scratchpad), data, bool(replayed)))
 
-    def _summary(self, text: str, task: str, most: int) -> Generator[Step, Any, str]:
+    def _summarise_text(self, text: str, task: str, most: int) -> Generator[Step, Any, str]:
         """A text of at most about ``most`` characters: a summary, or where none can be had, the text cut visibly."""
         messages = summary_messages(text, task, most, self.setup.sizes.read)
-        value, _ = yield from self._ask("summarizer", messages, summary_schema(most), may_fail=True)
+        value, _ = yield from self._ask_model("summarizer", messages, summary_schema(most), may_fail=True)
         if value:
             summary = str(value["summary"])
-            self._tell("summarised", {"from": len(text), "summary": summary})
+            self._notify_progress("summarised", {"from": len(text), "summary": summary})
             return summary
-        self._tell("shortened", {"from": len(text), "to": most})
-        return shortened(text, most)
+        self._notify_progress("shortened", {"from": len(text), "to": most})
+        return shorten_text(text, most)
 
 
-def _correction(error: InvalidAnswer) -> dict[str, Any]:
+def _describe_correction(error: InvalidAnswer) -> dict[str, Any]:
     written = error.transcript[-1][1] if error.transcript else ""
     # Half of a surrogate pair fits into no file.
     return {"problem": error.problem, "written": written[:_MOST_WRITTEN].encode(errors="replace").decode()}

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from formal_llm.agents.arguments import WRITTEN, parameters, value_of, written_schema
+from formal_llm.agents.arguments import WRITTEN, build_value_schema, list_parameters, parse_value
 from formal_llm.automata import Word
 from formal_llm.errors import ToolkitError
 from formal_llm.llms.schemas import Schema, closed
@@ -39,20 +39,20 @@ class Call:
     @property
     def word(self) -> Word:
         """The tools in the order in which they are used."""
-        return tuple(call.tool.name for call in self.calls())
+        return tuple(call.tool.name for call in self.iter_calls())
 
-    def calls(self) -> Iterator[Call]:
+    def iter_calls(self) -> Iterator[Call]:
         """All calls, from inside out, this one last."""
         for argument in self.arguments:
             if isinstance(argument, Call):
-                yield from argument.calls()
+                yield from argument.iter_calls()
         yield self
 
     def __str__(self) -> str:
-        return f"{self.tool.name}({', '.join(map(_shown, self.arguments))})"
+        return f"{self.tool.name}({', '.join(map(_format_argument, self.arguments))})"
 
 
-def _shown(argument: Argument) -> str:
+def _format_argument(argument: Argument) -> str:
     if isinstance(argument, Call):
         return str(argument)
     value = argument.get()
@@ -81,17 +81,17 @@ class Binder:
         self._levels: list[list[Tool]] = [[]]
         for _ in range(depth):
             below = self._levels[-1]
-            self._levels.append([tool for tool in possible if _bindable(tool, below)])
+            self._levels.append([tool for tool in possible if _is_bindable(tool, below)])
         wrong = [
             f"{tool}: a model cannot write its argument {name} of kind {kind}, and no tool gives one"
             for tool in tools
-            for name, kind in zip(parameters(tool), tool.inputs, strict=True)
-            if not _available(kind, self._levels[-1])
+            for name, kind in zip(list_parameters(tool), tool.inputs, strict=True)
+            if not _is_available(kind, self._levels[-1])
         ]
         if wrong:
             raise ToolkitError(wrong)
 
-    def schema(self, tool: Tool, inner: Collection[str]) -> Schema | None:
+    def build_schema(self, tool: Tool, inner: Collection[str]) -> Schema | None:
         """The schema of the arguments of a tool; None where an argument could only be a call that may not be one here.
 
         Args:
@@ -99,67 +99,69 @@ class Binder:
             inner: the tools whose calls may be arguments here.
         """
         definitions: dict[str, Schema] = {}
-        top = self._arguments(tool, self.depth, inner, definitions)
+        top = self._build_arguments_schema(tool, self.depth, inner, definitions)
         return None if top is None else {**top, **({"$defs": definitions} if definitions else {})}
 
-    def feeders(self, tool: Tool) -> tuple[str, ...] | None:
+    def find_feeders(self, tool: Tool) -> tuple[str, ...] | None:
         """The tools whose calls an argument needs that a model cannot write; None where it can write all of them."""
         for kind in tool.inputs:
             if kind.of not in WRITTEN:
                 return tuple(one.name for one in self._levels[-1] if one.output == kind)
         return None
 
-    def _arguments(
+    def _build_arguments_schema(
         self, tool: Tool, depth: int, inner: Collection[str], definitions: dict[str, Schema]
     ) -> dict[str, object] | None:
         of: dict[str, Schema] = {}
-        for name, kind in zip(parameters(tool), tool.inputs, strict=True):
+        for name, kind in zip(list_parameters(tool), tool.inputs, strict=True):
             ways: list[Schema] = []
-            if (written := written_schema(kind)) is not None:
+            if (written := build_value_schema(kind)) is not None:
                 ways.append(written)
             for one in self._levels[depth]:
                 if one.output == kind and one.name in inner:
-                    way = self._nested(one, depth, inner, definitions)
+                    way = self._build_call_schema(one, depth, inner, definitions)
                     ways += [] if way is None else [way]
             if not ways:
                 return None
             of[name] = ways[0] if len(ways) == 1 else {"anyOf": ways}
         return closed(of)
 
-    def _nested(self, tool: Tool, depth: int, inner: Collection[str], definitions: dict[str, Schema]) -> Schema | None:
+    def _build_call_schema(
+        self, tool: Tool, depth: int, inner: Collection[str], definitions: dict[str, Schema]
+    ) -> Schema | None:
         # A definition for each depth, none of which refers to itself: not all providers know schemas that do.
         name = f"call_{list(self.tools).index(tool.name)}_{depth}"
         if name not in definitions:
-            arguments = self._arguments(tool, depth - 1, inner, definitions)
+            arguments = self._build_arguments_schema(tool, depth - 1, inner, definitions)
             if arguments is None:
                 return None
             definitions[name] = closed({"tool": {"enum": [tool.name]}, "arguments": arguments})
         return {"$ref": f"#/$defs/{name}"}
 
-    def read(self, tool: Tool, arguments: Mapping[str, object]) -> Call:
+    def read_call(self, tool: Tool, arguments: Mapping[str, object]) -> Call:
         """The call that arguments make, which keep the schema of the tool.
 
         Raises:
             ValueError: a value is not acceptable to its kind; says which argument.
         """
         made: list[Argument] = []
-        for name, kind in zip(parameters(tool), tool.inputs, strict=True):
+        for name, kind in zip(list_parameters(tool), tool.inputs, strict=True):
             given = arguments[name]
             if isinstance(given, Mapping):
                 inside = given["arguments"]
                 assert isinstance(inside, Mapping)
-                made.append(self.read(self.tools[str(given["tool"])], inside))
+                made.append(self.read_call(self.tools[str(given["tool"])], inside))
                 continue
             try:
-                made.append(value_of(kind, given))
+                made.append(parse_value(kind, given))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
         return Call(tool, tuple(made))
 
 
-def _available(kind: Kind, tools: Sequence[Tool]) -> bool:
+def _is_available(kind: Kind, tools: Sequence[Tool]) -> bool:
     return kind.of in WRITTEN or any(tool.output == kind for tool in tools)
 
 
-def _bindable(tool: Tool, below: Sequence[Tool]) -> bool:
-    return all(_available(kind, below) for kind in tool.inputs)
+def _is_bindable(tool: Tool, below: Sequence[Tool]) -> bool:
+    return all(_is_available(kind, below) for kind in tool.inputs)

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from formal_llm.authored.tables import Keys, Named, OneOf, problems
 from formal_llm.errors import ResultsError
-from formal_llm.planning.drivers.json_lines import open_alone, write_line
+from formal_llm.planning.drivers.json_lines import open_exclusively, write_line
 from formal_llm.planning.json_data import JSON
 
 _FORMAT = "formal-llm modular run 1"
@@ -29,7 +29,7 @@ _ROW = Keys({"what": str, "asked": str, "gave": Named(object)}, needed=("what", 
 Given = Mapping[str, Any]
 
 
-class Journal:
+class RunJournal:
     """The answers that a run was given.
 
     Args:
@@ -50,12 +50,12 @@ class Journal:
         self._file = None
         if self.path is None:
             return
-        self._file = open_alone(self.path, what="journal", busy=_BUSY)
+        self._file = open_exclusively(self.path, what="journal", busy=_BUSY)
         try:
-            key = _digest(run)
-            rows = self._read()
+            key = _hash_data(run)
+            rows = self._read_rows()
             if not rows:
-                self._write({"format": _FORMAT, "run": key, "request": request})
+                self._write_row({"format": _FORMAT, "run": key, "request": request})
             elif rows[0]["run"] != key:
                 raise ResultsError(
                     f"{self.path}: this is the journal of another run (of the request {rows[0]['request'][:200]!r}); "
@@ -67,7 +67,7 @@ class Journal:
             self.close()
             raise
 
-    def _read(self) -> list[Given]:
+    def _read_rows(self) -> list[Given]:
         assert self._file is not None
         self._file.seek(0)
         text = self._file.readall() or b""
@@ -85,16 +85,16 @@ class Journal:
             rows.append(row)
         return rows
 
-    def _write(self, row: Mapping[str, JSON]) -> None:
+    def _write_row(self, row: Mapping[str, JSON]) -> None:
         if self._file is not None and self.path is not None:
             write_line(self._file, self.path, row, "the answer")
 
     @property
-    def replaying(self) -> bool:
+    def is_replaying(self) -> bool:
         """Whether the next answer is one that was written down."""
         return self._next < len(self._left)
 
-    def known(self, what: str, asked: JSON) -> Given | None:
+    def replay_answer(self, what: str, asked: JSON) -> Given | None:
         """The next answer that is written down; None where all of them were taken.
 
         Args:
@@ -104,11 +104,11 @@ class Journal:
         Raises:
             ResultsError: something else was asked at this place.
         """
-        if not self.replaying:
+        if not self.is_replaying:
             return None
         row = self._left[self._next]
         self._next += 1
-        if (row["what"], row["asked"]) != (what, _digest(asked)):
+        if (row["what"], row["asked"]) != (what, _hash_data(asked)):
             raise ResultsError(
                 f"{self.path}:{self._next + 1}: here {row['what']} was asked something else than {what} is now; "
                 "the journal was changed, or the agent was: name another file"
@@ -116,18 +116,18 @@ class Journal:
         gave: Given = row["gave"]
         return gave
 
-    def note(self, what: str, asked: JSON, gave: Given) -> Given:
+    def record_answer(self, what: str, asked: JSON, gave: Given) -> Given:
         """Write an answer down.
 
         Raises:
             ResultsError: it cannot be written.
         """
-        self._write({"what": what, "asked": _digest(asked), "gave": gave})
+        self._write_row({"what": what, "asked": _hash_data(asked), "gave": gave})
         return gave
 
-    def spent_in_vain(self, spent: Mapping[str, JSON]) -> None:
+    def record_waste(self, spent: Mapping[str, JSON]) -> None:
         """Write down what was spent on a request that came to an error, so that it counts when the run goes on."""
-        self._write({"what": _VAIN, "asked": "", "gave": spent})
+        self._write_row({"what": _VAIN, "asked": "", "gave": spent})
 
     def close(self) -> None:
         """Close the file."""
@@ -142,5 +142,5 @@ class Journal:
         self.close()
 
 
-def _digest(data: JSON) -> str:
+def _hash_data(data: JSON) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]

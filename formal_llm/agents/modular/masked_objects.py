@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from formal_llm.agents.decoding.contents import Grammar, Written
+from formal_llm.agents.decoding.contents import Grammar, SegmentPattern
 from formal_llm.agents.decoding.masked_logits import MaskedLogits
-from formal_llm.agents.decoding.written_plan import vocabulary_of
+from formal_llm.agents.decoding.written_plan import read_vocabulary
 from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks
 from formal_llm.llms.generation import GeneratedObject, Messages, chat
 from formal_llm.llms.local.model import TransformersLLM
@@ -31,7 +31,7 @@ class MaskedObjects:
     def __init__(self, llm: TransformersLLM) -> None:
         self.llm = llm
         self.name = llm.name
-        self.vocabulary = vocabulary_of(llm)
+        self.vocabulary = read_vocabulary(llm)
         self.engine = XGrammarMasks(self.vocabulary)
 
     def generate_object(
@@ -45,17 +45,17 @@ class MaskedObjects:
             ValueError: the schema is none that is known.
         """
         check_schema(schema)
-        matcher = self.engine.compile(Written(_grammar(schema), may_end=True))
+        matcher = self.engine.compile(SegmentPattern(_build_grammar(schema), may_end=True))
         talk = chat(messages)
         read, tokens = self.llm.write_tokens(
             talk, max_tokens=max_tokens, temperature=temperature, processor=MaskedLogits(matcher)
         )
         ended = next((at for at, token in enumerate(tokens) if token in self.vocabulary.stops), None)
-        text = self.vocabulary.text(tokens[:ended]).decode(errors="replace")
+        text = self.vocabulary.decode_tokens(tokens[:ended]).decode(errors="replace")
         return GeneratedObject.read(text, schema, TokenUsage(1, read, len(tokens)), talk[-1].content)
 
 
-def _grammar(schema: Schema) -> Grammar:
+def _build_grammar(schema: Schema) -> Grammar:
     """The texts of a schema, written on one line: a small model that may write blanks writes blanks for ever."""
     import xgrammar  # optional; that it is there is known by now
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from formal_llm.agents.modular.scratchpad import marked, shortened
+from formal_llm.agents.modular.scratchpad import mark_lines, shorten_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Memory:
         Args:
             most: how many characters of each request and answer are shown.
         """
-        lines = [marked(self.summary, "Before that, in short: ")] if self.summary else []
+        lines = [mark_lines(self.summary, "Before that, in short: ")] if self.summary else []
         for turn in self.turns:
-            lines.append(marked(shortened(turn.request, most), "User: "))
-            lines.append(marked(shortened(turn.answer, most), "Answer: "))
+            lines.append(mark_lines(shorten_text(turn.request, most), "User: "))
+            lines.append(mark_lines(shorten_text(turn.answer, most), "Answer: "))
         return "\n".join(lines)

@@ -56,16 +56,16 @@ def ask(user: User) -> Module:
     """
 
     @tool("ask", description="Ask the user for what only the user can know.", deterministic=False)
-    def asked(question: str) -> str:
+    def ask_user(question: str) -> str:
         return user(question)
 
-    return Module(asked, "Write one short question to the user.", nests=False)
+    return Module(ask_user, "Write one short question to the user.", nests=False)
 
 
 def terminal_user(reads: TextIO | None = None, writes: TextIO | None = None) -> User:
     """A user at the terminal, who is shown a question and types a line."""
 
-    def answer(question: str) -> str:
+    def read_answer(question: str) -> str:
         out, lines = writes or sys.stderr, reads or sys.stdin
         out.write(f"\n{visible(question)}\n> ")
         out.flush()
@@ -74,19 +74,19 @@ def terminal_user(reads: TextIO | None = None, writes: TextIO | None = None) -> 
             raise EOFError("the user's input ended")
         return line.rstrip("\n")
 
-    return answer
+    return read_answer
 
 
 def scripted_user(*answers: str) -> User:
     """A user who gives prepared answers in turn, and then is gone."""
     left = iter(answers)
 
-    def answer(question: str) -> str:
+    def next_answer(question: str) -> str:
         for one in left:
             return one
         raise EOFError(f"the script has no answer to {question!r}")
 
-    return answer
+    return next_answer
 
 
 def calculate() -> Module:
@@ -112,12 +112,12 @@ def search(corpus: Corpus | str | os.PathLike[str] | None = None) -> Module:
     description = "Search a library of articles for facts, by the title of an article."
 
     @tool("search", description=description, version=f"1 {found.fingerprint}")
-    def searched(query: str) -> str:
+    def search_corpus(query: str) -> str:
         # A page of its own for each call: what was found before plays no part.
         return found.session().search(query)
 
     guidance = "Write the title of the article to look for: the name of a thing, a place or a person."
-    return Module(searched, guidance, summarised=True)
+    return Module(search_corpus, guidance, summarised=True)
 
 
 def function_call(
@@ -148,11 +148,11 @@ def respond() -> Module:
     """Gives the answer, and ends the run."""
 
     @tool("respond", description="Give the user the final answer.")
-    def responded(answer: str) -> str:
+    def return_answer(answer: str) -> str:
         return answer
 
     guidance = "Write the answer to the user's request, from what the steps found."
-    return Module(responded, guidance, final=True, nests=False)
+    return Module(return_answer, guidance, final=True, nests=False)
 
 
 def standard_modules(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.modules import Module
-from formal_llm.agents.modular.scratchpad import Scratchpad, marked, shortened
+from formal_llm.agents.modular.scratchpad import Scratchpad, mark_lines, shorten_text
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, closed
 
@@ -59,7 +59,7 @@ def plan_messages(
         f"The next step uses {legal[0]}." if len(legal) == 1 else f"Tools that may be chosen now: {', '.join(legal)}."
     )
     system = _PLANNER.format(tools=tools, tool=_TOOL if len(legal) > 1 else "", most=most)
-    return Message("system", system), Message("user", f"{_situation(request, memory, scratchpad)}\n\n{choice}")
+    return Message("system", system), Message("user", f"{_describe_situation(request, memory, scratchpad)}\n\n{choice}")
 
 
 def call_messages(
@@ -68,13 +68,14 @@ def call_messages(
     """What the model is shown that writes the arguments of a tool."""
     guidance = f"\n{module.guidance}" if module.guidance else ""
     system = _CALLER.format(name=module.name, description=module.tool.description, guidance=guidance)
-    situation = _situation(request, memory, scratchpad)
-    return Message("system", system), Message("user", f"{situation}\n\n{marked(task, 'Task: ')}")
+    situation = _describe_situation(request, memory, scratchpad)
+    return Message("system", system), Message("user", f"{situation}\n\n{mark_lines(task, 'Task: ')}")
 
 
 def summary_messages(text: str, task: str, most: int, most_read: int) -> tuple[Message, ...]:
     """What the summarizer is shown."""
-    told = f"{marked(shortened(task, MOST_REQUEST), 'Task: ')}\n\n{marked(shortened(text, most_read), 'Text: ')}"
+    request = mark_lines(shorten_text(task, MOST_REQUEST), "Task: ")
+    told = f"{request}\n\n{mark_lines(shorten_text(text, most_read), 'Text: ')}"
     return Message("system", _SUMMARIZER.format(most=most)), Message("user", told)
 
 
@@ -83,7 +84,7 @@ def summary_schema(most: int) -> dict[str, object]:
     return closed({"summary": {"type": "string", "minLength": 1, "maxLength": most}})
 
 
-def _situation(request: str, memory: Memory, scratchpad: Scratchpad) -> str:
+def _describe_situation(request: str, memory: Memory, scratchpad: Scratchpad) -> str:
     before = f"The conversation so far:\n{memory.text()}\n\n" if memory else ""
     steps = scratchpad.text() if len(scratchpad) else "none yet"
-    return f"{before}{marked(shortened(request, MOST_REQUEST), 'Request: ')}\n\nSteps so far:\n{steps}"
+    return f"{before}{mark_lines(shorten_text(request, MOST_REQUEST), 'Request: ')}\n\nSteps so far:\n{steps}"

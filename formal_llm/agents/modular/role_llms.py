@@ -12,7 +12,7 @@ from formal_llm.llms.objects import Writer, written
 from formal_llm.llms.question import Answer, Question
 
 
-class RoleWriting(Writing):
+class RoleRequest(Writing):
     """A request for a text of the model that has a role.
 
     Args:
@@ -52,24 +52,24 @@ class RoleLLMs:
         #: What its answers depend on.
         self.identity: dict[str, object] = {"llm": self.name, "roles": known}
         if any(isinstance(llm, AsyncLLM) for llm in self._llms.values()):
-            self.achoose, self.aclose = self._achoose, self._aclose
+            self.achoose, self.aclose = self._choose_async, self._close_async
 
     def choose(self, question: Question) -> Answer:
         """What the model writes whose request it is."""
-        asked, llm = self._of(question)
+        asked, llm = self._find_llm(question)
         return written(llm, asked)
 
-    async def _achoose(self, question: Question) -> Answer:
-        asked, llm = self._of(question)
+    async def _choose_async(self, question: Question) -> Answer:
+        asked, llm = self._find_llm(question)
         answer: Answer = await aanswered(llm, asked)  # type: ignore[arg-type]  # it is asked for texts alone
         return answer
 
-    async def _aclose(self) -> None:
+    async def _close_async(self) -> None:
         for llm in dict.fromkeys(self._llms.values()):
             if isinstance(llm, AsyncLLM):
                 await llm.aclose()
 
-    def _of(self, question: Question) -> tuple[RoleWriting, Writer]:
-        if not isinstance(question, RoleWriting):
+    def _find_llm(self, question: Question) -> tuple[RoleRequest, Writer]:
+        if not isinstance(question, RoleRequest):
             raise WritesNoText(self, "choose")
         return question, self._llms[question.role]

@@ -139,11 +139,11 @@ class ModularRun:
         """The run in the form of the other agents: a segment for each use of a tool, its text what it gave."""
         segments = tuple(
             Segment(step.tool, step.result, "model" if last and self.complete else "environment")
-            for step, last in zip(self.scratchpad.steps, _last(len(self.scratchpad)), strict=True)
+            for step, last in zip(self.scratchpad.steps, _mark_last(len(self.scratchpad)), strict=True)
         )
         usage = Usage(questions=len(self.decisions), **asdict(self.usage))
         return Transcript("modular", segments, self.corrections, {"": usage})
 
 
-def _last(count: int) -> list[bool]:
+def _mark_last(count: int) -> list[bool]:
     return [number == count for number in range(1, count + 1)]

@@ -14,7 +14,7 @@ from formal_llm.agents.decoding.steps import Do, Steps, adriven, driven
 from formal_llm.agents.decoding.steps import Step as Doing
 from formal_llm.agents.events import Event
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.modular.asking import Asking
+from formal_llm.agents.modular.asking import AskingRun
 from formal_llm.agents.modular.binding import Call
 from formal_llm.agents.modular.journal import Given
 from formal_llm.agents.modular.memory import Memory
@@ -42,11 +42,11 @@ from formal_llm.tools.kinds import TEXT, Value
 KEPT_STEPS, KEPT_TURNS = 2, 3
 
 
-class Running(Asking):
+class ModularRunner(AskingRun):
     """A run under way."""
 
     @property
-    def left(self) -> int:
+    def steps_left(self) -> int:
         """How many steps are left."""
         return self.budget.steps - len(self.now.scratchpad)
 
@@ -60,34 +60,34 @@ class Running(Asking):
         """The calls of tools so far."""
         return self.now.calls
 
-    def go(self) -> ModularRun:
+    def run_to_end(self) -> ModularRun:
         """The whole run."""
         for _ in driven(self.steps(), RoleLLMs(self.setup.llms)):
             pass
         return self.now
 
-    async def ago(self) -> ModularRun:
-        """As :meth:`go`, letting others go on in the meantime; tools are called in threads."""
+    async def arun_to_end(self) -> ModularRun:
+        """As :meth:`run_to_end`, letting others go on in the meantime; tools are called in threads."""
         async for _ in adriven(self.steps(), RoleLLMs(self.setup.llms)):
             pass
         return self.now
 
     def steps(self) -> Steps[Never]:
-        """As :meth:`go`, of nobody: what is asked for comes out, answers go in."""
+        """As :meth:`run_to_end`, of nobody: what is asked for comes out, answers go in."""
         while self.now.answer is None:
-            decision = yield from self._decide()
-            call = yield from self._bind(decision)
+            decision = yield from self._decide_step()
+            call = yield from self._bind_call(decision)
             value = yield from self._carry_out(call, decision.task, outermost=True)
             if value is not None and self.setup.modules[call.tool.name].final:
-                yield from self._end(_text(value))
+                yield from self._end_run(_format_value(value))
             else:
-                yield from self._compact()
+                yield from self._compact_scratchpad()
 
     # -- the planner, and who calls the tools -----------------------------------------------------------------------
 
-    def _decide(self) -> Generator[Doing, Any, Decision]:
+    def _decide_step(self) -> Generator[Doing, Any, Decision]:
         setup, now = self.setup, self.now
-        legal = setup.legal(self.monitor, self.left)
+        legal = setup.legal(self.monitor, self.steps_left)
         if not legal:
             if self.monitor.allowed():
                 raise AgentStopped("steps", self.budget.steps, now.transcript, run=now)
@@ -97,7 +97,7 @@ class Running(Asking):
         most, modules = setup.sizes.planned, list(setup.modules.values())
         messages = plan_messages(now.request, now.memory, now.scratchpad, modules, legal, most)
         schema = plan_schema(legal, most)
-        value, text = yield from self._ask("planner", messages, schema)
+        value, text = yield from self._ask_model("planner", messages, schema)
         tool = str(value.get("tool", legal[0]))
         decision = Decision(
             messages,
@@ -110,36 +110,36 @@ class Running(Asking):
             str(value["thoughts"]),
         )
         self.now = replace(self.now, decisions=(*self.now.decisions, decision))
-        self._tell("decided", {"tool": tool, "task": decision.task, "thoughts": decision.thoughts})
+        self._notify_progress("decided", {"tool": tool, "task": decision.task, "thoughts": decision.thoughts})
         return decision
 
-    def _bind(self, decision: Decision) -> Generator[Doing, Any, Call]:
+    def _bind_call(self, decision: Decision) -> Generator[Doing, Any, Call]:
         setup, now = self.setup, self.now
         module = setup.modules[decision.tool]
         if not module.tool.inputs:
             return Call(module.tool, ())
-        schema = setup.binder.schema(module.tool, setup.inner(self.monitor, module.name, self.left))
+        schema = setup.binder.build_schema(module.tool, setup.inner(self.monitor, module.name, self.steps_left))
         if schema is None:
             raise AgentError(f"{module.name} cannot be called here: what one of its arguments needs may not come now")
         messages = call_messages(module, now.request, decision.task, now.memory, now.scratchpad)
-        check = partial(self._objection, decision.tool)
-        value, _ = yield from self._ask("caller", messages, schema, check)
-        call = setup.binder.read(module.tool, value)
-        self._tell("bound", {"tool": decision.tool, "call": str(call)})
+        check = partial(self._find_objection, decision.tool)
+        value, _ = yield from self._ask_model("caller", messages, schema, check)
+        call = setup.binder.read_call(module.tool, value)
+        self._notify_progress("bound", {"tool": decision.tool, "call": str(call)})
         return call
 
-    def _objection(self, tool: str, value: Mapping[str, object]) -> str | None:
+    def _find_objection(self, tool: str, value: Mapping[str, object]) -> str | None:
         """What is wrong with a call beyond its schema: its values, or the order of the tools in it."""
         try:
-            word = self.setup.binder.read(self.setup.modules[tool].tool, value).word
+            word = self.setup.binder.read_call(self.setup.modules[tool].tool, value).word
             after = self.monitor.after_all(word)
         except ValueError as error:
             return str(error)
         except NotAllowed as error:
             return f"the calls in it come in the order {', '.join(word)}, and {error}"
         needed = after.shortest_way()
-        if len(word) + (0 if needed is None else len(needed)) > self.left:
-            return f"{self.left} uses of tools are left, and this call leaves too few to come to an end"
+        if len(word) + (0 if needed is None else len(needed)) > self.steps_left:
+            return f"{self.steps_left} uses of tools are left, and this call leaves too few to come to an end"
         return None
 
     # -- tools ------------------------------------------------------------------------------------------------------
@@ -154,14 +154,16 @@ class Running(Asking):
                     return None
                 argument = inner
             values.append(argument)
-        return (yield from self._use(call, values, task, outermost))
+        return (yield from self._use_tool(call, values, task, outermost))
 
-    def _use(self, call: Call, values: list[Value], task: str, outermost: bool) -> Generator[Doing, Any, Value | None]:
+    def _use_tool(
+        self, call: Call, values: list[Value], task: str, outermost: bool
+    ) -> Generator[Doing, Any, Value | None]:
         module = self.setup.modules[call.tool.name]
         # First the rules: what they do not allow is not done.
         self.monitor = self.monitor.after(Event(module.name, {"call": str(call)}))
 
-        def give() -> Given:
+        def call_tool() -> Given:
             try:
                 value, _ = self.setup.caller.call(call.tool, values)
             except ToolError as error:
@@ -171,26 +173,26 @@ class Running(Asking):
             return {"data": base64.b64encode(value.dump()).decode()}
 
         asked: JSON = [module.name, [value.key for value in values]]
-        replayed = self.journal.replaying
-        gave = self.journal.known("tool", asked)
+        replayed = self.journal.is_replaying
+        gave = self.journal.replay_answer("tool", asked)
         if gave is None:
-            gave = self.journal.note("tool", asked, (yield Do(give)))
+            gave = self.journal.record_answer("tool", asked, (yield Do(call_tool)))
         if "error" in gave:
             problem = str(gave["error"])
-            self._note(Step(module.name, task, problem, str(call), failed=True))
-            self._tell("failed", {"tool": module.name, "problem": problem}, replayed)
+            self._record_step(Step(module.name, task, problem, str(call), failed=True))
+            self._notify_progress("failed", {"tool": module.name, "problem": problem}, replayed)
             if module.final:
                 raise ToolError(module.name, problem, reason=str(gave.get("reason", "failed")))
             return None
-        value = self._value(call, gave)
-        text = _text(value)
-        self._tell("used", {"tool": module.name, "result": text}, replayed)
+        value = self._read_value(call, gave)
+        text = _format_value(value)
+        self._notify_progress("used", {"tool": module.name, "result": text}, replayed)
         if module.summarised and outermost and len(text) > self.setup.sizes.summary:
-            text = yield from self._summary(text, task, self.setup.sizes.summary)
-        self._note(Step(module.name, task, text, str(call)))
+            text = yield from self._summarise_text(text, task, self.setup.sizes.summary)
+        self._record_step(Step(module.name, task, text, str(call)))
         return value
 
-    def _value(self, call: Call, gave: Given) -> Value:
+    def _read_value(self, call: Call, gave: Given) -> Value:
         kind = call.tool.output
         try:
             if kind == TEXT:
@@ -199,30 +201,32 @@ class Running(Asking):
         except (KeyError, TypeError, binascii.Error, InputError) as error:
             raise ResultsError(f"{self.journal.path}: what {call.tool.name} gave cannot be read: {error}") from None
 
-    def _note(self, step: Step) -> None:
+    def _record_step(self, step: Step) -> None:
         self.now = replace(self.now, scratchpad=self.now.scratchpad.plus(step))
 
     # -- what grows too long ------------------------------------------------------------------------------------------
 
-    def _compact(self) -> Generator[Doing, Any, None]:
+    def _compact_scratchpad(self) -> Generator[Doing, Any, None]:
         pad = self.now.scratchpad
         count = len(pad) - KEPT_STEPS
         if len(pad.text()) > self.setup.sizes.scratchpad and count > pad.summarised:
             told = Scratchpad(pad.steps[:count], pad.summary, pad.summarised).text()
-            summary = yield from self._summary(told, self.now.request, self.setup.sizes.scratchpad // 4)
+            summary = yield from self._summarise_text(told, self.now.request, self.setup.sizes.scratchpad // 4)
             self.now = replace(self.now, scratchpad=pad.with_summary(summary, count))
 
-    def _end(self, answer: str) -> Generator[Doing, Any, None]:
+    def _end_run(self, answer: str) -> Generator[Doing, Any, None]:
         memory = self.now.memory.plus(self.now.request, answer)
         if len(memory.turns) > self.setup.sizes.turns:
             older = Memory(memory.turns[:-KEPT_TURNS], memory.summary).text()
-            summary = yield from self._summary(older, "what the user may come back to later", self.setup.sizes.summary)
+            summary = yield from self._summarise_text(
+                older, "what the user may come back to later", self.setup.sizes.summary
+            )
             memory = Memory(memory.turns[-KEPT_TURNS:], summary)
         self.now = replace(self.now, answer=answer, memory=memory)
-        self._tell("answered", {"answer": answer})
+        self._notify_progress("answered", {"answer": answer})
 
 
-def _text(value: Value) -> str:
+def _format_value(value: Value) -> str:
     """A value as models are shown it."""
     inside = value.get()
     if isinstance(inside, str):

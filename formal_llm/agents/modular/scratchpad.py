@@ -11,7 +11,7 @@ from formal_llm.automata import Word
 from formal_llm.errors import TranscriptError
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """A text of at most about ``most`` characters: what is left out is told in its place."""
     if len(text) <= most:
         return text
@@ -19,7 +19,7 @@ def shortened(text: str, most: int) -> str:
     return f"{text[: most - most // 4]} [... {left_out:,} characters left out ...] {text[len(text) - most // 4 :]}"
 
 
-def marked(text: str, first: str, more: str = ": ") -> str:
+def mark_lines(text: str, first: str, more: str = ": ") -> str:
     """A text in the lines of a list: each line of it but the first has a mark, so none can be taken for the list's."""
     return first + text.replace("\r", "\n").replace("\n", f"\n   {more}")
 
@@ -94,12 +94,12 @@ class Scratchpad:
         Args:
             most: how many characters of each task and result are shown.
         """
-        lines = [marked(self.summary, f"Steps 1 to {self.summarised}, in short: ")] if self.summarised else []
+        lines = [mark_lines(self.summary, f"Steps 1 to {self.summarised}, in short: ")] if self.summarised else []
         for number, step in enumerate(self.steps[self.summarised :], self.summarised + 1):
             outcome = "failed" if step.failed else "result"
             lines += [
-                marked(shortened(step.task, most), f"{number}. {step.tool}: "),
-                marked(shortened(step.result, most), f"   {outcome}: "),
+                mark_lines(shorten_text(step.task, most), f"{number}. {step.tool}: "),
+                mark_lines(shorten_text(step.result, most), f"   {outcome}: "),
             ]
         return "\n".join(lines)
 
@@ -119,7 +119,7 @@ class Scratchpad:
         """
         steps: list[Step] = []
         summary, summarised = "", 0
-        for number, row in _rows(text):
+        for number, row in _read_rows(text):
             for found in problems(row, _HEAD if isinstance(row, dict) and "summarised" in row else _STEP):
                 raise TranscriptError(f"line {number} of the scratchpad is damaged: {found.problem}")
             assert isinstance(row, dict)
@@ -133,7 +133,7 @@ class Scratchpad:
             raise TranscriptError(f"the scratchpad is damaged: {error}") from None
 
 
-def _rows(text: str) -> Iterable[tuple[int, object]]:
+def _read_rows(text: str) -> Iterable[tuple[int, object]]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:

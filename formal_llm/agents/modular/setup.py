@@ -66,15 +66,16 @@ class Setup:
             monitor: where the run stands.
             left: how many steps are left. A tool after which the end is farther is none of them.
         """
-        return tuple(name for name, module in self.modules.items() if self._may(monitor, module, left))
+        return tuple(name for name, module in self.modules.items() if self._may_choose(monitor, module, left))
 
-    def _may(self, monitor: Monitor, module: Module, left: int) -> bool:
-        feeders = self.binder.feeders(module.tool)
+    def _may_choose(self, monitor: Monitor, module: Module, left: int) -> bool:
+        feeders = self.binder.find_feeders(module.tool)
         if feeders is None:
-            return _in_time(monitor, module.name, left)
+            return _can_finish_within(monitor, module.name, left)
         # An argument has to be a call: that comes first.
         return any(
-            _in_time(monitor, name, left) and _in_time(monitor.after(name), module.name, left - 1) for name in feeders
+            _can_finish_within(monitor, name, left) and _can_finish_within(monitor.after(name), module.name, left - 1)
+            for name in feeders
         )
 
     def inner(self, monitor: Monitor, tool: str, left: int) -> tuple[str, ...]:
@@ -83,11 +84,13 @@ class Setup:
         if self.binder.depth > 1 or len(self.modules[tool].tool.inputs) > 1:
             return tuple(nests)
         return tuple(
-            name for name in nests if _in_time(monitor, name, left) and _in_time(monitor.after(name), tool, left - 1)
+            name
+            for name in nests
+            if _can_finish_within(monitor, name, left) and _can_finish_within(monitor.after(name), tool, left - 1)
         )
 
 
-def by_name(modules: Iterable[Module | Tool]) -> dict[str, Module]:
+def index_modules(modules: Iterable[Module | Tool]) -> dict[str, Module]:
     """Modules by name; a tool alone is a module without words of its own.
 
     Raises:
@@ -102,7 +105,7 @@ def by_name(modules: Iterable[Module | Tool]) -> dict[str, Module]:
     return found
 
 
-def monitor_of(
+def build_monitor(
     modules: Mapping[str, Module], rules: Source | Sequence[Source] | None, limits: Limits | None
 ) -> Monitor:
     """The rules for these modules: those that are given, and that a run ends with a final module and not before.
@@ -126,10 +129,10 @@ def monitor_of(
             problems.append(f"the rules do not name {' or '.join(final)}, so no run could end")
     if problems:
         raise ToolkitError(list(dict.fromkeys(problems)))
-    return Monitor([*given, _ends_with(list(modules), final)], limits=limits)
+    return Monitor([*given, _require_final_end(list(modules), final)], limits=limits)
 
 
-def _ends_with(names: Sequence[str], final: Sequence[str]) -> PDA:
+def _require_final_end(names: Sequence[str], final: Sequence[str]) -> PDA:
     """Any tools that are not final, and then a final one."""
     ends = f"(or {' '.join(map(written, final))})"
     others = [written(name) for name in names if name not in final]
@@ -137,7 +140,7 @@ def _ends_with(names: Sequence[str], final: Sequence[str]) -> PDA:
     return constraint(text, names, name="the answer comes last")
 
 
-def _in_time(monitor: Monitor, name: str, left: int) -> bool:
+def _can_finish_within(monitor: Monitor, name: str, left: int) -> bool:
     """Whether a tool may come next, and the end within the steps that are left."""
     found = monitor.allowed().get(name)
     return found is not None and left >= 1 and (found.shortest is None or found.shortest < left)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from formal_llm.agents.modular.run import Decision, ModularRun
 from formal_llm.llms.objects import with_schema
-from formal_llm.planning.drivers.json_lines import line_of, write_whole
+from formal_llm.planning.drivers.json_lines import encode_line, write_atomically
 
 #: How good a run was.
 RunReward = Callable[[ModularRun], float]
@@ -59,8 +59,8 @@ def decision_rows(
         if least is not None and score is not None and not score >= least:
             continue
         for step, decision in enumerate(run.decisions):
-            prompt = _prompt(decision, schema_in_prompt)
-            completion = [{"role": "assistant", "content": _completion(decision)}]
+            prompt = _build_prompt(decision, schema_in_prompt)
+            completion = [{"role": "assistant", "content": _normalise_completion(decision)}]
             row: dict[str, object] = {
                 **({"messages": [*prompt, *completion]} if chat else {"prompt": prompt, "completion": completion}),
                 "legal": list(decision.legal), "tool": decision.tool, "run": place, "step": step,
@@ -72,26 +72,26 @@ def write_decisions(path: str | os.PathLike[str], rows: Iterable[dict[str, objec
     """Write rows to a file of JSON lines, in the place of what is there; returns how many there are."""
     count = 0
 
-    def lines() -> Iterator[bytes]:
+    def iter_lines() -> Iterator[bytes]:
         nonlocal count
         for row in rows:
             count += 1
-            yield line_of(row)
+            yield encode_line(row)
 
-    write_whole(Path(path), lines())
+    write_atomically(Path(path), iter_lines())
     return count
 
 
-def _prompt(decision: Decision, shown: bool) -> list[dict[str, str]]:
+def _build_prompt(decision: Decision, shown: bool) -> list[dict[str, str]]:
     messages = with_schema(decision.messages, decision.schema) if shown else decision.messages
     return [message._asdict() for message in messages]
 
 
-def _completion(decision: Decision) -> str:
+def _normalise_completion(decision: Decision) -> str:
     """What was written, without blanks that mean nothing: a model is to learn one way of writing it."""
-    value: object = json.loads(_unfenced(decision.completion))
+    value: object = json.loads(_strip_fence(decision.completion))
     return json.dumps(value, ensure_ascii=False)
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     return text[text.index("{") : text.rindex("}") + 1]

@@ -28,7 +28,7 @@ Question: {question}
 Write the answer alone, as short as it can be: a name, a number, a few words."""
 
 
-def references(text: str) -> tuple[str, ...]:
+def find_references(text: str) -> tuple[str, ...]:
     """The labels to which a text refers, each once."""
     return tuple(dict.fromkeys(_LABEL.findall(text)))
 
@@ -47,7 +47,8 @@ def levels(actions: Sequence[Action]) -> list[list[int]]:
     of_label: dict[str, int] = {}
     for place, action in enumerate(actions):
         level.append(
-            1 + max((level[of_label[label]] for label in references(action.input) if label in of_label), default=-1)
+            1
+            + max((level[of_label[label]] for label in find_references(action.input) if label in of_label), default=-1)
         )
         of_label.setdefault(action.label, place)
     return [[place for place, one in enumerate(level) if one == number] for number in range(max(level, default=-1) + 1)]
@@ -55,13 +56,13 @@ def levels(actions: Sequence[Action]) -> list[list[int]]:
 
 def solve(run: Run) -> Asks[str]:
     """Carry the plan out, and have the model answer with what it brought."""
-    actions = run.actions()
+    actions = run.list_actions()
     evidence: dict[str, str] = {}
     done: dict[int, ToolCall] = {}
     for level in levels(actions):
-        ready = {place: _ready(actions, place, evidence) for place in level}
+        ready = {place: _prepare_action(actions, place, evidence) for place in level}
         asks = {place for place in level if ready[place].tool == LLM_WORKER and not ready[place].refused}
-        calls = iter((yield from run.carried_out([ready[place] for place in level if place not in asks])))
+        calls = iter((yield from run.carry_out([ready[place] for place in level if place not in asks])))
         for place in level:
             if place in asks:
                 action = ready[place]
@@ -69,7 +70,7 @@ def solve(run: Run) -> Asks[str]:
                 done[place] = ToolCall(len(run.segments), action.tool, action.input, text, True, action.label)
             else:
                 done[place] = next(calls)
-            run.note(done[place])
+            run.record_call(done[place])
             evidence.setdefault(actions[place].label, done[place].output)
     shown = [
         f"{place}. {action.label} = {action.tool}[{action.input}]\nEvidence: {done[place - 1].output}"
@@ -78,14 +79,14 @@ def solve(run: Run) -> Asks[str]:
     return (yield from run.write(SOLUTION.format(question=run.question, evidence="\n\n".join(shown))))
 
 
-def _ready(actions: Sequence[Action], place: int, evidence: dict[str, str]) -> Action:
+def _prepare_action(actions: Sequence[Action], place: int, evidence: dict[str, str]) -> Action:
     """An action with evidence in its input; refused where its label is taken, or it refers to nothing before it."""
     action = actions[place]
     before = [one.label for one in actions[:place]]
     refused = action.refused
     if not refused and action.label in before:
         refused = f"the label {action.label} is taken by an earlier action"
-    unknown = next((label for label in references(action.input) if label not in before), None)
+    unknown = next((label for label in find_references(action.input) if label not in before), None)
     if not refused and unknown is not None:
         known = ", ".join(before) or "none"
         refused = f"{unknown} is the label of no earlier action (labels before this one: {known})"

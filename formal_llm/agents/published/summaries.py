@@ -55,20 +55,20 @@ class Summarise:
 
     def __call__(self, run: Run) -> Asks[str]:
         """The summary."""
-        made = yield from run.carried_out(run.actions())
-        calls = [run.note(call) for call in made]
+        made = yield from run.carry_out(run.list_actions())
+        calls = [run.record_call(call) for call in made]
         if not calls:
             return f"{ERROR}no action was taken, so there is nothing to summarise."
-        thought = next((one.text for one in reversed(run.segments) if one.state not in _of_tools(run)), "")
+        thought = next((one.text for one in reversed(run.segments) if one.state not in _list_tool_states(run)), "")
         results = "\n\n".join(f"{call.tool}[{call.input}]\n{call.output}" for call in calls)
         asked = REQUEST.format(question=run.question, thought=thought, results=results)
         written: dict[str, None] = {}
         for number in range(self.candidates):
             text = yield from run.write(asked, temperature=self.temperature if number else 0.0)
             written |= {text: None} if text else {}
-        return (yield from self._best(run, asked, list(written)))
+        return (yield from self._choose_best(run, asked, list(written)))
 
-    def _best(self, run: Run, asked: str, texts: list[str]) -> Asks[str]:
+    def _choose_best(self, run: Run, asked: str, texts: list[str]) -> Asks[str]:
         if len(texts) < 2:
             return texts[0] if texts else "The summary is empty."
         scored: Sequence[tuple[float, int]] | None = None
@@ -82,5 +82,5 @@ class Summarise:
         return texts[number - 1]
 
 
-def _of_tools(run: Run) -> tuple[str | None, ...]:
+def _list_tool_states(run: Run) -> tuple[str | None, ...]:
     return run.settings.roles.action, run.settings.roles.input

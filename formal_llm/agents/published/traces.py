@@ -39,9 +39,9 @@ def read_react(text: str) -> Transcript:
         TranscriptError: a line before any other that begins with nothing known; an action that is no call.
     """
     found: list[Segment] = []
-    for what, said in _lines(text):
+    for what, said in _split_lines(text):
         if what == "Action":
-            tool, given = _call(said)
+            tool, given = _parse_call(said)
             if tool == "Finish":
                 if found and found[-1].state == "Tht":
                     found[-1] = Segment("Final-Tht", found[-1].text)
@@ -49,7 +49,7 @@ def read_react(text: str) -> Transcript:
             else:
                 found += [Segment("Act", tool), Segment("Act-Inp", given)]
         else:
-            found.append(_segment(what, said, {"Question": "Ques", "Thought": "Tht", "Observation": "Obs"}, "Obs"))
+            found.append(_make_segment(what, said, {"Question": "Ques", "Thought": "Tht", "Observation": "Obs"}, "Obs"))
     return Transcript("react", tuple(found))
 
 
@@ -60,16 +60,16 @@ def read_rewoo(text: str) -> Transcript:
         TranscriptError: as of :func:`read_react`.
     """
     found: list[Segment] = []
-    for what, said in _lines(text):
+    for what, said in _split_lines(text):
         if what.startswith("#"):
-            tool, given = _call(said)
+            tool, given = _parse_call(said)
             found += [Segment("Act-Lbl", what), Segment("Act", tool), Segment("Act-Inp", given)]
         else:
-            found.append(_segment(what, said, {"Question": "Ques", "Plan": "Plan", "Answer": "Solver"}, "Solver"))
+            found.append(_make_segment(what, said, {"Question": "Ques", "Plan": "Plan", "Answer": "Solver"}, "Solver"))
     return Transcript("rewoo", tuple(found))
 
 
-def _lines(text: str) -> list[tuple[str, str]]:
+def _split_lines(text: str) -> list[tuple[str, str]]:
     """What each line is, and its text, with those that go on with it."""
     found: list[tuple[str, str]] = []
     for line in text.strip().split("\n"):
@@ -83,14 +83,14 @@ def _lines(text: str) -> list[tuple[str, str]]:
     return [(what, said.strip()) for what, said in found]
 
 
-def _call(said: str) -> tuple[str, str]:
+def _parse_call(said: str) -> tuple[str, str]:
     match = _CALL.fullmatch(said)
     if match is None:
         raise TranscriptError(f"an action is written as Tool[input], not as {said[:60]!r}")
     return match[1], match[2]
 
 
-def _segment(what: str, said: str, states: dict[str, str], outside: str) -> Segment:
+def _make_segment(what: str, said: str, states: dict[str, str], outside: str) -> Segment:
     if what not in states:
         raise TranscriptError(f"there is no {what} in such a trace")
     state = states[what]

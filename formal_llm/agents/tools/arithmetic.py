@@ -25,7 +25,7 @@ _FLOAT_DIGITS = 15
 _MOST_ROOT = 100
 
 
-class Refused(ArithmeticError):
+class ArithmeticRefusal(ArithmeticError):
     """An operation without a result here.
 
     Attributes:
@@ -39,7 +39,7 @@ class Refused(ArithmeticError):
         super().__init__(problem)
 
 
-def bounded(value: Number) -> Number:
+def check_bounds(value: Number) -> Number:
     """The number, if it is none too large.
 
     Raises:
@@ -47,13 +47,13 @@ def bounded(value: Number) -> Number:
     """
     if isinstance(value, Fraction):
         if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
-            raise Refused("the number is too long to be exact", "round in between, as in round(1/3, 10)")
+            raise ArithmeticRefusal("the number is too long to be exact", "round in between, as in round(1/3, 10)")
     elif not math.isfinite(value):
-        raise Refused("the number is too large")
+        raise ArithmeticRefusal("the number is too large")
     return value
 
 
-def inexact(value: Number) -> float:
+def to_float(value: Number) -> float:
     """The number as a float.
 
     Raises:
@@ -62,77 +62,79 @@ def inexact(value: Number) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise Refused("the number is too large to be calculated with other than exactly") from None
+        raise ArithmeticRefusal("the number is too large to be calculated with other than exactly") from None
 
 
-def _both(one: Number, other: Number, exact: Callable[..., Fraction], rough: Callable[..., float]) -> Number:
+def _apply_exact_first(
+    one: Number, other: Number, exact: Callable[..., Fraction], rough: Callable[..., float]
+) -> Number:
     if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return bounded(exact(one, other))
-    return bounded(rough(inexact(one), inexact(other)))
+        return check_bounds(exact(one, other))
+    return check_bounds(rough(to_float(one), to_float(other)))
 
 
-def add(one: Number, other: Number) -> Number:
+def add_numbers(one: Number, other: Number) -> Number:
     """The sum."""
-    return _both(one, other, Fraction.__add__, float.__add__)
+    return _apply_exact_first(one, other, Fraction.__add__, float.__add__)
 
 
-def subtract(one: Number, other: Number) -> Number:
+def subtract_numbers(one: Number, other: Number) -> Number:
     """The difference."""
-    return _both(one, other, Fraction.__sub__, float.__sub__)
+    return _apply_exact_first(one, other, Fraction.__sub__, float.__sub__)
 
 
-def multiply(one: Number, other: Number) -> Number:
+def multiply_numbers(one: Number, other: Number) -> Number:
     """The product."""
-    return _both(one, other, Fraction.__mul__, float.__mul__)
+    return _apply_exact_first(one, other, Fraction.__mul__, float.__mul__)
 
 
-def divide(one: Number, other: Number) -> Number:
+def divide_numbers(one: Number, other: Number) -> Number:
     """The quotient."""
-    return _both(one, _divisor(other), Fraction.__truediv__, float.__truediv__)
+    return _apply_exact_first(one, _check_divisor(other), Fraction.__truediv__, float.__truediv__)
 
 
-def whole_quotient(one: Number, other: Number) -> Number:
+def floor_divide(one: Number, other: Number) -> Number:
     """The quotient, rounded down."""
-    return _both(one, _divisor(other), lambda a, b: Fraction(a // b), float.__floordiv__)
+    return _apply_exact_first(one, _check_divisor(other), lambda a, b: Fraction(a // b), float.__floordiv__)
 
 
-def remainder(one: Number, other: Number) -> Number:
+def compute_remainder(one: Number, other: Number) -> Number:
     """What is left when the quotient is rounded down: it has the sign of the divisor, as in mathematics."""
-    return _both(one, _divisor(other), Fraction.__mod__, float.__mod__)
+    return _apply_exact_first(one, _check_divisor(other), Fraction.__mod__, float.__mod__)
 
 
-def _divisor(value: Number) -> Number:
+def _check_divisor(value: Number) -> Number:
     if value == 0:
-        raise Refused("division by zero")
+        raise ArithmeticRefusal("division by zero")
     return value
 
 
-def power(base: Number, exponent: Number) -> Number:
+def raise_to_power(base: Number, exponent: Number) -> Number:
     """A power; exact for whole exponents and for roots that come out even, as in ``(4/9)^(1/2)``.
 
     Raises:
         Refused: it is too large or too small, or no real number, as ``(-8)^(1/2)``.
     """
     if base == 0 and exponent < 0:
-        raise Refused("division by zero: zero has no negative powers")
+        raise ArithmeticRefusal("division by zero: zero has no negative powers")
     if isinstance(base, Fraction) and isinstance(exponent, Fraction):
         if exponent.denominator == 1:
-            if (exact := whole_power(base, exponent.numerator)) is not None:
+            if (exact := compute_exact_power(base, exponent.numerator)) is not None:
                 return exact
-        elif base >= 0 and (even := _root(base, exponent.denominator)) is not None:
-            return power(even, Fraction(exponent.numerator))
+        elif base >= 0 and (even := _find_exact_root(base, exponent.denominator)) is not None:
+            return raise_to_power(even, Fraction(exponent.numerator))
     if base < 0 and exponent != math.floor(exponent):
-        raise Refused("a root of a negative number is no real number", "a cube root is cbrt(-8)")
+        raise ArithmeticRefusal("a root of a negative number is no real number", "a cube root is cbrt(-8)")
     try:
-        result = inexact(base) ** inexact(exponent)
+        result = to_float(base) ** to_float(exponent)
     except OverflowError:
-        raise Refused("the power is too large") from None
+        raise ArithmeticRefusal("the power is too large") from None
     if result == 0 != base:
-        raise Refused("the power is too small to be told from zero")
-    return bounded(result)
+        raise ArithmeticRefusal("the power is too small to be told from zero")
+    return check_bounds(result)
 
 
-def whole_power(base: Fraction, exponent: int) -> Fraction | None:
+def compute_exact_power(base: Fraction, exponent: int) -> Fraction | None:
     """The exact power; None where it has too many bits."""
     if abs(base) in (0, 1):
         return Fraction(base ** (2 - exponent % 2)) if exponent else Fraction(1)
@@ -143,15 +145,15 @@ def whole_power(base: Fraction, exponent: int) -> Fraction | None:
     return found if max(found.numerator.bit_length(), found.denominator.bit_length()) <= MOST_BITS else None
 
 
-def _root(value: Fraction, degree: int) -> Fraction | None:
+def _find_exact_root(value: Fraction, degree: int) -> Fraction | None:
     """The exact root of a number that is not negative; None where it does not come out even."""
     if degree > _MOST_ROOT:
         return None
-    over, under = _whole_root(value.numerator, degree), _whole_root(value.denominator, degree)
+    over, under = _find_whole_root(value.numerator, degree), _find_whole_root(value.denominator, degree)
     return None if over is None or under is None else Fraction(over, under)
 
 
-def _whole_root(value: int, degree: int) -> int | None:
+def _find_whole_root(value: int, degree: int) -> int | None:
     if value < 2:
         return value
     found, after = 1 << -(-value.bit_length() // degree), 0  # from above, as Newton's method needs
@@ -160,29 +162,29 @@ def _whole_root(value: int, degree: int) -> int | None:
     return found if found**degree == value else None
 
 
-def factorial(value: Number) -> Number:
+def compute_factorial(value: Number) -> Number:
     """The factorial of a whole number from 0 to :data:`MOST_FACTORIAL`."""
-    number = whole(value, "a factorial")
+    number = to_whole(value, "a factorial")
     if not 0 <= number <= MOST_FACTORIAL:
-        raise Refused(f"a factorial is of a whole number from 0 to {MOST_FACTORIAL:,}")
+        raise ArithmeticRefusal(f"a factorial is of a whole number from 0 to {MOST_FACTORIAL:,}")
     return Fraction(math.factorial(number))
 
 
-def whole(value: Number, what: str) -> int:
+def to_whole(value: Number, what: str) -> int:
     """The number as a whole one.
 
     Raises:
         Refused: it is none.
     """
     if value != math.floor(value):
-        raise Refused(f"{what} needs a whole number, not {written(value)}")
+        raise ArithmeticRefusal(f"{what} needs a whole number, not {written(value)}")
     return int(value)
 
 
 # -- as people write them ----------------------------------------------------------------------------------------------
 
 
-def ends(value: Fraction) -> int | None:
+def count_decimals(value: Fraction) -> int | None:
     """How many digits a number has behind its point; None where they do not end."""
     rest, twos, fives = value.denominator, 0, 0
     while rest % 2 == 0:
@@ -198,26 +200,26 @@ def written(value: Number) -> str:
     Exact numbers have all their digits where these end after at most 20; the others have 12 that count.
     """
     if isinstance(value, Fraction):
-        places = ends(value)
+        places = count_decimals(value)
         if places is not None and places <= 20:
             digits = str(abs(value.numerator) * (10**places // value.denominator)).rjust(places + 1, "0")
             text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
             return f"-{text}" if value < 0 else text
         size = value.numerator.bit_length() - value.denominator.bit_length()
-        return _plain(
-            _rounded(size, lambda context: context.divide(Decimal(value.numerator), Decimal(value.denominator)))
+        return _format_decimal(
+            _round_number(size, lambda context: context.divide(Decimal(value.numerator), Decimal(value.denominator)))
         )
-    return _plain(_rounded(math.frexp(value)[1], lambda context: context.plus(Decimal(value))))
+    return _format_decimal(_round_number(math.frexp(value)[1], lambda context: context.plus(Decimal(value))))
 
 
-def _rounded(bits: int, make: Callable[[Context], Decimal]) -> Decimal:
+def _round_number(bits: int, make: Callable[[Context], Decimal]) -> Decimal:
     """A number of about so many bits before its point, rounded: never inside of what a float knows of whole digits."""
     whole_digits = math.ceil(bits * math.log10(2)) if bits > 0 else 0
     digits = max(DIGITS, whole_digits) if whole_digits <= _FLOAT_DIGITS else DIGITS
     return make(Context(prec=digits, rounding=ROUND_HALF_UP))
 
 
-def _plain(value: Decimal) -> str:
+def _format_decimal(value: Decimal) -> str:
     if value == 0:
         return "0"
     digits = "".join(map(str, value.as_tuple().digits)).rstrip("0")

@@ -62,7 +62,7 @@ class TextArticles:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._text = read_text(path)
-        self._articles = list(self._parse())
+        self._articles = list(self._parse_articles())
 
     @property
     def fingerprint(self) -> str:
@@ -77,7 +77,7 @@ class TextArticles:
         """All of it is read at once."""
         return 1.0
 
-    def _parse(self) -> Iterator[Article]:
+    def _parse_articles(self) -> Iterator[Article]:
         title: tuple[str, ...] = ()
         begun = 0
         lines: list[str] = []
@@ -149,12 +149,12 @@ class JsonArticles(ArticleFile):
                 self._at += len(line)
                 if len(line) > MOST_LINE:
                     raise NotationError(f"the line has more than {MOST_LINE:,} bytes", file=str(self.path), line=number)
-                for article in self._line(line, number):
+                for article in self._read_line(line, number):
                     count += 1
                     if count > skip:
                         yield article
 
-    def _line(self, line: bytes, number: int) -> Iterator[Article]:
+    def _read_line(self, line: bytes, number: int) -> Iterator[Article]:
         if not line.strip():
             return
         try:
@@ -167,9 +167,9 @@ class JsonArticles(ArticleFile):
         query = found.get("query") if isinstance(found, dict) else None
         pages = query.get("pages") if isinstance(query, dict) else [found]
         for page in pages.values() if isinstance(pages, dict) else pages if isinstance(pages, list) else [found]:
-            yield self._article(page, number)
+            yield self._read_article(page, number)
 
-    def _article(self, page: object, number: int) -> Article:
+    def _read_article(self, page: object, number: int) -> Article:
         if isinstance(page, dict) and isinstance(page.get("title"), str):
             text = page.get("text", page.get("extract"))
             if isinstance(page.get("redirect"), str):

@@ -18,8 +18,8 @@ from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
 from formal_llm.agents.tools import arithmetic
-from formal_llm.agents.tools.arithmetic import Number, Refused, written
-from formal_llm.agents.tools.functions import CONSTANTS, FUNCTIONS, apply
+from formal_llm.agents.tools.arithmetic import ArithmeticRefusal, Number, written
+from formal_llm.agents.tools.functions import CONSTANTS, FUNCTIONS, apply_function
 from formal_llm.errors import CalculationError, did_you_mean
 
 #: How long an expression may be, and how deeply nested.
@@ -48,14 +48,14 @@ _UNIT_WORDS = """
 _UNITS = frozenset(_UNIT_WORDS.split())
 _SUM, _PRODUCT, _SHARE, _SIGN, _POWER, _BEHIND, _ROOT = 10, 20, 25, 30, 40, 50, 60
 _BINARY: Mapping[str, tuple[int, Callable[[Number, Number], Number]]] = {
-    "+": (_SUM, arithmetic.add),
-    "-": (_SUM, arithmetic.subtract),
-    "*": (_PRODUCT, arithmetic.multiply),
-    "/": (_PRODUCT, arithmetic.divide),
-    "//": (_PRODUCT, arithmetic.whole_quotient),
-    "mod": (_PRODUCT, arithmetic.remainder),
-    "of": (_PRODUCT, arithmetic.multiply),
-    "^": (_POWER, arithmetic.power),
+    "+": (_SUM, arithmetic.add_numbers),
+    "-": (_SUM, arithmetic.subtract_numbers),
+    "*": (_PRODUCT, arithmetic.multiply_numbers),
+    "/": (_PRODUCT, arithmetic.divide_numbers),
+    "//": (_PRODUCT, arithmetic.floor_divide),
+    "mod": (_PRODUCT, arithmetic.compute_remainder),
+    "of": (_PRODUCT, arithmetic.multiply_numbers),
+    "^": (_POWER, arithmetic.raise_to_power),
 }
 
 
@@ -78,8 +78,8 @@ class Calculation:
         """Whether the text is the value, no digit left out."""
         return (
             isinstance(self.value, Fraction)
-            and (arithmetic.ends(self.value) or 0) <= 20
-            and (arithmetic.ends(self.value) is not None)
+            and (arithmetic.count_decimals(self.value) or 0) <= 20
+            and (arithmetic.count_decimals(self.value) is not None)
         )
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ def calculate(expression: str) -> Calculation:
         CalculationError: it cannot be read, has units or a currency, has no value, or is too long or too large; with
             the place and the way out.
     """
-    return _Reader(expression).read()
+    return _ExpressionReader(expression).read_expression()
 
 
 class _Token(NamedTuple):
@@ -112,7 +112,7 @@ class _Operand(NamedTuple):
     percent: bool = False
 
 
-class _Reader:
+class _ExpressionReader:
     def __init__(self, expression: str) -> None:
         # Each blank stays one, so that places stay what they are.
         self.expression = re.sub(r"\s", " ", expression)
@@ -120,26 +120,26 @@ class _Reader:
         self.depth = 0
         self.token = _Token("end", "", 0)
 
-    def read(self) -> Calculation:
+    def read_expression(self) -> Calculation:
         if len(self.expression) > MOST_CHARACTERS:
-            self.fail(
+            self.raise_error(
                 f"the expression has {len(self.expression):,} characters", None, f"at most {MOST_CHARACTERS:,} are read"
             )
-        self.step()
+        self.take_token()
         if self.token.kind == "end":
-            self.fail("there is nothing to calculate", None, "write an expression, such as 2 + 3")
-        value = self.operand(0).value
+            self.raise_error("there is nothing to calculate", None, "write an expression, such as 2 + 3")
+        value = self.read_operand(0).value
         if self.token.text == "=":  # "2 + 3 =", as it is typed on a calculator
-            self.step()
+            self.take_token()
             if self.token.kind != "end":
-                self.fail("equations are not solved", self.token, "write only what is to be calculated")
+                self.raise_error("equations are not solved", self.token, "write only what is to be calculated")
         if self.token.kind != "end":
-            self.unexpected(self.token)
+            self.reject_token(self.token)
         return Calculation(self.expression, value, written(value))
 
     # -- tokens ---------------------------------------------------------------------------------------------------
 
-    def step(self) -> _Token:
+    def take_token(self) -> _Token:
         """Go on to the next token; returns the one that was there."""
         before, found = self.token, _TOKEN.match(self.expression, self.place)
         if found is not None:
@@ -154,7 +154,7 @@ class _Reader:
             self.place = at
         return before
 
-    def fail(self, problem: str, token: _Token | None, suggestion: str | None = None) -> NoReturn:
+    def raise_error(self, problem: str, token: _Token | None, suggestion: str | None = None) -> NoReturn:
         raise CalculationError(
             problem,
             file="expression",
@@ -164,166 +164,174 @@ class _Reader:
             suggestion=suggestion,
         ) from None
 
-    def unexpected(self, token: _Token) -> NoReturn:
+    def reject_token(self, token: _Token) -> NoReturn:
         """Raise for a token that cannot stand where it stands."""
         sign = token.text
         if token.kind == "end":
-            self.fail("the expression ends too early", token, "a number is missing here")
+            self.raise_error("the expression ends too early", token, "a number is missing here")
         if token.kind == "strange":
             if unicodedata.category(sign) == "Sc":
-                self.fail(f"amounts of money are not calculated with: {sign}", token, "write numbers without currency")
+                self.raise_error(
+                    f"amounts of money are not calculated with: {sign}", token, "write numbers without currency"
+                )
             if sign == "°":
-                self.fail("angles are in radians here", token, "write sin(radians(30)) for 30 degrees")
+                self.raise_error("angles are in radians here", token, "write sin(radians(30)) for 30 degrees")
             if sign in "[]{}":
-                self.fail(f"{sign} is no bracket here", token, "use ( and )")
-            self.fail(f"the sign {sign!r} means nothing here", token)
+                self.raise_error(f"{sign} is no bracket here", token, "use ( and )")
+            self.raise_error(f"the sign {sign!r} means nothing here", token)
         if token.kind == "name" and sign not in _WORDS:
-            self.unknown_name(token)
+            self.reject_name(token)
         if token.kind == "number":
-            self.fail("two numbers stand side by side", token, "write an operator between them, as in 2 * 3")
+            self.raise_error("two numbers stand side by side", token, "write an operator between them, as in 2 * 3")
         if sign == ",":
             hint = "a comma parts thousands (1,234.5) and what a function takes; decimals have a point: 1.5"
-            self.fail("this comma parts nothing", token, hint)
+            self.raise_error("this comma parts nothing", token, hint)
         if sign == ")":
-            self.fail("there is no opening bracket for this one", token)
-        self.fail(f"{sign} cannot stand here", token, "a number is missing before it")
+            self.raise_error("there is no opening bracket for this one", token)
+        self.raise_error(f"{sign} cannot stand here", token, "a number is missing before it")
 
-    def unknown_name(self, token: _Token) -> NoReturn:
+    def reject_name(self, token: _Token) -> NoReturn:
         name = token.text
         if name in _UNITS:
-            self.fail(
+            self.raise_error(
                 f"units are not calculated with: {name}", token, "write numbers without units: 5 + 3, not 5 km + 3 km"
             )
         near = did_you_mean(name, [*FUNCTIONS, *CONSTANTS])
-        self.fail(
+        self.raise_error(
             f"unknown name: {name}", token, f"did you mean {near}?" if near else "write numbers without names and units"
         )
 
     # -- expressions ----------------------------------------------------------------------------------------------
 
-    def operand(self, least: int) -> _Operand:
+    def read_operand(self, least: int) -> _Operand:
         """What stands here, as far as its operators bind more tightly than that."""
         self.depth += 1
         if self.depth > MOST_NESTED:
-            self.fail("the expression is nested too deeply", self.token, f"at most {MOST_NESTED} levels are read")
-        left = self.first()
-        while (more := self.behind(left, least)) is not None:
+            self.raise_error(
+                "the expression is nested too deeply", self.token, f"at most {MOST_NESTED} levels are read"
+            )
+        left = self.read_first_operand()
+        while (more := self.apply_next_operator(left, least)) is not None:
             left = more
         self.depth -= 1
         return left
 
-    def first(self) -> _Operand:
+    def read_first_operand(self) -> _Operand:
         """A number, a constant, a function, a bracket, or one of these behind a sign or a root."""
         token = self.token
         if token.kind == "number":
-            self.step()
-            return _Operand(self.number(token))
+            self.take_token()
+            return _Operand(self.read_number(token))
         if token.kind == "name" and (token.text in FUNCTIONS or token.text in CONSTANTS):
-            self.step()
+            self.take_token()
             if token.text in CONSTANTS:
                 return _Operand(CONSTANTS[token.text])
-            return _Operand(self.call(token))
+            return _Operand(self.call_function(token))
         if token.text == "(":
-            self.step()
-            inner = self.operand(0).value
-            self.closed(token)
+            self.take_token()
+            inner = self.read_operand(0).value
+            self.expect_closing(token)
             return _Operand(inner)
         if token.text in ("+", "-"):
-            self.step()
-            signed = self.operand(_SIGN)
+            self.take_token()
+            signed = self.read_operand(_SIGN)
             return signed if token.text == "+" else _Operand(-signed.value, signed.percent)
         if token.text == "√":
-            self.step()
-            return _Operand(self.reckon(token, lambda: apply("sqrt", [self.operand(_ROOT).value])))
+            self.take_token()
+            return _Operand(self.compute_value(token, lambda: apply_function("sqrt", [self.read_operand(_ROOT).value])))
         if token.text == ")":
-            self.fail("a number is missing before this bracket", token)
-        return self.unexpected(token)
+            self.raise_error("a number is missing before this bracket", token)
+        return self.reject_token(token)
 
-    def behind(self, left: _Operand, least: int) -> _Operand | None:
+    def apply_next_operator(self, left: _Operand, least: int) -> _Operand | None:
         """What the next operator makes of what stands before it; None where it does not bind tightly enough."""
         token = self.token
         sign = _WORDS.get(token.text, token.text)
         if token.kind == "raised" and least < _BEHIND:
-            self.step()
+            self.take_token()
             exponent = Fraction(token.text.translate(_RAISED))
-            return _Operand(self.reckon(token, lambda: arithmetic.power(left.value, exponent)))
+            return _Operand(self.compute_value(token, lambda: arithmetic.raise_to_power(left.value, exponent)))
         if sign == "!" and least < _BEHIND:
-            self.step()
+            self.take_token()
             if self.token.text == "!":
-                self.fail("!! can be read in two ways", self.token, "write (3!)! for the factorial of a factorial")
-            return _Operand(self.reckon(token, lambda: arithmetic.factorial(left.value)))
+                self.raise_error(
+                    "!! can be read in two ways", self.token, "write (3!)! for the factorial of a factorial"
+                )
+            return _Operand(self.compute_value(token, lambda: arithmetic.compute_factorial(left.value)))
         if sign == "%" and least < _BEHIND:
-            self.step()
+            self.take_token()
             if self.starts_operand():
                 hint = "write 7 mod 3 for the remainder, 7% of 3 or 7% * 3 for the percentage"
-                self.fail("% can be read in two ways here", token, hint)
-            return _Operand(self.reckon(token, lambda: arithmetic.divide(left.value, Fraction(100))), percent=True)
+                self.raise_error("% can be read in two ways here", token, hint)
+            return _Operand(
+                self.compute_value(token, lambda: arithmetic.divide_numbers(left.value, Fraction(100))), percent=True
+            )
         if sign in _BINARY:
             binds, function = _BINARY[sign]
             binds = _SHARE if sign == "of" and left.percent else binds
             if binds <= least:
                 return None
-            self.step()
-            right = self.operand(binds - 1 if sign == "^" else binds)
-            return self.joined(token, sign, left, right, function)
+            self.take_token()
+            right = self.read_operand(binds - 1 if sign == "^" else binds)
+            return self.join_operands(token, sign, left, right, function)
         if self.starts_operand() and token.kind != "number" and least < _PRODUCT:
-            right = self.operand(_PRODUCT)
-            return _Operand(self.reckon(token, lambda: arithmetic.multiply(left.value, right.value)))
+            right = self.read_operand(_PRODUCT)
+            return _Operand(self.compute_value(token, lambda: arithmetic.multiply_numbers(left.value, right.value)))
         return None
 
-    def joined(
+    def join_operands(
         self, token: _Token, sign: str, left: _Operand, right: _Operand, function: Callable[[Number, Number], Number]
     ) -> _Operand:
         """Two operands with a sign between them."""
         percent = sign in "+-" and right.percent
         if percent and not left.percent:  # 80 + 10%
-            share = self.reckon(token, lambda: arithmetic.multiply(left.value, right.value))
-            return _Operand(self.reckon(token, lambda: function(left.value, share)))
-        return _Operand(self.reckon(token, lambda: function(left.value, right.value)), percent)
+            share = self.compute_value(token, lambda: arithmetic.multiply_numbers(left.value, right.value))
+            return _Operand(self.compute_value(token, lambda: function(left.value, share)))
+        return _Operand(self.compute_value(token, lambda: function(left.value, right.value)), percent)
 
     def starts_operand(self) -> bool:
         token = self.token
         return token.kind == "number" or token.text in ("(", "√") or (token.kind == "name" and token.text not in _WORDS)
 
-    def number(self, token: _Token) -> Number:
+    def read_number(self, token: _Token) -> Number:
         """The value of a number as it is written."""
         text = re.sub(rf"[,{_SPACES}]", "", token.text)
         _, _, exponent = text.lower().partition("e")
         if len(exponent) > 5 or (exponent and abs(int(exponent)) > arithmetic.MOST_BITS // 4):
-            self.fail("the number is too large", token)
-        return self.reckon(token, lambda: arithmetic.bounded(Fraction(text)))
+            self.raise_error("the number is too large", token)
+        return self.compute_value(token, lambda: arithmetic.check_bounds(Fraction(text)))
 
-    def call(self, name: _Token) -> Number:
+    def call_function(self, name: _Token) -> Number:
         """The value of a function, whose name was read."""
         opening = self.token
         if opening.text != "(":
             if name.text in _UNITS:  # min
-                self.unknown_name(name)
-            self.fail(f"{name.text} needs brackets", opening, f"write {name.text}(...)")
-        self.step()
+                self.reject_name(name)
+            self.raise_error(f"{name.text} needs brackets", opening, f"write {name.text}(...)")
+        self.take_token()
         values: list[Number] = []
         while values or self.token.text != ")":
             if "," in self.token.text and self.token.kind == "number" and FUNCTIONS[name.text].most > 1:
                 shown = self.token.text
                 hint = f"write {shown.replace(',', '')} for one number, {shown.replace(',', ', ')} for several"
-                self.fail(f"{shown} can be read as one number or as several here", self.token, hint)
-            values.append(self.operand(0).value)
+                self.raise_error(f"{shown} can be read as one number or as several here", self.token, hint)
+            values.append(self.read_operand(0).value)
             if self.token.text != ",":
                 break
-            self.step()
-        self.closed(opening)
-        return self.reckon(name, lambda: apply(name.text, values))
+            self.take_token()
+        self.expect_closing(opening)
+        return self.compute_value(name, lambda: apply_function(name.text, values))
 
-    def closed(self, opening: _Token) -> None:
+    def expect_closing(self, opening: _Token) -> None:
         if self.token.kind == "end":
-            self.fail("this bracket is not closed", opening)
+            self.raise_error("this bracket is not closed", opening)
         if self.token.text != ")":
-            self.unexpected(self.token)
-        self.step()
+            self.reject_token(self.token)
+        self.take_token()
 
-    def reckon(self, token: _Token, function: Callable[[], Number]) -> Number:
+    def compute_value(self, token: _Token, function: Callable[[], Number]) -> Number:
         """What a function of numbers gives; what it refuses is told with the place."""
         try:
             return function()
-        except Refused as refused:
-            self.fail(refused.problem, token, refused.suggestion)
+        except ArithmeticRefusal as refused:
+            self.raise_error(refused.problem, token, refused.suggestion)

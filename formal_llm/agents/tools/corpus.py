@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from formal_llm import authored
 from formal_llm.agents.tools.articles import Article, TextArticles
-from formal_llm.agents.tools.corpus_file import FORMAT, MOST_TITLE, build_corpus, title_key
+from formal_llm.agents.tools.corpus_file import FORMAT, MOST_TITLE, build_corpus, normalise_title
 from formal_llm.agents.tools.sentences import sentences
 from formal_llm.authored.caches import user_cache
 from formal_llm.authored.files import check_plain
@@ -125,12 +125,12 @@ class Corpus:
             for _ in range(4):  # a redirect may lead to another, and back
                 found = self._connection.execute(
                     "SELECT title, text FROM article WHERE key = ? ORDER BY title != ?, id LIMIT 1",
-                    (title_key(title), title.encode(errors="replace").decode()),
+                    (normalise_title(title), title.encode(errors="replace").decode()),
                 ).fetchone()
                 if found is not None:
                     return Article(*found)
                 row = self._connection.execute(
-                    "SELECT target FROM redirect WHERE key = ?", (title_key(title),)
+                    "SELECT target FROM redirect WHERE key = ?", (normalise_title(title),)
                 ).fetchone()
                 if row is None:
                     return None
@@ -141,7 +141,7 @@ class Corpus:
         """Titles in alphabetical order, after one."""
         asked = "SELECT title FROM article WHERE key > ? ORDER BY key LIMIT ?"
         with self._lock:
-            return [row[0] for row in self._connection.execute(asked, (title_key(after), count))]
+            return [row[0] for row in self._connection.execute(asked, (normalise_title(after), count))]
 
     def similar(self, query: str, count: int = SIMILAR_TITLES) -> list[str]:
         """The titles nearest to a query, best first.
@@ -149,23 +149,23 @@ class Corpus:
         Two rankings are merged by their places (reciprocal rank fusion, Cormack et al. 2009): one by words in title and
         text, one by the trigrams of titles, which finds what is misspelt. Any text is a query.
         """
-        plain = title_key(query)
+        plain = normalise_title(query)
         words = list(dict.fromkeys(re.findall(r"\w+", plain)))
         telling = [word for word in words if word not in _STOP] or words
         shape = plain[:_MOST_TRIGRAMS]
         trigrams = list(dict.fromkeys(shape[at : at + 3] for at in range(len(shape) - 2)))
         telling = telling[:_MOST_WORDS]
         # What has all the words comes first, and is found quickly; what has some of them may be half the corpus.
-        by_words = self._ranked("words", "bm25(words, 10.0, 1.0)", telling, " AND ") if len(telling) > 1 else []
+        by_words = self._rank_titles("words", "bm25(words, 10.0, 1.0)", telling, " AND ") if len(telling) > 1 else []
         if len(by_words) < _CANDIDATES:
-            by_words += self._ranked("words", "bm25(words, 10.0, 1.0)", telling, " OR ")
+            by_words += self._rank_titles("words", "bm25(words, 10.0, 1.0)", telling, " OR ")
         places: dict[str, float] = {}
-        for ranked in (by_words, self._ranked("shapes", "bm25(shapes)", trigrams, " OR ")):
+        for ranked in (by_words, self._rank_titles("shapes", "bm25(shapes)", trigrams, " OR ")):
             for place, title in enumerate(dict.fromkeys(ranked)):
                 places[title] = places.get(title, 0.0) + 1 / (60 + place)
         return sorted(places, key=lambda title: -places[title])[:count]
 
-    def _ranked(self, table: str, rank: str, terms: list[str], joint: str) -> list[str]:
+    def _rank_titles(self, table: str, rank: str, terms: list[str], joint: str) -> list[str]:
         """Titles that have all or some of the terms, best first; none where the search takes too much work."""
         quoted = joint.join(
             f'"{term}"' for term in (term.replace('"', '""').replace("\0", " ") for term in terms) if term
@@ -175,13 +175,13 @@ class Corpus:
         asked = f"SELECT title FROM {table} WHERE {table} MATCH ? ORDER BY {rank}, rowid LIMIT ?"  # noqa: S608  # ours
         left = _MOST_WORK
 
-        def tired() -> bool:
+        def is_exhausted() -> bool:
             nonlocal left
             left -= 1
             return left < 0
 
         with self._lock:
-            self._connection.set_progress_handler(tired, 1_000)
+            self._connection.set_progress_handler(is_exhausted, 1_000)
             try:
                 return [row[0] for row in self._connection.execute(asked, (quoted, _CANDIDATES))]
             except sqlite3.OperationalError:  # it took too much work

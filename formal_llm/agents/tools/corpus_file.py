@@ -31,7 +31,7 @@ CREATE VIRTUAL TABLE shapes USING fts5 (title, content='article', content_rowid=
 """
 
 
-def title_key(title: str) -> str:
+def normalise_title(title: str) -> str:
     """What titles that are the same have in common: neither letter case, nor blanks, nor underscores count."""
     plain = unicodedata.normalize("NFKC", title[:MOST_TITLE].encode(errors="replace").decode())
     return re.sub(r"[\s_]+", " ", plain.casefold()).strip(" \"'“”‘’")
@@ -64,17 +64,17 @@ def build_corpus(
     growing = part if part is not None else out.with_name(out.name + ".part")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with closing(_begun(growing, source.fingerprint)) as connection:
+        with closing(_open_corpus(growing, source.fingerprint)) as connection:
             read = int(connection.execute("SELECT value FROM meta WHERE name = 'read'").fetchone()[0])
             batch: list[Article] = []
             for article in source.read(read):
                 batch.append(article)
                 if len(batch) >= _BATCH:
-                    read += _write(connection, batch, read)
+                    read += _write_batch(connection, batch, read)
                     batch.clear()
                     if on_progress is not None:
                         on_progress(read, source.share())
-            read += _write(connection, batch, read)
+            read += _write_batch(connection, batch, read)
             count = int(connection.execute("SELECT count(*) FROM article").fetchone()[0])
             with connection:
                 connection.execute("REPLACE INTO meta VALUES ('articles', ?)", (count,))
@@ -89,7 +89,7 @@ def build_corpus(
     return count
 
 
-def _begun(path: Path, fingerprint: str) -> sqlite3.Connection:
+def _open_corpus(path: Path, fingerprint: str) -> sqlite3.Connection:
     """A file to write to, ours alone as long as it is open: the one that was begun, or a fresh one."""
     connection = sqlite3.connect(path, timeout=0.2)
     try:
@@ -117,28 +117,28 @@ def _begun(path: Path, fingerprint: str) -> sqlite3.Connection:
     return connection
 
 
-def _write(connection: sqlite3.Connection, batch: list[Article], before: int) -> int:
+def _write_batch(connection: sqlite3.Connection, batch: list[Article], before: int) -> int:
     """Write some articles, and on record that they are; returns how many."""
     with connection:
         for article in batch:
             title = article.title[:MOST_TITLE]
             if article.target is not None:
-                _redirect(connection, title, article.target)
+                _add_redirect(connection, title, article.target)
                 continue
             if not article.text.strip():
                 continue  # a page of pictures or tables alone
             found = connection.execute(
-                "INSERT INTO article (title, key, text) VALUES (?, ?, ?)", (title, title_key(title), article.text)
+                "INSERT INTO article (title, key, text) VALUES (?, ?, ?)", (title, normalise_title(title), article.text)
             )
             connection.execute(
                 "INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", (found.lastrowid, title, article.text)
             )
             connection.execute("INSERT INTO shapes (rowid, title) VALUES (?, ?)", (found.lastrowid, title))
             for other in article.also:
-                _redirect(connection, other, title)
+                _add_redirect(connection, other, title)
         connection.execute("REPLACE INTO meta VALUES ('read', ?)", (before + len(batch),))
     return len(batch)
 
 
-def _redirect(connection: sqlite3.Connection, title: str, target: str) -> None:
-    connection.execute("INSERT OR IGNORE INTO redirect VALUES (?, ?)", (title_key(title), target[:MOST_TITLE]))
+def _add_redirect(connection: sqlite3.Connection, title: str, target: str) -> None:
+    connection.execute("INSERT OR IGNORE INTO redirect VALUES (?, ?)", (normalise_title(title), target[:MOST_TITLE]))

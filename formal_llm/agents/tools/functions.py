@@ -9,21 +9,21 @@ from typing import NamedTuple
 
 from formal_llm.agents.tools.arithmetic import (
     MOST_BITS,
+    ArithmeticRefusal,
     Number,
-    Refused,
-    add,
-    bounded,
-    divide,
-    factorial,
-    inexact,
-    power,
-    whole,
-    whole_power,
+    add_numbers,
+    check_bounds,
+    compute_exact_power,
+    compute_factorial,
+    divide_numbers,
+    raise_to_power,
+    to_float,
+    to_whole,
     written,
 )
 
 
-class Function(NamedTuple):
+class CalculatorFunction(NamedTuple):
     """A function of the calculator: what it does, and how many numbers it takes at least and at most."""
 
     of: Callable[..., Number]
@@ -31,146 +31,146 @@ class Function(NamedTuple):
     most: int = 1
 
 
-def _rough(function: Callable[..., float], needs: str = "") -> Callable[..., Number]:
+def _wrap_float_function(function: Callable[..., float], needs: str = "") -> Callable[..., Number]:
     """A function of floats, whose errors are told in words."""
 
-    def call(*values: Number) -> Number:
-        floats = [inexact(value) for value in values]
+    def call_function(*values: Number) -> Number:
+        floats = [to_float(value) for value in values]
         try:
             result = function(*floats)
         except OverflowError:
-            raise Refused("the result is too large") from None
+            raise ArithmeticRefusal("the result is too large") from None
         except ValueError:
-            raise Refused(f"not defined for {', '.join(map(written, values))}", needs or None) from None
-        return bounded(result)
+            raise ArithmeticRefusal(f"not defined for {', '.join(map(written, values))}", needs or None) from None
+        return check_bounds(result)
 
-    return call
+    return call_function
 
 
-def _turning(function: Callable[[float], float]) -> Callable[[float], float]:
+def _wrap_angle_function(function: Callable[[float], float]) -> Callable[[float], float]:
     """What lies nearer to zero than the float of an angle is fine, is zero; of huge angles nothing is made zero."""
 
-    def call(angle: float) -> float:
+    def call_function(angle: float) -> float:
         result = function(angle)
         return 0.0 if abs(result) <= min(2**-52 * abs(angle), 1e-9) else result
 
-    return call
+    return call_function
 
 
-_sin, _cos = _turning(math.sin), _turning(math.cos)
+_sin, _cos = _wrap_angle_function(math.sin), _wrap_angle_function(math.cos)
 
 
-def _tan(angle: float) -> float:
+def _compute_tangent(angle: float) -> float:
     if _cos(angle) == 0:
         raise ValueError
-    return _turning(math.tan)(angle)
+    return _wrap_angle_function(math.tan)(angle)
 
 
-def _log(value: Number, base: Number = Fraction(10)) -> Number:
+def _compute_logarithm(value: Number, base: Number = Fraction(10)) -> Number:
     """A logarithm, exact where the result is a whole number."""
     if value <= 0 or base <= 0 or base == 1:
-        raise Refused("a logarithm is of a positive number, to a positive base other than 1")
-    result = _ln(value) / _ln(base)
+        raise ArithmeticRefusal("a logarithm is of a positive number, to a positive base other than 1")
+    result = _compute_natural_logarithm(value) / _compute_natural_logarithm(base)
     if isinstance(value, Fraction) and isinstance(base, Fraction) and math.isfinite(result):
         near = round(result)
-        if abs(result - near) < 1e-9 and whole_power(base, near) == value:
+        if abs(result - near) < 1e-9 and compute_exact_power(base, near) == value:
             return Fraction(near)
-    return bounded(result)
+    return check_bounds(result)
 
 
-def _ln(value: Number) -> float:
+def _compute_natural_logarithm(value: Number) -> float:
     if value <= 0:
-        raise Refused("a logarithm is of a positive number")
+        raise ArithmeticRefusal("a logarithm is of a positive number")
     if isinstance(value, Fraction) and not 1e-9 < value < 1e9:  # floats do not reach as far, and logarithms do
         return math.log(value.numerator) - math.log(value.denominator)
     return math.log(value)
 
 
-def _round(value: Number, digits: Number = Fraction(0)) -> Number:
+def _round_half_away(value: Number, digits: Number = Fraction(0)) -> Number:
     """Rounded as people do it: a half goes away from zero."""
-    places = whole(digits, "the count of digits of round")
+    places = to_whole(digits, "the count of digits of round")
     if abs(places) > 1000:
-        raise Refused("round keeps at most 1,000 digits")
+        raise ArithmeticRefusal("round keeps at most 1,000 digits")
     scale = Fraction(10) ** places
     scaled = abs(Fraction(value)) * scale + Fraction(1, 2)
-    return bounded(Fraction(scaled.numerator // scaled.denominator) / scale * (-1 if value < 0 else 1))
+    return check_bounds(Fraction(scaled.numerator // scaled.denominator) / scale * (-1 if value < 0 else 1))
 
 
-def _cbrt(value: Number) -> Number:
-    root = power(-value if value < 0 else value, Fraction(1, 3))
+def _compute_cube_root(value: Number) -> Number:
+    root = raise_to_power(-value if value < 0 else value, Fraction(1, 3))
     return -root if value < 0 else root
 
 
-def _sqrt(value: Number) -> Number:
+def _compute_square_root(value: Number) -> Number:
     if value < 0:
-        raise Refused("the square root of a negative number is no real number")
-    return power(value, Fraction(1, 2))
+        raise ArithmeticRefusal("the square root of a negative number is no real number")
+    return raise_to_power(value, Fraction(1, 2))
 
 
-def _sum(*values: Number) -> Number:
+def _sum_numbers(*values: Number) -> Number:
     total: Number = Fraction(0)
     for value in values:
-        total = add(total, value)
+        total = add_numbers(total, value)
     return total
 
 
-def _mean(*values: Number) -> Number:
-    return divide(_sum(*values), Fraction(len(values)))
+def _average_numbers(*values: Number) -> Number:
+    return divide_numbers(_sum_numbers(*values), Fraction(len(values)))
 
 
-def _whole_of(function: Callable[..., int], what: str) -> Callable[..., Number]:
-    def call(*values: Number) -> Number:
-        return bounded(Fraction(function(*(whole(value, what) for value in values))))
+def _wrap_whole_function(function: Callable[..., int], what: str) -> Callable[..., Number]:
+    def call_function(*values: Number) -> Number:
+        return check_bounds(Fraction(function(*(to_whole(value, what) for value in values))))
 
-    return call
+    return call_function
 
 
-def _choose(n: int, k: int) -> int:
+def _count_choices(n: int, k: int) -> int:
     if not 0 <= n <= MOST_BITS or k < 0:
-        raise Refused(f"choose(n, k) is for whole numbers from 0 to {MOST_BITS:,}")
+        raise ArithmeticRefusal(f"choose(n, k) is for whole numbers from 0 to {MOST_BITS:,}")
     return math.comb(n, k)
 
 
 _MANY = 1_000
 _FINITE = "the number lies outside of what the function is defined for"
-FUNCTIONS: dict[str, Function] = {
-    "abs": Function(abs),
-    "sqrt": Function(_sqrt),
-    "cbrt": Function(_cbrt),
-    "min": Function(lambda *values: min(values), 1, _MANY),
-    "max": Function(lambda *values: max(values), 1, _MANY),
-    "sum": Function(_sum, 1, _MANY),
-    "mean": Function(_mean, 1, _MANY),
-    "average": Function(_mean, 1, _MANY),
-    "round": Function(_round, 1, 2),
-    "floor": Function(lambda value: Fraction(math.floor(value))),
-    "ceil": Function(lambda value: Fraction(math.ceil(value))),
-    "trunc": Function(lambda value: Fraction(math.trunc(value))),
-    "factorial": Function(factorial),
-    "choose": Function(_whole_of(_choose, "choose"), 2, 2),
-    "gcd": Function(_whole_of(math.gcd, "gcd"), 1, _MANY),
-    "lcm": Function(_whole_of(math.lcm, "lcm"), 1, 20),
-    "log": Function(_log, 1, 2),
-    "log10": Function(_log),
-    "log2": Function(lambda value: _log(value, Fraction(2))),
-    "ln": Function(lambda value: _ln(value)),
-    "exp": Function(_rough(math.exp)),
-    "sin": Function(_rough(_sin)),
-    "cos": Function(_rough(_cos)),
-    "tan": Function(_rough(_tan, "tan has no value at a quarter turn")),
-    "asin": Function(_rough(math.asin, _FINITE)),
-    "acos": Function(_rough(math.acos, _FINITE)),
-    "atan": Function(_rough(math.atan)),
-    "sinh": Function(_rough(math.sinh)),
-    "cosh": Function(_rough(math.cosh)),
-    "tanh": Function(_rough(math.tanh)),
-    "degrees": Function(_rough(math.degrees)),
-    "radians": Function(_rough(math.radians)),
+FUNCTIONS: dict[str, CalculatorFunction] = {
+    "abs": CalculatorFunction(abs),
+    "sqrt": CalculatorFunction(_compute_square_root),
+    "cbrt": CalculatorFunction(_compute_cube_root),
+    "min": CalculatorFunction(lambda *values: min(values), 1, _MANY),
+    "max": CalculatorFunction(lambda *values: max(values), 1, _MANY),
+    "sum": CalculatorFunction(_sum_numbers, 1, _MANY),
+    "mean": CalculatorFunction(_average_numbers, 1, _MANY),
+    "average": CalculatorFunction(_average_numbers, 1, _MANY),
+    "round": CalculatorFunction(_round_half_away, 1, 2),
+    "floor": CalculatorFunction(lambda value: Fraction(math.floor(value))),
+    "ceil": CalculatorFunction(lambda value: Fraction(math.ceil(value))),
+    "trunc": CalculatorFunction(lambda value: Fraction(math.trunc(value))),
+    "factorial": CalculatorFunction(compute_factorial),
+    "choose": CalculatorFunction(_wrap_whole_function(_count_choices, "choose"), 2, 2),
+    "gcd": CalculatorFunction(_wrap_whole_function(math.gcd, "gcd"), 1, _MANY),
+    "lcm": CalculatorFunction(_wrap_whole_function(math.lcm, "lcm"), 1, 20),
+    "log": CalculatorFunction(_compute_logarithm, 1, 2),
+    "log10": CalculatorFunction(_compute_logarithm),
+    "log2": CalculatorFunction(lambda value: _compute_logarithm(value, Fraction(2))),
+    "ln": CalculatorFunction(lambda value: _compute_natural_logarithm(value)),
+    "exp": CalculatorFunction(_wrap_float_function(math.exp)),
+    "sin": CalculatorFunction(_wrap_float_function(_sin)),
+    "cos": CalculatorFunction(_wrap_float_function(_cos)),
+    "tan": CalculatorFunction(_wrap_float_function(_compute_tangent, "tan has no value at a quarter turn")),
+    "asin": CalculatorFunction(_wrap_float_function(math.asin, _FINITE)),
+    "acos": CalculatorFunction(_wrap_float_function(math.acos, _FINITE)),
+    "atan": CalculatorFunction(_wrap_float_function(math.atan)),
+    "sinh": CalculatorFunction(_wrap_float_function(math.sinh)),
+    "cosh": CalculatorFunction(_wrap_float_function(math.cosh)),
+    "tanh": CalculatorFunction(_wrap_float_function(math.tanh)),
+    "degrees": CalculatorFunction(_wrap_float_function(math.degrees)),
+    "radians": CalculatorFunction(_wrap_float_function(math.radians)),
 }
 CONSTANTS: dict[str, Number] = {"pi": math.pi, "π": math.pi, "tau": math.tau, "τ": math.tau, "e": math.e}
 
 
-def apply(name: str, values: Sequence[Number]) -> Number:
+def apply_function(name: str, values: Sequence[Number]) -> Number:
     """The value of a function, by its name in :data:`FUNCTIONS`.
 
     Raises:
@@ -181,5 +181,7 @@ def apply(name: str, values: Sequence[Number]) -> Number:
         wanted = {(1, 1): "one number", (2, 2): "two numbers", (1, 2): "one or two numbers"}.get(
             (function.least, function.most), f"{function.least} to {function.most:,} numbers"
         )
-        raise Refused(f"{name} takes {wanted}, not {len(values)}", "a number inside has no commas: write 1234")
-    return bounded(function.of(*values))
+        raise ArithmeticRefusal(
+            f"{name} takes {wanted}, not {len(values)}", "a number inside has no commas: write 1234"
+        )
+    return check_bounds(function.of(*values))

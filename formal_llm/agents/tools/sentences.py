@@ -38,14 +38,14 @@ def sentences(text: str) -> list[str]:
     for line in lines_of(text):
         begin = 0
         for end in _END.finditer(line):
-            if _ends(line, end):
+            if _is_sentence_end(line, end):
                 found.append(line[begin : end.end()].strip())
                 begin = end.end()
         found.append(line[begin:].strip())
     return [sentence for sentence in found if sentence]
 
 
-def _ends(line: str, end: re.Match[str]) -> bool:
+def _is_sentence_end(line: str, end: re.Match[str]) -> bool:
     """Whether a sentence ends at these signs."""
     if end["end"] != "." or end["close"]:
         return True

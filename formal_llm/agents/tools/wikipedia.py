@@ -66,7 +66,7 @@ class WikipediaDump(ArticleFile):
             NotationError: it is no dump, ends too early, or is damaged; with the line.
             MissingDependency: ``mwparserfromhell`` is not installed.
         """
-        pages = _Pages(self.path)
+        pages = _PageParser(self.path)
         count = 0
         with open_file(self.path) as raw:
             ending = self.path.suffix.lower()
@@ -76,7 +76,7 @@ class WikipediaDump(ArticleFile):
                 try:
                     chunk = stream.read(_CHUNK)
                 except (EOFError, OSError) as error:
-                    pages.fail(f"the file is damaged, or ends too early: {error}")
+                    pages.raise_error(f"the file is damaged, or ends too early: {error}")
                 self._at = raw.tell()
                 for page in pages.feed(chunk):
                     count += 1
@@ -86,7 +86,7 @@ class WikipediaDump(ArticleFile):
                     return
 
 
-class _Pages:
+class _PageParser:
     """Puts together pages from the events of an XML parser. Keeps one page at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -98,28 +98,28 @@ class _Pages:
         self.length = 0
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._text
+        self.parser.StartElementHandler = self._start_element
+        self.parser.EndElementHandler = self._end_element
+        self.parser.CharacterDataHandler = self._add_text
         # Dumps declare no entities; files that do are made to fill the memory.
-        self.parser.StartDoctypeDeclHandler = lambda *_: self.fail("a dump has no DOCTYPE")
+        self.parser.StartDoctypeDeclHandler = lambda *_: self.raise_error("a dump has no DOCTYPE")
 
     def feed(self, chunk: bytes) -> list[Article]:
         """The pages that end in this part of the file; an empty part is the end of it."""
         try:
             self.parser.Parse(chunk, not chunk)
         except expat.ExpatError as error:
-            self.fail(f"this is no XML: {expat.ErrorString(error.code)}", error.lineno)
+            self.raise_error(f"this is no XML: {expat.ErrorString(error.code)}", error.lineno)
         pages, self.ready = self.ready, []
         return pages
 
-    def fail(self, problem: str, line: int | None = None) -> NoReturn:
+    def raise_error(self, problem: str, line: int | None = None) -> NoReturn:
         raise NotationError(
             problem, file=str(self.path), line=line or self.parser.CurrentLineNumber,
             suggestion="a dump is a file such as enwiki-latest-pages-articles.xml.bz2",
         ) from None  # fmt: skip
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
+    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
         if name == "page":
             self.page = {}
         elif name == "redirect":
@@ -127,14 +127,14 @@ class _Pages:
         elif name in ("title", "ns", "text"):
             self.inside, self.parts, self.length = name, [], 0
 
-    def _text(self, data: str) -> None:
+    def _add_text(self, data: str) -> None:
         if self.inside is not None:
             self.parts.append(data)
             self.length += len(data)
             if self.length > MOST_PAGE:
-                self.fail(f"a page has more than {MOST_PAGE:,} characters")
+                self.raise_error(f"a page has more than {MOST_PAGE:,} characters")
 
-    def _end(self, name: str) -> None:
+    def _end_element(self, name: str) -> None:
         if name == self.inside:
             self.page[name] = "".join(self.parts)
             self.inside, self.parts = None, []

@@ -103,7 +103,7 @@ class CFG(ByFields, Written, Drawable):
         Raises:
             GrammarError: with line, column and a caret.
         """
-        return notation_of(cls).others["letters"](text, start)
+        return notation_of(cls).get_reader("letters")(text, start)
 
     @classmethod
     def from_tools(
@@ -126,7 +126,7 @@ class CFG(ByFields, Written, Drawable):
         Raises:
             GrammarError: there is no tool, two have one name, or none can be applied to the inputs.
         """
-        return notation_of(cls).others["tools"](tools, inputs, uses=uses)
+        return notation_of(cls).get_reader("tools")(tools, inputs, uses=uses)
 
     def __repr__(self) -> str:
         return (

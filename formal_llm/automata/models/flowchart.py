@@ -102,7 +102,7 @@ class Flowchart(FlowGraph, Written, Drawable):
         Raises:
             NotationError: it cannot be read, or describes no plans; with line and column.
         """
-        return notation_of(cls).others["bpmn"](text, file, process=process)
+        return notation_of(cls).get_reader("bpmn")(text, file, process=process)
 
     def to_mermaid(self) -> str:
         """The flowchart in Mermaid; :meth:`from_mermaid` reads an equal one from it."""

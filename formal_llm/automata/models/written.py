@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from formal_llm.authored.files import read_text
 from formal_llm.errors import NotationError
-from formal_llm.exports import ByClass
+from formal_llm.exports import ByClass, load_function
 
 T = TypeVar("T")
 W = TypeVar("W", bound="Written")
@@ -37,10 +37,14 @@ class Notation(Generic[T]):
         others: readers of other notations for the same values, by name.
     """
 
-    read: Callable[[str, str | None], T]
+    read: Callable[..., T]
     write: Callable[[T], str]
     error: type[NotationError] = NotationError
     others: Mapping[str, Callable[..., T]] = field(default_factory=dict)
+
+    def get_reader(self, name: str = "") -> Callable[..., T]:
+        """The reader of another notation by its name, or of this one where that is not the name of another."""
+        return load_function(self.others.get(name, self.read))
 
 
 _NOTATIONS = ByClass[Notation[Any]]()
@@ -82,7 +86,7 @@ class Written:
             NotationError: it cannot be read, or says nothing that makes sense; with line, column, a caret and what was
                 expected there. Of grammars it is a ``GrammarError``.
         """
-        return notation_of(cls).read(text, file)
+        return notation_of(cls).get_reader()(text, file)
 
     @classmethod
     def from_file(cls, path: str | Path, **options: object) -> Self:
@@ -92,7 +96,7 @@ class Written:
         ``options`` are those of its reader, such as ``final`` of state machines.
         """
         notation = notation_of(cls)
-        read: Callable[..., Self] = notation.others.get(Path(path).suffix[1:].lower(), notation.read)
+        read = notation.get_reader(Path(path).suffix[1:].lower())
         return read(read_text(path, notation.error), str(path), **options)
 
     def __str__(self) -> str:

@@ -117,8 +117,8 @@ def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), p
     options = ReaderOptions(process, tuple(final)).options(kind or CFG, path)
     if kind is not None:
         notation = notation_of(kind)
-        others = notation.others if kind is PDA or ending not in (".mmd", ".mermaid") else {}
-        return others.get(ending[1:], notation.read)(text, str(path), **options)
+        other = ending[1:] if kind is PDA or ending not in (".mmd", ".mermaid") else ""
+        return notation.get_reader(other)(text, str(path), **options)
     rules = PLUGINS.make(ending[1:], text, str(path))
     if rules is None:
         raise NotationError(f"the ending names no notation of rules; there are: {', '.join(endings())}", file=str(path))

@@ -23,7 +23,7 @@ from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.telling import summary
 from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.packs.travel.wishes import no_trip
-from formal_llm.planning.drivers.driving import Steps, pondered
+from formal_llm.planning.drivers.driving import Steps, answer_while_pondering
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.pages import Offer, Pages
@@ -133,7 +133,7 @@ async def aplan_trip(
     """As :func:`plan_trip`, letting others go on while the model is waited for."""
     making = _Making(trips_of(query, world), llm, settings)
     if making.cities is not None:
-        await adriven(making.steps(making.cities), partial(pondered, making.planner.llm, making.cities))
+        await adriven(making.steps(making.cities), partial(answer_while_pondering, making.planner.llm, making.cities))
     return making.made(await making.then().aplan(making.task))
 
 

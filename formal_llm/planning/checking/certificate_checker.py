@@ -37,15 +37,15 @@ class Refused(Exception):
     """What is claimed is not proved; the text says why."""
 
 
-def need(holds: object, why: str) -> None:
+def must_hold(holds: object, why: str) -> None:
     """Refuse where something does not hold."""
     if not holds:
         raise Refused(why)
 
 
-def number(value: object) -> Fraction:
+def read_number(value: object) -> Fraction:
     """An exact number."""
-    need(type(value) is int or (type(value) is str and "e" not in value.lower()), f"{value!r} is no exact number")
+    must_hold(type(value) is int or (type(value) is str and "e" not in value.lower()), f"{value!r} is no exact number")
     return Fraction(str(value))
 
 
@@ -53,36 +53,36 @@ def check(rules: Data, certificate: Data) -> str:
     """What the certificate proves about the rules, as a sentence; Refused where it proves nothing."""
     try:
         formats = (rules["format"], certificate["format"])
-        need(formats == ("formal_llm.rules/1", "formal_llm.certificate/1"), f"unknown formats {formats}")
+        must_hold(formats == ("formal_llm.rules/1", "formal_llm.certificate/1"), f"unknown formats {formats}")
         known = hashlib.sha256(json.dumps(rules, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-        need(certificate["rules"] == known, "the certificate is about other rules")
+        must_hold(certificate["rules"] == known, "the certificate is about other rules")
         weights = [weight for limit in rules["limits"] for weight in limit["weights"].values()]
-        need(all(number(weight) >= 0 for weight in weights), "a weight is negative")
+        must_hold(all(read_number(weight) >= 0 for weight in weights), "a weight is negative")
         runs = [certificate.get("run", []), *certificate.get("constraints", [])]
-        need(all(type(at) is int and at >= 0 for numbers in runs for at in numbers), "a run is no row of numbers")
-        return {"plan": confirm, "no plan": refute}[certificate["claim"]](rules, certificate)
+        must_hold(all(type(at) is int and at >= 0 for numbers in runs for at in numbers), "a run is no row of numbers")
+        return {"plan": confirm_plan, "no plan": check_refutation}[certificate["claim"]](rules, certificate)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise Refused(f"not as it should be: {error!r}") from None
 
 
-def confirm(rules: Data, certificate: Data) -> str:
+def confirm_plan(rules: Data, certificate: Data) -> str:
     """Check that a word is a plan."""
     word, numbers = certificate["word"], certificate["run"]
-    read = derive(rules["grammar"], numbers) if "grammar" in rules else run(rules["automaton"], numbers)
-    need(read == word, f"the run reads {read}, not the word")
+    read = derive_word(rules["grammar"], numbers) if "grammar" in rules else replay_run(rules["automaton"], numbers)
+    must_hold(read == word, f"the run reads {read}, not the word")
     for constraint, numbers in zip(rules["constraints"], certificate["constraints"], strict=True):
         rows = [[source, step, None, target, []] for source, step, target in constraint["transitions"]]
-        read = run({**constraint, "transitions": rows, "stack": []}, numbers)
-        need(read == word, f"constraint {constraint['name']!r}: its run does not read the word")
+        read = replay_run({**constraint, "transitions": rows, "stack": []}, numbers)
+        must_hold(read == word, f"constraint {constraint['name']!r}: its run does not read the word")
     for limit, told in zip(rules["limits"], certificate["sums"], strict=True):
-        total = sum((number(limit["weights"].get(step, 0)) for step in word), Fraction(0))
-        need(total == number(told), f"{limit['name']}: the sum is {total}, not {told}")
-        kept = number(limit.get("at_least", 0)) <= total <= number(limit.get("at_most", told))
-        need(kept, f"{limit['name']} is broken: the sum is {total}")
+        total = sum((read_number(limit["weights"].get(step, 0)) for step in word), Fraction(0))
+        must_hold(total == read_number(told), f"{limit['name']}: the sum is {total}, not {told}")
+        kept = read_number(limit.get("at_least", 0)) <= total <= read_number(limit.get("at_most", told))
+        must_hold(kept, f"{limit['name']} is broken: the sum is {total}")
     return f"proved: this plan follows the rules: {' '.join(word)}"
 
 
-def derive(grammar: Data, numbers: list[int]) -> list[str]:
+def derive_word(grammar: Data, numbers: list[int]) -> list[str]:
     """What a leftmost derivation derives."""
     heads = {head for head, _ in grammar["productions"]}
     stack, read = [grammar["start"]], []
@@ -91,28 +91,28 @@ def derive(grammar: Data, numbers: list[int]) -> list[str]:
             read.append(stack.pop())
         if at is not None:
             head, body = grammar["productions"][at]
-            need(stack and stack[-1] == head, f"production {at} does not expand the leftmost symbol")
+            must_hold(stack and stack[-1] == head, f"production {at} does not expand the leftmost symbol")
             stack[-1:] = reversed(body)
-    need(not stack, "the derivation is not finished")
+    must_hold(not stack, "the derivation is not finished")
     return read
 
 
-def run(automaton: Data, numbers: list[int]) -> list[str]:
+def replay_run(automaton: Data, numbers: list[int]) -> list[str]:
     """What a run of an automaton reads, if it accepts."""
     state, stack = automaton["start"], automaton["stack"][::-1]
     read: list[str] = []
     for at in numbers:
         source, step, popped, target, pushed = automaton["transitions"][at]
-        need(source == state, f"transition {at} does not start in {state!r}")
-        need(popped is None or stack[-1:] == [popped], f"transition {at} cannot take {popped!r} from the stack")
+        must_hold(source == state, f"transition {at} does not start in {state!r}")
+        must_hold(popped is None or stack[-1:] == [popped], f"transition {at} cannot take {popped!r} from the stack")
         stack[len(stack) - (popped is not None) :] = pushed[::-1]
         read += [step] * (step is not None)
         state = target
-    need(state in automaton["accepting"], f"the run ends in {state!r}, which does not accept")
+    must_hold(state in automaton["accepting"], f"the run ends in {state!r}, which does not accept")
     return read
 
 
-def refute(rules: Data, certificate: Data) -> str:
+def check_refutation(rules: Data, certificate: Data) -> str:
     """Check a proof that nothing follows the rules.
 
     "multipliers" has a number from 0 on for each limit. They give each step a price: the sum over the limits of
@@ -125,25 +125,25 @@ def refute(rules: Data, certificate: Data) -> str:
     X is gone; X is null for the end of the stack. What has no row cannot be done. Steps that break a limit by
     themselves do not count.
     """
-    need(certificate["how"] != "search", "that there is no plan was found by search: there is no proof to check")
+    must_hold(certificate["how"] != "search", "that there is no plan was found by search: there is no proof to check")
     base, limits = rules["automaton"] if "automaton" in rules else as_automaton(rules["grammar"]), rules["limits"]
-    factors = [max(Fraction(0), number(value)) for value in certificate["multipliers"]]
+    factors = [max(Fraction(0), read_number(value)) for value in certificate["multipliers"]]
     signed = [(m if "at_most" in one else -m, one) for m, one in zip(factors, limits, strict=True)]
-    bound = sum((m * number(one.get("at_most", one.get("at_least"))) for m, one in signed), Fraction(0))
+    bound = sum((m * read_number(one.get("at_most", one.get("at_least"))) for m, one in signed), Fraction(0))
     price: dict[str | None, Fraction] = {}
     for step in {transition[1] for transition in base["transitions"]}:
-        used = [number(one["weights"].get(step, 0)) for one in limits]
-        if all("at_most" not in one or amount <= number(one["at_most"]) for amount, one in zip(used, limits)):
+        used = [read_number(one["weights"].get(step, 0)) for one in limits]
+        if all("at_most" not in one or amount <= read_number(one["at_most"]) for amount, one in zip(used, limits)):
             price[step] = sum((m * amount for amount, (m, _) in zip(used, signed)), Fraction(0))
     states = [tuple(state) for state in certificate["states"]]
     place = {state: at for at, state in enumerate(states)}
-    need(states[0] == tuple(one["start"] for one in [base, *rules["constraints"]]), "the states begin elsewhere")
+    must_hold(states[0] == tuple(one["start"] for one in [base, *rules["constraints"]]), "the states begin elsewhere")
     prices: dict[tuple[int, str | None], dict[int, Any]] = {}
     for i, symbol, j, value in certificate["prices"]:
-        need(type(i) is int and type(j) is int, "the number of a state is no number")
-        prices.setdefault((i, symbol), {})[j] = float("-inf") if value is None else number(value)
+        must_hold(type(i) is int and type(j) is int, "the number of a state is no number")
+        prices.setdefault((i, symbol), {})[j] = float("-inf") if value is None else read_number(value)
 
-    def along(reached: dict[int, Any], stack: list[str | None]) -> dict[int, Any]:  # the least prices of taking it off
+    def price_stack(reached: dict[int, Any], stack: list[str | None]) -> dict[int, Any]:  # the least, of taking it off
         for symbol in stack:
             after = {-1: reached[-1]} if -1 in reached else {}
             for i, so_far in reached.items():
@@ -152,23 +152,23 @@ def refute(rules: Data, certificate: Data) -> str:
             reached = after
         return reached
 
-    def covered(i: int, symbol: str | None, found: dict[int, Any]) -> None:
+    def check_covered(i: int, symbol: str | None, found: dict[int, Any]) -> None:
         for j, value in found.items():
-            told = prices.get((i, symbol), {}).get(j)
-            need(told is not None and told <= value, f"state {i}, {symbol!r} to {j} can be had for {value}, not {told}")
+            known = prices.get((i, symbol), {}).get(j)
+            must_hold(known is not None and known <= value, f"state {i}, {symbol!r} to {j} costs {value}, not {known}")
 
     every = [*{*base["stack"], *(name for t in base["transitions"] for name in (t[2], *t[4]))} - {None}, None]
     for i, state in enumerate(states):
         if all(q in one["accepting"] for q, one in zip(state, [base, *rules["constraints"]], strict=True)):
             for symbol in [None] if "grammar" in rules else every:
-                covered(i, symbol, {-1: Fraction(0)})
-        for step, popped, target, pushed in moves(state, base, rules["constraints"]):
+                check_covered(i, symbol, {-1: Fraction(0)})
+        for step, popped, target, pushed in list_moves(state, base, rules["constraints"]):
             if step is None or step in price:
                 first = {place[target]: Fraction(0) if step is None else price[step]}
                 for symbol in [popped] if popped is not None else every:
-                    covered(i, symbol, along(first, [*pushed, symbol] if popped is None else pushed))
-    least = along({0: Fraction(0)}, [*base["stack"], None]).get(-1)
-    need(least is None or least > bound, f"a plan may cost {least}, and the limits allow {bound}")
+                    check_covered(i, symbol, price_stack(first, [*pushed, symbol] if popped is None else pushed))
+    least = price_stack({0: Fraction(0)}, [*base["stack"], None]).get(-1)
+    must_hold(least is None or least > bound, f"a plan may cost {least}, and the limits allow {bound}")
     return "proved: no plan follows the rules"
 
 
@@ -180,7 +180,7 @@ def as_automaton(grammar: Data) -> Data:
     return {"start": 0, "stack": [grammar["start"]], "accepting": [0], "transitions": rows}
 
 
-def moves(state: tuple[Any, ...], base: Data, constraints: list[Data]) -> Iterator[tuple[Any, ...]]:
+def list_moves(state: tuple[Any, ...], base: Data, constraints: list[Data]) -> Iterator[tuple[Any, ...]]:
     """What can be done in a state of all together: (step, popped, state after it, pushed)."""
     parts = [(q, constraint["transitions"]) for q, constraint in zip(state[1:], constraints, strict=True)]
     for at, (q, rows) in enumerate(parts, 1):

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from formal_llm.automata import Limits, Lookahead, Source
 from formal_llm.errors import AutomatonError, Undecided
-from formal_llm.planning.checking.certificate_checker import as_automaton, moves
+from formal_llm.planning.checking.certificate_checker import as_automaton, list_moves
 from formal_llm.planning.json_data import JSON
-from formal_llm.planning.plans.certificates import claimed, compiled_rules, pda_of
+from formal_llm.planning.plans.certificates import compiled_rules, pda_of, write_claim_head
 
 #: Bounds on the search for a proof: rows of the automaton, rows that are looked at, turns of relaxing before a price is
 #: taken to have no end, multipliers that are tried, steps of the simplex method.
@@ -48,8 +48,8 @@ def no_plan_certificate(rules: Source, limits: Limits | None = None, *, max_stat
         Undecided: the lookahead does not know.
     """
     pda = pda_of(rules, limits)
-    head = claimed(pda, "no plan")
-    proof = _Table(compiled_rules(pda)).proof()
+    head = write_claim_head(pda, "no plan")
+    proof = _PriceTable(compiled_rules(pda)).find_proof()
     if proof is None:
         verdict = Lookahead(pda, max_states=max_states).completable()
         if verdict.value == "yes":
@@ -60,7 +60,7 @@ def no_plan_certificate(rules: Source, limits: Limits | None = None, *, max_stat
     return {**head, **proof}
 
 
-class _Row(NamedTuple):
+class _PopRow(NamedTuple):
     """A way to take a symbol off: from a state, with what is used, to a state, with symbols put in its place."""
 
     state: int
@@ -70,7 +70,7 @@ class _Row(NamedTuple):
     pushed: tuple[str | None, ...]
 
 
-class _Table:
+class _PriceTable:
     """The rows of compiled rules, and the cheapest words over them."""
 
     def __init__(self, rules: Any) -> None:
@@ -79,43 +79,45 @@ class _Table:
         self._limits = rules["limits"]
         # Of each limit all numbers are scaled to whole ones; a lower limit counts negatively.
         self._scales = [
-            math.lcm(*(Fraction(amount).denominator for amount in (*one["weights"].values(), _edge(one))))
+            math.lcm(*(Fraction(amount).denominator for amount in (*one["weights"].values(), _read_bound(one))))
             for one in self._limits
         ]
         self._signs = [1 if "at_most" in one else -1 for one in self._limits]
-        self._bounds = self._signed([_edge(one) for one in self._limits])
+        self._bounds = self._sign_amounts([_read_bound(one) for one in self._limits])
         self._nothing: Uses = (0,) * len(self._limits)
-        self._uses = {step: self._used(step) for step in {t[1] for t in self._base["transitions"]}}
+        self._uses = {step: self._count_uses(step) for step in {t[1] for t in self._base["transitions"]}}
         self.states: list[tuple[Any, ...]] = []
-        self._rows: list[_Row] | None = self._made()
+        self._rows: list[_PopRow] | None = self._build_rows()
         self._work = 0
 
-    def _signed(self, amounts: Sequence[Any]) -> Uses:
+    def _sign_amounts(self, amounts: Sequence[Any]) -> Uses:
         parts = zip(self._signs, self._scales, amounts, strict=True)
         return tuple(sign * int(Fraction(amount) * scale) for sign, scale, amount in parts)
 
-    def _used(self, step: str | None) -> Uses | None:
+    def _count_uses(self, step: str | None) -> Uses | None:
         """What a step uses of each limit; None where it breaks one by itself."""
         amounts = [Fraction(one["weights"].get(step, 0)) for one in self._limits]
-        if any("at_most" in one and amount > _edge(one) for amount, one in zip(amounts, self._limits, strict=True)):
+        if any(
+            "at_most" in one and amount > _read_bound(one) for amount, one in zip(amounts, self._limits, strict=True)
+        ):
             return None
-        return self._signed(amounts)
+        return self._sign_amounts(amounts)
 
-    def _made(self) -> list[_Row] | None:
+    def _build_rows(self) -> list[_PopRow] | None:
         """All rows; None where they are too many."""
         constraints = self._rules["constraints"]
         parts = [self._base, *constraints]
         place = {tuple(one["start"] for one in parts): 0}
         named = {*self._base["stack"], *(name for t in self._base["transitions"] for name in (t[2], *t[4]))} - {None}
         every: list[str | None] = [*sorted(named), None]
-        rows: list[_Row] = []
+        rows: list[_PopRow] = []
         todo = list(place)
         for state in todo:
             here = place[state]
             if all(q in one["accepting"] for q, one in zip(state, parts, strict=True)):
                 ends = [None] if "grammar" in self._rules else every
-                rows += [_Row(here, symbol, self._nothing, -1, ()) for symbol in ends]
-            for step, popped, target, pushed in moves(state, self._base, constraints):
+                rows += [_PopRow(here, symbol, self._nothing, -1, ()) for symbol in ends]
+            for step, popped, target, pushed in list_moves(state, self._base, constraints):
                 uses = self._uses[step] if step is not None else self._nothing
                 if uses is None:
                     continue
@@ -124,33 +126,33 @@ class _Table:
                     todo.append(target)
                 for symbol in [popped] if popped is not None else every:
                     after = pushed if popped is not None else [*pushed, symbol]
-                    rows.append(_Row(here, symbol, uses, place[target], tuple(after)))
+                    rows.append(_PopRow(here, symbol, uses, place[target], tuple(after)))
             if len(rows) > _ROWS:
                 return None
         self.states = todo
         return rows[::-1]  # what is written last is often used by what is written first
 
-    def proof(self) -> dict[str, JSON] | None:
+    def find_proof(self) -> dict[str, JSON] | None:
         """The part of a certificate that proves that there is no plan; None where none is found."""
         if self._rows is None:
             return None
         words: list[Uses] = []
         rays: list[Uses] = []
-        for multipliers in self._tried(words, rays):
-            prices = self._cheapest(multipliers, rays)
+        for multipliers in self._propose_multipliers(words, rays):
+            prices = self._relax_prices(multipliers, rays)
             if self._work > _WORK:
                 return None
-            least = self._start(prices)
+            least = self._price_start(prices)
             bound = sum(m * edge for m, edge in zip(multipliers, self._bounds, strict=True))
             if least is None or least[0] > bound:
-                return self._written("linear" if any(multipliers) else "reachability", multipliers, prices)
+                return self._write_proof("linear" if any(multipliers) else "reachability", multipliers, prices)
             # By how much the cheapest word breaks each limit.
             words.append(tuple(used - edge for used, edge in zip(least[1], self._bounds, strict=True)))
             if max(words[-1], default=0) <= 0:
                 return None  # this word keeps all limits
         return None
 
-    def _tried(self, words: list[Uses], rays: list[Uses]) -> Iterator[Uses]:
+    def _propose_multipliers(self, words: list[Uses], rays: list[Uses]) -> Iterator[Uses]:
         """Multipliers worth trying: none, each limit by itself, several; not those that words found so far refute."""
         count = len(self._nothing)
         yield self._nothing
@@ -158,13 +160,13 @@ class _Table:
             if all(word[number] > 0 for word in words):
                 yield tuple(int(place == number) for place in range(count))
         for _ in range(_TRIES):
-            found = _separating(words, rays, count)
+            found = _find_separating_weights(words, rays, count)
             if found is None:
                 return
             scale = math.lcm(*(one.denominator for one in found))
             yield tuple(int(one * scale) for one in found)
 
-    def _cheapest(self, multipliers: Uses, rays: list[Uses]) -> Prices:
+    def _relax_prices(self, multipliers: Uses, rays: list[Uses]) -> Prices:
         """The least price of every way to take a symbol off, and what it uses; relaxed until nothing changes.
 
         What makes a way cheaper and cheaper is added to ``rays``: multipliers must not make it cheap.
@@ -177,7 +179,7 @@ class _Table:
             self._work += len(self._rows)
             for row in self._rows:
                 price = sum(m * used for m, used in zip(multipliers, row.uses, strict=True))
-                for end, (value, uses) in _along({row.target: (price, row.uses)}, row.pushed, prices).items():
+                for end, (value, uses) in _price_stack({row.target: (price, row.uses)}, row.pushed, prices).items():
                     known = prices.setdefault((row.state, row.symbol), {})
                     if end in known and value >= known[end][0]:
                         continue
@@ -188,10 +190,10 @@ class _Table:
                     known[end] = (value if turn < _TURNS else _UNBOUNDED), uses
         return prices
 
-    def _start(self, prices: Prices) -> tuple[float, Uses] | None:
-        return _along({0: (0, self._nothing)}, (*self._base["stack"], None), prices).get(-1)
+    def _price_start(self, prices: Prices) -> tuple[float, Uses] | None:
+        return _price_stack({0: (0, self._nothing)}, (*self._base["stack"], None), prices).get(-1)
 
-    def _written(self, how: str, multipliers: Uses, prices: Prices) -> dict[str, JSON]:
+    def _write_proof(self, how: str, multipliers: Uses, prices: Prices) -> dict[str, JSON]:
         rows = [
             [state, symbol, end, None if value == _UNBOUNDED else int(value)]
             for (state, symbol), ends in prices.items()
@@ -201,11 +203,11 @@ class _Table:
         return {"how": how, "multipliers": scaled, "states": [list(state) for state in self.states], "prices": rows}
 
 
-def _edge(limit: Any) -> Fraction:
+def _read_bound(limit: Any) -> Fraction:
     return Fraction(limit.get("at_most", limit.get("at_least")))
 
 
-def _along(
+def _price_stack(
     reached: dict[int, tuple[float, Uses]], stack: Sequence[str | None], prices: Prices
 ) -> dict[int, tuple[float, Uses]]:
     """The cheapest ways to take a stack off, by state; those that have accepted are at -1."""
@@ -219,7 +221,7 @@ def _along(
     return reached
 
 
-def _separating(words: Sequence[Uses], rays: Sequence[Uses], count: int) -> list[Fraction] | None:
+def _find_separating_weights(words: Sequence[Uses], rays: Sequence[Uses], count: int) -> list[Fraction] | None:
     """Weights from 0 on, 1 in all, that price the words as high as can be and no ray below 0; None if at most 0.
 
     The simplex method with Bland's rule, exactly: maximise t where t - w·word <= 0, -w·ray <= 0, w·1 <= 1. No weights

@@ -17,9 +17,9 @@ from formal_llm.automata.languages.why_empty import RuleSet
 from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier
-from formal_llm.planning.reading.reader import names_of
+from formal_llm.planning.reading.reader import find_names
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, Fork
+from formal_llm.planning.walks.forks import Choice, ChoiceFork
 from formal_llm.planning.walks.walk import Walk
 
 #: Of a selection with more members the subsets are not looked at one by one.
@@ -58,7 +58,7 @@ class Reasons:
 
     def left_out(self, walk: Walk) -> list[LeftOut]:
         """The options that the grammar or automaton has where a walk stands, and that the rules leave out."""
-        here = self._base_of(walk.configuration)
+        here = self._find_base_configuration(walk.configuration)
         if here is None:
             return []
         fork = self._free.at(here, walk.left)
@@ -66,21 +66,26 @@ class Reasons:
             texts: Sequence[str] = [self._pda.label(choice.reads[0]) for choice in fork.choices]
         else:
             texts = walk.wording.options(fork.choices, self._rules.base.label)
-        missing = self._missing(walk, fork)
-        return [LeftOut(texts[n], self._reason(walk.word, here, fork.choices[n], fork.several)) for n in missing]
+        missing = self._find_missing(walk, fork)
+        return [
+            LeftOut(texts[n], self._explain_choice(walk.word, here, fork.choices[n], fork.several)) for n in missing
+        ]
 
     def count(self, walk: Walk) -> int:
         """How many options :meth:`left_out` tells of."""
-        here = self._base_of(walk.configuration)
-        return 0 if here is None else len(self._missing(walk, self._free.at(here, walk.left)))
+        here = self._find_base_configuration(walk.configuration)
+        return 0 if here is None else len(self._find_missing(walk, self._free.at(here, walk.left)))
 
-    def _missing(self, walk: Walk, fork: Fork) -> list[int]:
+    def _find_missing(self, walk: Walk, fork: ChoiceFork) -> list[int]:
         """The places of the choices that the walk does not offer."""
-        offered = {self._key(choice, fork.several) for choice in self._table.at(walk.configuration, walk.left).choices}
-        keys = [self._key(choice, fork.several, of_base=True) for choice in fork.choices]
+        offered = {
+            self._identify_choice(choice, fork.several)
+            for choice in self._table.at(walk.configuration, walk.left).choices
+        }
+        keys = [self._identify_choice(choice, fork.several, of_base=True) for choice in fork.choices]
         return [n for n, key in enumerate(keys) if key not in offered]
 
-    def _base_of(self, configuration: Any) -> Configuration | None:
+    def _find_base_configuration(self, configuration: Any) -> Configuration | None:
         """Where the automaton without rules stands; None where that is not told by where the product stands."""
         state, stack = self._table.lookahead.uncounted(configuration)
         if any(constraint.uses_stack for constraint in self._rules.constraints):
@@ -93,16 +98,16 @@ class Reasons:
             state = state[0]
         return state
 
-    def _key(self, choice: Choice, several: bool, *, of_base: bool = False) -> tuple[object, ...]:
+    def _identify_choice(self, choice: Choice, several: bool, *, of_base: bool = False) -> tuple[object, ...]:
         """What a choice is, whether its moves are those of the base or of a product that was made of it."""
         if several:
             return choice.reads
         targets = [move.target if of_base else self._base_state(move.target) for move in choice.moves]
         return (choice.reads, *((move.read, move.pop, move.push) for move in choice.moves), *targets)
 
-    def _reason(self, word: Word, here: Configuration, choice: Choice, several: bool) -> str:
+    def _explain_choice(self, word: Word, here: Configuration, choice: Choice, several: bool) -> str:
         if several:
-            state, stacks = here.state, list(self._with_member(here, choice.reads[0]))
+            state, stacks = here.state, list(self._list_member_stacks(here, choice.reads[0]))
         elif choice.moves:
             after = self._free.lookahead.uncounted(self._free.after(here, choice))
             word = (*word, *(move.read for move in choice.moves if move.read is not None))
@@ -112,14 +117,14 @@ class Reasons:
         broken = [] if several else self._verifier.broken(word, ends=not choice.moves)
         if broken:
             return f"because of {'; '.join(map(self._rules.shown, broken))}"
-        begun = constrained(_begun(self._rules.base, word, state, stacks), self._rules.constraints)
+        begun = constrained(_build_continuation(self._rules.base, word, state, stacks), self._rules.constraints)
         rules = RuleSet(begun.with_limits(self._pda.limits, self._pda.terminals), self._max_states)
         if rules.verdict(frozenset()) == "yes":
             return "it led to a dead end"
         clash = rules.clash()
         return f"because of {'; '.join(map(rules.shown, clash))}" if clash else "no plan can be finished from there"
 
-    def _with_member(self, here: Configuration, member: str) -> Iterator[Word]:
+    def _list_member_stacks(self, here: Configuration, member: str) -> Iterator[Word]:
         """The stacks after a selection of which one member at least is chosen."""
         members = self._rules.base.selection(here) or ()
         below = tuple(here.stack)[1:]
@@ -139,7 +144,7 @@ class Reasons:
         """
         question = walk.question
         if text in self._table.automaton.terminals:
-            return self._terminal(walk, text)  # its very name, however much an option's text looks like it
+            return self._explain_terminal(walk, text)  # its very name, however much an option's text looks like it
         folded = " ".join(text.casefold().split())
         options = question.options if question is not None else ()
         if alike := [option for option in options if " ".join(option.text.casefold().split()) == folded]:
@@ -147,36 +152,38 @@ class Reasons:
         for option in self.left_out(walk) if question is not None else ():
             if " ".join(option.text.casefold().split()) == folded:
                 return f"it is left out {option.reason}" if option.reason.startswith("because") else option.reason
-        names = names_of(text, self._table.automaton)
-        found = [self._terminal(walk, name) for name in names]
+        names = find_names(text, self._table.automaton)
+        found = [self._explain_terminal(walk, name) for name in names]
         return "\n".join(found) if found else f"there is no step or option {text!r} here"
 
-    def _terminal(self, walk: Walk, name: str) -> str:
+    def _explain_terminal(self, walk: Walk, name: str) -> str:
         label, word = self._pda.label(name), walk.word
         if walk.question is not None:
             fork = self._table.at(walk.configuration, walk.left)
             reading = [n for n, choice in enumerate(fork.choices, 1) if choice.reads[:1] == (name,)]
             if reading:
-                return f"{label} is offered: {_either(reading)}"
-            if later := [n for n, choice in enumerate(fork.choices, 1) if self._comes(walk, choice, name)]:
-                return f"{label} can come next, after option {_either(later)}"
+                return f"{label} is offered: {_join_alternatives(reading)}"
+            if later := [n for n, choice in enumerate(fork.choices, 1) if self._can_come_next(walk, choice, name)]:
+                return f"{label} can come next, after option {_join_alternatives(later)}"
         found = self._verifier.verify((*word, name), repair=False)
         if found.valid or (found.position is not None and found.position > len(word)):
             return f"{label} could come next, but not after the last answers: take them back"
         later_on = walk.question is not None and name in self._table.lookahead.detours(walk.configuration)
         return found.reason + ("; it may still come later" if later_on else "")
 
-    def _comes(self, walk: Walk, choice: Choice, name: str) -> bool:
+    def _can_come_next(self, walk: Walk, choice: Choice, name: str) -> bool:
         """Whether a terminal can come next after a choice that reads none."""
         if choice.reads or not choice.moves:
             return False
         after = self._table.after(walk.configuration, choice)
         state, stack = self._table.lookahead.uncounted(after)
-        begun = _begun(self._pda, walk.word, state, [tuple(stack)]).with_limits(self._pda.limits, self._pda.terminals)
+        begun = _build_continuation(self._pda, walk.word, state, [tuple(stack)]).with_limits(
+            self._pda.limits, self._pda.terminals
+        )
         return Prefixes(Lookahead(begun, max_states=self._max_states)).viable((*walk.word, name)) is True
 
 
-def _begun(pda: PDA, word: Word, state: Any, stacks: Iterable[Word]) -> PDA:
+def _build_continuation(pda: PDA, word: Word, state: Any, stacks: Iterable[Word]) -> PDA:
     """The automaton for the words that begin with ``word`` and go on as ``pda`` does from a state and a stack.
 
     Without a stack it is the one for ``word`` alone.
@@ -192,5 +199,5 @@ def _begun(pda: PDA, word: Word, state: Any, stacks: Iterable[Word]) -> PDA:
     )
 
 
-def _either(numbers: Sequence[int]) -> str:
+def _join_alternatives(numbers: Sequence[int]) -> str:
     return " or ".join(map(str, numbers))

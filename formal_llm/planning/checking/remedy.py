@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
 from formal_llm.automata.languages.edits import Edit, EditWeights, edits
 from formal_llm.automata.languages.nearest import nearest
-from formal_llm.planning.plans.runs import run_of
+from formal_llm.planning.plans.runs import find_run
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.reading.candidates import prints
-from formal_llm.planning.reading.phrases import Moves
-from formal_llm.planning.reading.prose import Line, folded
+from formal_llm.planning.reading.candidates import write_step
+from formal_llm.planning.reading.phrases import MovePhrases
+from formal_llm.planning.reading.prose import StepLine, fold_text
 
 #: What a step costs that is put in, taken out, replaced.
 KEEPING = EditWeights(insert=1, delete=2, substitute=2)
 
 
 @dataclass(frozen=True)
-class Remedy:
+class PlanRemedy:
     """A nearest valid plan.
 
     Attributes:
@@ -38,7 +38,7 @@ class Remedy:
     distance: int | float
 
 
-def remedy(rules: PDA, lines: Sequence[Line], order: Order, *, max_states: int) -> Remedy | None:
+def find_remedy(rules: PDA, lines: Sequence[StepLine], order: Order, *, max_states: int) -> PlanRemedy | None:
     """The nearest valid plan of an automaton that comes from no grammar; None where none is found.
 
     Args:
@@ -50,20 +50,22 @@ def remedy(rules: PDA, lines: Sequence[Line], order: Order, *, max_states: int) 
     steps = _StepAutomaton(rules, lines if order == "forward" else lines[::-1])
     if steps.limited is None:
         return None
-    word = tuple(map(_kept, range(len(lines))))
+    word = tuple(map(_make_line_terminal, range(len(lines))))
     found = nearest(Lookahead(steps.limited, max_states=max_states), word, KEEPING, max_states=max_states)
     if found.word is None:
         return None
     # A line may say the step of several moves: the run tells of which. Limits count what is read, so any run will do.
-    run = run_of(steps.limited.without_limits, found.word)
+    run = find_run(steps.limited.without_limits, found.word)
     told = {move.read or "": steps.printed[move] for move in run if move in steps.printed}
     texts = [steps.printed[move] for move in run if move in steps.printed]
     texts = [text for text in (texts if order == "forward" else texts[::-1]) if text]
-    changes = [_change(edit, lines, told.get(edit.new or "", "")) for edit in _in_order(found.edits, lines, order)]
-    return Remedy(tuple(texts), tuple(changes), found.distance)
+    changes = [
+        _describe_edit(edit, lines, told.get(edit.new or "", "")) for edit in _order_edits(found.edits, lines, order)
+    ]
+    return PlanRemedy(tuple(texts), tuple(changes), found.distance)
 
 
-def _in_order(made: Sequence[Edit], lines: Sequence[Line], order: Order) -> Sequence[Edit]:
+def _order_edits(made: Sequence[Edit], lines: Sequence[StepLine], order: Order) -> Sequence[Edit]:
     """The edits with positions in the lines, where the word may run from the last of them to the first."""
     if order == "forward":
         return made
@@ -73,7 +75,7 @@ def _in_order(made: Sequence[Edit], lines: Sequence[Line], order: Order) -> Sequ
     return turned[::-1]
 
 
-def _kept(at: int) -> str:
+def _make_line_terminal(at: int) -> str:
     """The terminal for the line at an index."""
     return f"\0{at}"
 
@@ -86,17 +88,17 @@ class _StepAutomaton:
         printed: what each of its moves that read something prints.
     """
 
-    def __init__(self, rules: PDA, lines: Sequence[Line]) -> None:
-        moves = Moves(rules)
-        matches = [moves.told(line.text) for line in lines]
+    def __init__(self, rules: PDA, lines: Sequence[StepLine]) -> None:
+        moves = MovePhrases(rules)
+        matches = [moves.find_transitions(line.text) for line in lines]
         self.printed: dict[Transition, str] = {}
         numbers: dict[str, dict[str, int]] = {}
         made: list[Transition] = []
         fits = True
         for move in rules.transitions:
-            text = prints(move, rules.label(move.read or ""))
+            text = write_step(move, rules.label(move.read or ""))
             weights = {f"q{at}": bound.weights.get(move.read or "", 0) for at, bound in enumerate(rules.bounds)}
-            names = [_kept(at) for at, match in enumerate(matches) if move in match]
+            names = [_make_line_terminal(at) for at, match in enumerate(matches) if move in match]
             if text is None:
                 made.append(replace(move, read=None, decision=False))
                 fits = fits and not any(weights.values())
@@ -114,7 +116,7 @@ class _StepAutomaton:
         self.limited = pda.with_limits(Limits(sums=sums)) if fits else None
 
 
-def _change(edit: Edit, lines: Sequence[Line], new: str) -> str:
+def _describe_edit(edit: Edit, lines: Sequence[StepLine], new: str) -> str:
     """An edit of the lines, told as the file counts them."""
     at = edit.position
     if edit.kind == "delete":
@@ -126,15 +128,15 @@ def _change(edit: Edit, lines: Sequence[Line], new: str) -> str:
     return f"insert {f'after line {lines[at - 1].place}' if at else f'before line {lines[0].place}'}: {new}"
 
 
-def line_changes(lines: Sequence[Line], steps: Sequence[str]) -> tuple[str, ...]:
+def describe_line_changes(lines: Sequence[StepLine], steps: Sequence[str]) -> tuple[str, ...]:
     """What to change in the lines to get these steps, which are as they are printed."""
     texts = [step.split(": ", 1)[-1] for step in steps]
-    made = edits(tuple(folded(line.text) for line in lines), tuple(map(folded, texts)), KEEPING)
-    shown = {folded(text): text for text in texts}
-    return tuple(_change(edit, lines, shown.get(edit.new or "", "")) for edit in made)
+    made = edits(tuple(fold_text(line.text) for line in lines), tuple(map(fold_text, texts)), KEEPING)
+    shown = {fold_text(text): text for text in texts}
+    return tuple(_describe_edit(edit, lines, shown.get(edit.new or "", "")) for edit in made)
 
 
-def in_labels(edit: Edit, word: Word, rules: PDA) -> str:
+def describe_word_edit(edit: Edit, word: Word, rules: PDA) -> str:
     """An edit of a word, told with labels."""
     label = rules.label
     if edit.kind == "delete":

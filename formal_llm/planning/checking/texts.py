@@ -11,14 +11,20 @@ from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Word
 from formal_llm.automata.languages.nearest import nearest
-from formal_llm.planning.checking.remedy import KEEPING, Remedy, in_labels, line_changes, remedy
+from formal_llm.planning.checking.remedy import (
+    KEEPING,
+    PlanRemedy,
+    describe_line_changes,
+    describe_word_edit,
+    find_remedy,
+)
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.overlay import Overlay
-from formal_llm.planning.plans.runs import run_of
+from formal_llm.planning.plans.runs import find_run
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import order_of, write_word
-from formal_llm.planning.reading.candidates import Candidates
-from formal_llm.planning.reading.prose import Wrong
+from formal_llm.planning.reading.candidates import CandidateWords
+from formal_llm.planning.reading.prose import ReadingProblem
 from formal_llm.planning.reading.reader import Reading, read_plan
 
 #: How many steps that could have stood somewhere are listed.
@@ -72,7 +78,7 @@ def verify_text(
     skipped = tuple(map(str, reading.skipped))
     word = reading.within(rules, max_states=verifier.lookahead.max_states)
     if word is None:
-        found = _Invalid(reading, verifier, rules, order or order_of(rules)).told(repair)
+        found = _InvalidText(reading, verifier, rules, order or order_of(rules)).build_verification(repair)
         return replace(found, skipped=skipped)
     other = reading.within()
     also = other if other is not None and not rules.accepts(other) else None
@@ -83,14 +89,14 @@ def verify_text(
     return TextVerification(word, True, reason, may_stop=True, nearest=word, distance=0, skipped=skipped, also=also)
 
 
-class _Invalid:
+class _InvalidText:
     """What there is to say about a text that stands for no valid word."""
 
     def __init__(self, reading: Reading, verifier: Verifier, rules: PDA, order: Order) -> None:
         self._reading, self._verifier, self._rules, self._order = reading, verifier, rules, order
         self._max_states = verifier.lookahead.max_states
 
-    def told(self, repair: bool) -> TextVerification:
+    def build_verification(self, repair: bool) -> TextVerification:
         reading = self._reading
         word = reading.within()
         known = word if word is not None else reading.guess
@@ -107,18 +113,20 @@ class _Invalid:
         if found.valid:  # its terminals, one after the other, are a plan; but not what is said besides
             found = replace(found, valid=False, may_stop=False, nearest=None, distance=None, nearest_decided=False)
         if reading.moved is not None:
-            wrong = reading.moved.wrong(self._possible)
-            found = self._at(replace(found, position=None, allowed=()), wrong, found)
+            wrong = reading.moved.explain_failure(self._is_possible)
+            found = self._add_reason(replace(found, position=None, allowed=()), wrong, found)
         elif reading.wrong is not None:
-            found = self._at(found, reading.wrong, None)
+            found = self._add_reason(found, reading.wrong, None)
         elif word is not None and reading.lines:
-            found = self._in_lines(found, word)
-        return self._repaired(found) if repair else found
+            found = self._locate_in_lines(found, word)
+        return self._add_repair(found) if repair else found
 
-    def _possible(self, told: Candidates) -> bool:
-        return told.within(self._rules, self._max_states) is not None
+    def _is_possible(self, told: CandidateWords) -> bool:
+        return told.find_word(self._rules, self._max_states) is not None
 
-    def _at(self, found: TextVerification, wrong: Wrong, blamed: Verification | None) -> TextVerification:
+    def _add_reason(
+        self, found: TextVerification, wrong: ReadingProblem, blamed: Verification | None
+    ) -> TextVerification:
         """The verification with what is wrong as its reason."""
         line = wrong.line
         place = f"line {line.place} ({line.text}): " if line is not None else ""
@@ -130,22 +138,22 @@ class _Invalid:
             reason += f"; there could stand: {' / '.join(shown)}"
         return replace(found, reason=reason, line=line.place if line is not None else None)
 
-    def _in_lines(self, found: TextVerification, word: Word) -> TextVerification:
+    def _locate_in_lines(self, found: TextVerification, word: Word) -> TextVerification:
         """The verification of a word that lines stand for, told with its line."""
         told = next((one for one in self._reading.told if one.pda.accepts(word)), None)
         if told is None or found.position is None:
             return found
-        reads = [move for move in run_of(told.pda, word) if move.read is not None]
+        reads = [move for move in find_run(told.pda, word) if move.read is not None]
         at = told.lines.get(reads[found.position]) if found.position < len(reads) else None
         if at is None:
             return found
         line = self._reading.lines[at]
         return replace(found, line=line.place, reason=f"line {line.place} ({line.text}): {found.reason}")
 
-    def _repaired(self, found: TextVerification) -> TextVerification:
+    def _add_repair(self, found: TextVerification) -> TextVerification:
         reading = self._reading
         if reading.moved is not None:
-            made = remedy(self._rules, reading.lines, self._order, max_states=self._max_states)
+            made = find_remedy(self._rules, reading.lines, self._order, max_states=self._max_states)
             word = None if made is None else self._read_back(made)
             if made is None or word is None:
                 return replace(found, nearest=None, edits=(), distance=None, nearest_decided=False)
@@ -159,11 +167,11 @@ class _Invalid:
         printed = Overlay(found.nearest, self._rules, order=self._order).steps
         steps = tuple(map(str, printed)) or (write_word(found.nearest),)
         if not any(step.inputs and not step.told for step in printed):
-            return replace(found, steps=steps, changes=line_changes(reading.lines, steps))
-        changes = tuple(in_labels(edit, found.word, self._rules) for edit in found.edits)
+            return replace(found, steps=steps, changes=describe_line_changes(reading.lines, steps))
+        changes = tuple(describe_word_edit(edit, found.word, self._rules) for edit in found.edits)
         return replace(found, steps=steps, changes=changes)
 
-    def _read_back(self, made: Remedy) -> Word | None:
+    def _read_back(self, made: PlanRemedy) -> Word | None:
         text = "\n".join(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
         return read_plan(text, self._rules, order=self._order, strict=True).within(self._rules)
 

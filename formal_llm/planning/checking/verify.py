@@ -138,9 +138,9 @@ class Verifier:
         if self.automaton.accepts(word):
             return Verification(word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0)
         found = nearest(self.lookahead, word, self.weights, max_states=self._max_states) if repair else None
-        return self._invalid(word, found or Nearest(None, decided=False))
+        return self._explain_invalid(word, found or Nearest(None, decided=False))
 
-    def _invalid(self, word: Word, found: Nearest) -> Verification:
+    def _explain_invalid(self, word: Word, found: Nearest) -> Verification:
         longest, decided = self._prefixes.longest(word)
         position: int | None = max(longest, 0) if decided else None
         allowed: Word = ()
@@ -158,7 +158,7 @@ class Verifier:
             rules, blamed = self.rules, self.to_blame(word, position)
             limits = rules.called(rule for rule in blamed if rules.is_limit(rule))
             constraints = rules.called(rule for rule in blamed if not rules.is_limit(rule))
-            reason = self._reason(word, position, allowed, may_stop, [rules.shown(rule) for rule in blamed])
+            reason = self._write_reason(word, position, allowed, may_stop, [rules.shown(rule) for rule in blamed])
         return Verification(
             word, False, reason, position, allowed, may_stop, tuple(limits), tuple(constraints), decided,
             found.word, found.edits, found.distance if found.decided else None, found.decided,
@@ -173,7 +173,7 @@ class Verifier:
         """
         rules, prefix = self.rules, word[: position + 1]
         ends = position == len(word)
-        if not rules.every or not self._fits(prefix, ends, rules.every):
+        if not rules.every or not self._allows_prefix(prefix, ends, rules.every):
             return []
         if broken := self.broken(prefix, ends=ends):
             return broken
@@ -181,7 +181,7 @@ class Verifier:
         dropped: frozenset[int] = frozenset()
         needed: list[int] = []
         for rule in sorted(rules.every):
-            if self._fits(prefix, ends, dropped | {rule}):
+            if self._allows_prefix(prefix, ends, dropped | {rule}):
                 needed.append(rule)
             else:
                 dropped |= {rule}
@@ -189,12 +189,14 @@ class Verifier:
 
     def broken(self, word: Word, *, ends: bool) -> list[int]:
         """The rules that each by itself, whatever the grammar says, forbid a word, or where it goes on, to begin so."""
-        broken = [number for number in range(len(self.rules.constraints)) if self._breaks(number, word, ends)]
+        broken = [
+            number for number in range(len(self.rules.constraints)) if self._breaks_constraint(number, word, ends)
+        ]
         limits = [n for n, bound in enumerate(self.lookahead.bounds) if not bound.holds(word)]
         kept = [n for n in limits if ends or self.lookahead.bounds[n].most is not None]
         return broken + [len(self.rules.constraints) + number for number in kept]
 
-    def _breaks(self, number: int, prefix: Word, ends: bool) -> bool:
+    def _breaks_constraint(self, number: int, prefix: Word, ends: bool) -> bool:
         """Whether a constraint by itself, whatever the grammar says, rules out that a word begins so, or is that."""
         constraint = self.rules.constraints[number]
         if ends:
@@ -204,7 +206,7 @@ class Verifier:
             self._alone[number] = Prefixes(alone, search_time=self._time)
         return self._alone[number].viable(prefix) is False
 
-    def _fits(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
+    def _allows_prefix(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
         """Whether a word begins with ``prefix``, or is it, when some rules are dropped; unknown counts as yes."""
         if ends:
             return bool(self.rules.without(dropped).accepts(prefix))
@@ -222,7 +224,7 @@ class Verifier:
         """The text for a terminal; a decision is told with its question, since many have the answer "yes"."""
         return self._decisions.get(name) or self._pda.label(name)
 
-    def _reason(self, word: Word, position: int, allowed: Word, may_stop: bool, blamed: Sequence[str]) -> str:
+    def _write_reason(self, word: Word, position: int, allowed: Word, may_stop: bool, blamed: Sequence[str]) -> str:
         ends = position == len(word)
         label = self.label
         name = "" if ends else word[position]
@@ -238,7 +240,7 @@ class Verifier:
         could = [label(other) for other in allowed]
         if not could:
             return what + ("; the plan must end there" if may_stop else "")
-        return f"{what}; {_either(could)} could {'come next' if ends else 'stand there'}" + (
+        return f"{what}; {_join_alternatives(could)} could {'come next' if ends else 'stand there'}" + (
             ", or the plan could end" if may_stop and not ends else ""
         )
 
@@ -263,5 +265,5 @@ def verify(
     return Verifier(source, limits, weights=weights, max_states=max_states).verify(plan)
 
 
-def _either(names: Sequence[str]) -> str:
+def _join_alternatives(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

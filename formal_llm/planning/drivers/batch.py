@@ -58,7 +58,7 @@ class Outcome:
 O_co = TypeVar("O_co", covariant=True)
 
 
-class OneOfMany(Protocol):
+class ConcurrentRun(Protocol):
     """One of many runs under way, as those who drive them see it: a question comes out, an answer goes in."""
 
     @property
@@ -69,14 +69,14 @@ class OneOfMany(Protocol):
     def walk(self) -> Walk | None:
         """The walk that could ponder while an answer is waited for; None where there is none."""
 
-    def give(self, given: Answer | Exception) -> None:
+    def take_answer(self, given: Answer | Exception) -> None:
         """Take an answer to the question; or what was raised instead of one."""
 
 
-R = TypeVar("R", bound=OneOfMany)
+R = TypeVar("R", bound=ConcurrentRun)
 
 
-class ManyRuns(Protocol[R, O_co]):
+class RunBatch(Protocol[R, O_co]):
     """Many runs, begun one by one as places become free, and their outcomes."""
 
     @property
@@ -87,7 +87,7 @@ class ManyRuns(Protocol[R, O_co]):
         """The runs, those too that end before the first question."""
         ...
 
-    def note(self, ended: R, /) -> O_co:
+    def record_outcome(self, ended: R, /) -> O_co:
         """The outcome of a run that has ended."""
         ...
 
@@ -99,7 +99,7 @@ class SharedBudget:
         self._budget = budget
         self._meter = meter
 
-    def take(self, walk: Walk, question: Question) -> None:
+    def count_question(self, walk: Walk, question: Question) -> None:
         """Raise if nothing is left for this question of ``walk``; else count it. A draft is a request and no question.
 
         Raises:
@@ -107,12 +107,12 @@ class SharedBudget:
         """
         writes = isinstance(question, Writing)
         budget = replace(self._budget, questions=None) if writes else self._budget
-        spent = budget.spent(self._meter.usage(0))
+        spent = budget.spent(self._meter.count_usage(0))
         if spent is not None:
             raise BudgetExceeded(*spent, walk.partial, shared=True)
         self._meter.questions += not writes
 
-    def pay(self, tokens: TokenUsage) -> None:
+    def count_tokens(self, tokens: TokenUsage) -> None:
         """Count what an answer took."""
         if tokens.requests:
             self._meter.tokens += tokens
@@ -149,33 +149,33 @@ class TaskRun:
                 self.walk = driver.resume(snapshot, self._task, name=str(index))
                 drawn = f":{self.walk.answered}"  # draws that are not those which led here
             self._steps = driver.steps(self.walk, random.Random(f"{driver.seed}:{index}{drawn}"))
-            self._advance(None)
+            self._advance_walk(None)
         except Exception as error:  # before the first question: there is no valid plan, for example
-            self._end(error)
+            self._finish_run(error)
 
-    def give(self, given: Answer | Exception) -> None:
+    def take_answer(self, given: Answer | Exception) -> None:
         """Take an answer to the question; or what was raised instead of one, which ends it unless it is asked again."""
         if self._shared is not None:
             usage = given.usage if isinstance(given, (Answer, InvalidAnswer)) else None
-            self._shared.pay(usage or TokenUsage())
-        self._advance(given)
+            self._shared.count_tokens(usage or TokenUsage())
+        self._advance_walk(given)
 
-    def _advance(self, given: Answer | Exception | None) -> None:
+    def _advance_walk(self, given: Answer | Exception | None) -> None:
         assert self._steps is not None
         assert self.walk is not None
         try:
             self.question = resumed(self._steps, given)
             if self._shared is not None:
                 try:
-                    self._shared.take(self.walk, self.question)
+                    self._shared.count_question(self.walk, self.question)
                 except BudgetExceeded as error:
                     self._steps.throw(error)  # so that what watches the walk hears of it
         except StopIteration:
-            self._end(None)
+            self._finish_run(None)
         except Exception as error:
-            self._end(error)
+            self._finish_run(error)
 
-    def _end(self, error: Exception | None) -> None:
+    def _finish_run(self, error: Exception | None) -> None:
         walk = self.walk
         self.question = None
         plan = walk.plan if walk is not None and error is None else None
@@ -187,7 +187,7 @@ class TaskRun:
         self.outcome = Outcome(self._index, self._task, plan, error, usage, walk if plan is None else None)
 
 
-class BatchRun:
+class TaskRunBatch:
     """The runs of many tasks, begun one by one as places become free, and their outcomes; see :meth:`Planner.plan_all`.
 
     Raises:
@@ -222,7 +222,7 @@ class BatchRun:
         """The runs, those too that end before the first question."""
         return self._begun
 
-    def note(self, ended: TaskRun) -> Outcome:
+    def record_outcome(self, ended: TaskRun) -> Outcome:
         """The outcome of a run that has ended, noted."""
         assert ended.outcome is not None
         if self._on_outcome is not None:

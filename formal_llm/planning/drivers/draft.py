@@ -23,13 +23,13 @@ from formal_llm.automata.models.repetition import repeated
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.planning.drivers.driving import Steps
-from formal_llm.planning.drivers.following import Way, follow, way_along
-from formal_llm.planning.drivers.search import Ask, once
+from formal_llm.planning.drivers.following import DraftWay, find_way_along, follow_way
+from formal_llm.planning.drivers.search import Ask, ask_once
 from formal_llm.planning.reading.drafts import DraftSteps, is_silent, read_draft
-from formal_llm.planning.walks.drafted import Draft
+from formal_llm.planning.walks.drafted import WalkDraft
 from formal_llm.planning.walks.events import Drafted, EventCallback
-from formal_llm.planning.walks.rules_told import told_limits, told_names, told_rules
-from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.rules_told import describe_limits, describe_names, describe_rules
+from formal_llm.planning.walks.templates import fill_template
 from formal_llm.planning.walks.walk import Walk
 
 #: About how many characters a token has, where prompts are compared: as a rule of thumb, the same on every machine.
@@ -66,7 +66,7 @@ class Drafting:
 
 
 def draft_and_mend(
-    walk: Walk, ask: Ask = once, drafting: Drafting | None = None, *, on_event: EventCallback | None = None
+    walk: Walk, ask: Ask = ask_once, drafting: Drafting | None = None, *, on_event: EventCallback | None = None
 ) -> Steps:
     """Take a walk to its end along drafts, and along answers where they leave the rules.
 
@@ -75,34 +75,34 @@ def draft_and_mend(
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
     """
-    yield from _Mending(walk, ask, drafting or Drafting(), on_event).steps()
+    yield from _DraftMender(walk, ask, drafting or Drafting(), on_event).mend_drafts()
 
 
-class _Mending:
+class _DraftMender:
     def __init__(self, walk: Walk, ask: Ask, drafting: Drafting, on_event: EventCallback | None) -> None:
         self._walk, self._ask, self._drafting, self._on_event = walk, ask, drafting, on_event
         self._told: dict[str, str] = {}
         self._read: tuple[str, DraftSteps] = ("", DraftSteps())
 
-    def steps(self) -> Steps:
+    def mend_drafts(self) -> Steps:
         walk = self._walk
         # A question with a note says that the draft does not go on there: a walk that was resumed asks it.
         begun = walk.draft is not None and walk.choice is not None and not walk.choice.note
-        way = self._taken_up() if begun else None
+        way = self._resume_draft() if begun else None
         while walk.choice is not None:
             drafted = walk.usage.drafted if walk.draft is None else None
             if walk.draft is None:
-                way = yield from self._draft()
+                way = yield from self._ask_draft()
             if way is not None:
-                self._go_on(follow(walk, self._steps, way))
+                self._mark_steps_done(follow_way(walk, self._draft_steps, way))
             if drafted is not None and self._on_event is not None and walk.draft is not None:
-                taken, problem = walk.usage.drafted - drafted, self._steps.problem
+                taken, problem = walk.usage.drafted - drafted, self._draft_steps.problem
                 self._on_event(Drafted(walk.draft.text, taken, problem, walk.name, id=walk.id))
             if walk.choice is not None:
-                way = yield from self._mend(way)
+                way = yield from self._ask_and_realign(way)
 
     @property
-    def _steps(self) -> DraftSteps:
+    def _draft_steps(self) -> DraftSteps:
         """What the draft says."""
         text = self._walk.draft.text if self._walk.draft is not None else ""
         if text != self._read[0]:
@@ -111,83 +111,87 @@ class _Mending:
         return self._read[1]
 
     @property
-    def _at(self) -> int:
+    def _steps_done(self) -> int:
         return self._walk.draft.at if self._walk.draft is not None else 0
 
-    def _go_on(self, at: int) -> None:
+    def _mark_steps_done(self, at: int) -> None:
         """So many steps of the draft are done with."""
         if self._walk.draft is not None:
             self._walk.draft = replace(self._walk.draft, at=at)
 
     # -- drafts -------------------------------------------------------------------------------------------------
 
-    def _draft(self) -> Generator[Question, Answer, Way | None]:
+    def _ask_draft(self) -> Generator[Question, Answer, DraftWay | None]:
         """Ask for a draft."""
         walk = self._walk
         if walk.budget.metered:
             walk.afford(question=False)
-        answer = yield from self._ask(self._request())
+        answer = yield from self._ask(self._build_request())
         walk.count_draft(answer.usage)
-        walk.draft = Draft(answer.text)
-        begun = self._begun()
-        return self._aligned([0] if begun is None else [begun, 0])
+        walk.draft = WalkDraft(answer.text)
+        begun = self._count_followed_steps()
+        return self._align_draft([0] if begun is None else [begun, 0])
 
-    def _request(self) -> Writing:
+    def _build_request(self) -> Writing:
         walk, wording, table = self._walk, self._walk.wording, self._walk.table
         task = walk.task.description
         if not self._told:
-            self._told = {"names": told_names(table), "rules": told_rules(table), "limits": told_limits(table)}
+            self._told = {
+                "names": describe_names(table),
+                "rules": describe_rules(table),
+                "limits": describe_limits(table),
+            }
         nested = wording.backward and has_calls(table.vocabulary.grammar)
         prompt = wording.ask_draft(task, walk.partial.tree, self._told, nested=nested)
         before = replace(wording, examples=()).before((), task, table.rules)
         messages = (*before, Message("user", prompt))
         return Writing(messages, max_tokens=self._drafting.max_tokens, task=task, walk=walk.name)
 
-    def _taken_up(self) -> Way | None:
+    def _resume_draft(self) -> DraftWay | None:
         """Where a draft goes on that the walk has already: where it was left, or where going back has led."""
-        begun = self._begun()
-        return self._aligned([self._at if begun is None else begun])
+        begun = self._count_followed_steps()
+        return self._align_draft([self._steps_done if begun is None else begun])
 
-    def _begun(self) -> int | None:
+    def _count_followed_steps(self) -> int | None:
         """How many steps of the draft the plan so far is; None where it is another one."""
-        steps, done = self._steps, 0
+        steps, done = self._draft_steps, 0
         for move in self._walk.moves:
-            if done < len(steps.steps) and steps.steps[done].is_told_by(move):
+            if done < len(steps.steps) and steps.steps[done].is_made_by(move):
                 done += 1
             elif not is_silent(move, loose=steps.loose):
                 return None
         return done
 
-    def _aligned(self, places: Sequence[int]) -> Way | None:
+    def _align_draft(self, places: Sequence[int]) -> DraftWay | None:
         """The way along the draft from one of these steps on: the whole rest, or else the longest.
 
         The first place is the likeliest. Another one counts where the whole rest, or two steps of it, go on from there.
         """
-        walk, steps = self._walk, self._steps
+        walk, steps = self._walk, self._draft_steps
         if not steps:
             return None
         end = len(steps.steps)
         likely = min(places[0], end)
         others = [at for at in dict.fromkeys(places[1:]) if at < end and at != likely]
         for at in (likely, *others):
-            if (way := way_along(walk.table, walk.configuration, steps, at, whole=True)) is not None:
-                self._go_on(at)
+            if (way := find_way_along(walk.table, walk.configuration, steps, at, whole=True)) is not None:
+                self._mark_steps_done(at)
                 return way
-        ways = [way_along(walk.table, walk.configuration, steps, at) for at in (likely, *others)]
+        ways = [find_way_along(walk.table, walk.configuration, steps, at) for at in (likely, *others)]
         found = [way for way in ways if way is not None]
-        best = max(found, key=_carries, default=None)
-        if best is not None and (_carries(best) < 2 or _carries(best) == _carries(found[0])):
+        best = max(found, key=_count_way_steps, default=None)
+        if best is not None and (_count_way_steps(best) < 2 or _count_way_steps(best) == _count_way_steps(found[0])):
             best = found[0]
-        self._go_on(likely if best is None else best.at[0])
+        self._mark_steps_done(likely if best is None else best.at[0])
         return best
 
     # -- questions ----------------------------------------------------------------------------------------------
 
-    def _mend(self, way: Way | None) -> Generator[Question, Answer, Way | None]:
+    def _ask_and_realign(self, way: DraftWay | None) -> Generator[Question, Answer, DraftWay | None]:
         """Ask where the draft does not go on; how it goes on after the answer."""
-        walk, steps, at = self._walk, self._steps, self._at
+        walk, steps, at = self._walk, self._draft_steps, self._steps_done
         open_ = way is not None and way.whole  # the draft is legal, and does not say which decision is meant
-        walk.note("" if open_ or not steps else self._wanted(steps, at))
+        walk.note("" if open_ or not steps else self._describe_wanted_step(steps, at))
         question = walk.question
         assert question is not None
         moves, backtracks = len(walk.moves), walk.backtracks
@@ -196,39 +200,41 @@ class _Mending:
         if walk.choice is None:
             return None
         if walk.backtracks != backtracks:
-            begun = self._begun()
+            begun = self._count_followed_steps()
             places = [at if begun is None else begun]
         else:
             last = at + sum(not is_silent(move, loose=False) for move in walk.moves[moves:])
             places = [at] if open_ else []
             places += [last, at, *range(at + 1, last), last + 1]
-        way = self._aligned(places)
-        if (way is None or not way.whole) and self._is_worth(question, way):
+        way = self._align_draft(places)
+        if (way is None or not way.whole) and self._is_redraft_cheaper(question, way):
             walk.draft = None
         return way
 
-    def _wanted(self, steps: DraftSteps, at: int) -> str:
+    def _describe_wanted_step(self, steps: DraftSteps, at: int) -> str:
         """What the question says of the draft."""
         wording = self._walk.wording
         text = steps.steps[at].text if at < len(steps.steps) else wording.stop_option
-        return fill(wording.draft_wanted, {"step": " ".join(text.split())[:_SHOWN]})
+        return fill_template(wording.draft_wanted, {"step": " ".join(text.split())[:_SHOWN]})
 
-    def _is_worth(self, question: Question, way: Way | None) -> bool:
+    def _is_redraft_cheaper(self, question: Question, way: DraftWay | None) -> bool:
         """Whether another draft is cheaper than to go on (see :class:`Drafting`)."""
         walk, rule = self._walk, self._drafting
         used, made = walk.usage, len(walk.word)
         if used.drafts >= rule.most or walk.draft is None:
             return False
-        steps = max(len(self._steps.steps) - self._at, walk.table.lookahead.least_length(walk.configuration))
-        steps -= 0 if way is None else _carries(way)
+        steps = max(
+            len(self._draft_steps.steps) - self._steps_done, walk.table.lookahead.least_length(walk.configuration)
+        )
+        steps -= 0 if way is None else _count_way_steps(way)
         choices = used.drafted + used.questions - used.wasted
         saved = min(steps * choices / max(1, made), (used.drafted + 1) / used.drafts)
         asked = sum(len(message.content) for message in question.messages) / _TOKEN
-        drafted = sum(len(message.content) for message in self._request().messages) + len(walk.draft.text)
+        drafted = sum(len(message.content) for message in self._build_request().messages) + len(walk.draft.text)
         return saved * (rule.request + asked) > rule.request + drafted / _TOKEN
 
 
-def _carries(way: Way) -> int:
+def _count_way_steps(way: DraftWay) -> int:
     """How many steps of the draft a way takes."""
     return way.reach - way.at[0]
 

@@ -60,7 +60,7 @@ class WalkDriver(Protocol):
         """As :meth:`drive`, letting others go on meanwhile."""
 
 
-def chosen(choose: Callable[[Question], Answer], question: Question) -> Answer | Exception:
+def try_answer(choose: Callable[[Question], Answer], question: Question) -> Answer | Exception:
     """The answer to a question, or what was raised in its place."""
     try:
         return choose(question)
@@ -68,15 +68,15 @@ def chosen(choose: Callable[[Question], Answer], question: Question) -> Answer |
         return error
 
 
-async def achosen(llm: LLM, question: Question, walk: Walk | None = None) -> Answer | Exception:
-    """As :func:`chosen` of an LLM, letting others go on in the meantime; see :func:`pondered`."""
+async def atry_answer(llm: LLM, question: Question, walk: Walk | None = None) -> Answer | Exception:
+    """As :func:`try_answer` of an LLM, letting others go on in the meantime; see :func:`answer_while_pondering`."""
     try:
-        return await pondered(llm, walk, question)
+        return await answer_while_pondering(llm, walk, question)
     except Exception as error:
         return error
 
 
-async def pondered(llm: LLM, walk: Walk | None, question: Question) -> Answer:
+async def answer_while_pondering(llm: LLM, walk: Walk | None, question: Question) -> Answer:
     """The answer of an LLM, letting others go on in the meantime.
 
     One that is awaited leaves time to look at what its walk had to offer undecided, a little at a time.

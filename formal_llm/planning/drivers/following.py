@@ -28,7 +28,7 @@ _MOST, _EACH = 300, 20
 _Node = tuple[Hashable, int]
 
 
-class Way(NamedTuple):
+class DraftWay(NamedTuple):
     """Moves that agree with a draft.
 
     Attributes:
@@ -47,9 +47,9 @@ class Way(NamedTuple):
         return self.at[-1]
 
 
-def way_along(
+def find_way_along(
     table: ChoiceTable, configuration: Hashable, draft: DraftSteps, at: int = 0, *, whole: bool = False
-) -> Way | None:
+) -> DraftWay | None:
     """The moves that agree with the steps of a draft from one of them on, furthest.
 
     Args:
@@ -61,29 +61,31 @@ def way_along(
     """
     with table.in_time():
         # To the letter first; then with decisions left out, and selections in another order.
-        found = _Search(table, DraftSteps(draft.steps), at, whole=True, ordered=True).run(configuration)
+        found = _DraftSearch(table, DraftSteps(draft.steps), at, whole=True, ordered=True).find_way(configuration)
         if found is None:
-            found = _Search(table, draft, at, whole=True).run(configuration)
+            found = _DraftSearch(table, draft, at, whole=True).find_way(configuration)
         if found is None and not whole:
-            found = _Search(table, draft, at, whole=False).run(configuration)
+            found = _DraftSearch(table, draft, at, whole=False).find_way(configuration)
     return found
 
 
-class _Search:
+class _DraftSearch:
     def __init__(self, table: ChoiceTable, draft: DraftSteps, at: int, *, whole: bool, ordered: bool = False) -> None:
         self._table, self._draft, self._at, self._whole, self._ordered = table, draft, at, whole, ordered
         self._end = len(draft.steps)
         self._most = _MOST + _EACH * (self._end - at)
 
-    def run(self, configuration: Hashable) -> Way | None:
+    def find_way(self, configuration: Hashable) -> DraftWay | None:
         """The way from a configuration on."""
-        way, sure = self._run(configuration, None)
+        way, sure = self._search_configurations(configuration, None)
         pda = self._table.lookahead.pda
         if way is not None or sure or pda is None or not self._ordered:
             return way
-        return self._run(configuration, _Rest(pda, self._draft.steps[self._at :]))[0]
+        return self._search_configurations(configuration, _RemainingWord(pda, self._draft.steps[self._at :]))[0]
 
-    def _run(self, configuration: Hashable, rest: _Rest | None) -> tuple[Way | None, bool]:
+    def _search_configurations(
+        self, configuration: Hashable, rest: _RemainingWord | None
+    ) -> tuple[DraftWay | None, bool]:
         """A way, and whether there is no better one for sure; with ``rest`` only words in the order of the draft."""
         ahead, number = self._table.lookahead, count()
         start = best = (configuration, self._at)
@@ -94,13 +96,13 @@ class _Search:
             _, since, _, node = heappop(heap)
             looked += 1
             if node[1] == self._end and self._table.automaton.accepting(node[0]):
-                return _way(back, node, whole=True), True
+                return _build_way(back, node, whole=True), True
             sets = len(ahead.selection(node[0]) or ()) > 1
-            for moves, following in _onward(self._table, node, self._draft, ordered=self._ordered):
+            for moves, following in _expand_node(self._table, node, self._draft, ordered=self._ordered):
                 if following in back or not self._is_open(following):
                     continue
                 here, after = following
-                left = -after if rest is None else rest.left(ahead.uncounted(here), after - self._at)
+                left = -after if rest is None else rest.count_moves_left(ahead.uncounted(here), after - self._at)
                 if left is None:
                     continue
                 back[following] = (node, moves)
@@ -108,7 +110,7 @@ class _Search:
                 if after > best[1] and (not sets or after == self._end):
                     best = following
                 heappush(heap, (left, 0 if after > node[1] else since + 1, next(number), following))
-        return None if self._whole else _way(back, best, whole=False), not heap
+        return None if self._whole else _build_way(back, best, whole=False), not heap
 
     def _is_open(self, node: _Node) -> bool:
         """Whether a plan may be finished from there; a whole draft with the steps that are left of it."""
@@ -119,7 +121,7 @@ class _Search:
         return short or self._table.lookahead.least_length(here, tries=0) <= self._end - done
 
 
-class _Rest:
+class _RemainingWord:
     """Whether the rest of a word can be read from a configuration to the end, in how many moves at least.
 
     The automaton runs side by side with one that reads anything and then the rest of the word. This is exact also where
@@ -133,31 +135,33 @@ class _Rest:
         chain = PDA(moves, start="before", accepting=[len(steps)], check=False)
         self._lookahead = Lookahead(product(pda.without_limits, chain))
 
-    def left(self, configuration: Configuration, done: int) -> float | None:
+    def count_moves_left(self, configuration: Configuration, done: int) -> float | None:
         """The moves that are left after so many steps of the rest; None where it cannot be read."""
         verdict = self._lookahead.completable(Configuration((configuration.state, done), configuration.stack))
         return None if not verdict.possible else verdict.steps or 0
 
 
-def _onward(
+def _expand_node(
     table: ChoiceTable, node: _Node, draft: DraftSteps, *, ordered: bool
 ) -> Iterator[tuple[tuple[Move, ...], _Node]]:
     """The moves from a configuration that agree with a draft, and what they lead to; of a selection, whole sets."""
     here, done = node
     chosen = table.lookahead.selection(here)
     if chosen is not None and len(chosen) > 1:
-        for size, names in _sets(draft.steps[done:], chosen, ordered=ordered):
+        for size, names in _list_prefix_sets(draft.steps[done:], chosen, ordered=ordered):
             subset = table.subset(here, names, INFINITE)
             if subset is not None:
                 yield subset.moves, (table.after(here, subset), done + size)
         return
     step = draft.steps[done] if done < len(draft.steps) else None
     for move in table.automaton.moves(here):
-        for after in _after(move, step, done, loose=draft.loose):
+        for after in _list_steps_done(move, step, done, loose=draft.loose):
             yield (move,), (table.automaton.step(here, move), after)
 
 
-def _sets(steps: Sequence[DraftStep], members: Sequence[str], *, ordered: bool) -> Iterator[tuple[int, frozenset[str]]]:
+def _list_prefix_sets(
+    steps: Sequence[DraftStep], members: Sequence[str], *, ordered: bool
+) -> Iterator[tuple[int, frozenset[str]]]:
     """What the first steps choose of a selection, each set with how many steps these are; most first."""
     names: list[str] = []
     for step in steps:
@@ -169,9 +173,9 @@ def _sets(steps: Sequence[DraftStep], members: Sequence[str], *, ordered: bool) 
     return ((size, frozenset(names[:size])) for size in range(len(names), 0, -1))
 
 
-def _after(move: Move, step: DraftStep | None, done: int, *, loose: bool) -> list[int]:
+def _list_steps_done(move: Move, step: DraftStep | None, done: int, *, loose: bool) -> list[int]:
     """How many steps may be done with after a move."""
-    after = [done + 1] if step is not None and step.is_told_by(move) and not _is_empty(move) else []
+    after = [done + 1] if step is not None and step.is_made_by(move) and not _is_empty(move) else []
     return [*after, done] if is_silent(move, loose=loose) else after
 
 
@@ -179,17 +183,17 @@ def _is_empty(move: Move) -> bool:
     return move.read is None and not (isinstance(move, Transition) and move.text)
 
 
-def _way(back: Mapping[_Node, tuple[_Node, tuple[Move, ...]] | None], node: _Node, *, whole: bool) -> Way:
+def _build_way(back: Mapping[_Node, tuple[_Node, tuple[Move, ...]] | None], node: _Node, *, whole: bool) -> DraftWay:
     moves: list[Move] = []
     at = [node[1]]
     while (before := back[node]) is not None:
         node, made = before
         moves += reversed(made)
         at += [node[1]] * len(made)
-    return Way(tuple(reversed(moves)), tuple(reversed(at)), whole)
+    return DraftWay(tuple(reversed(moves)), tuple(reversed(at)), whole)
 
 
-def follow(walk: Walk, draft: DraftSteps, way: Way) -> int:
+def follow_way(walk: Walk, draft: DraftSteps, way: DraftWay) -> int:
     """Take a walk along a way as far as it goes; how many steps of the draft are done with then.
 
     It stops where the walk does not offer the choice of the way, where it went back from a dead end, and where the
@@ -202,30 +206,30 @@ def follow(walk: Walk, draft: DraftSteps, way: Way) -> int:
     made = 0
     while (entry := walk.choice) is not None and walk.backtracks == backtracks:
         fresh = walk.moves[base + made :]
-        together = _together(fresh, way.moves[made:])
+        together = _count_common_moves(fresh, way.moves[made:])
         made += together
         if together < len(fresh):
             break
-        key = _key(walk, entry, way, made)
-        if key is None or _undecided(walk, entry, draft, way, made, key) or not walk.take(key):
+        key = _find_choice_key(walk, entry, way, made)
+        if key is None or _is_undecided(walk, entry, draft, way, made, key) or not walk.take(key):
             break
     if walk.choice is None:
         return way.reach
     return way.at[min(made, len(way.moves))]
 
 
-def _together(made: Sequence[Move], way: Sequence[Move]) -> int:
+def _count_common_moves(made: Sequence[Move], way: Sequence[Move]) -> int:
     """How many moves both begin with."""
     return next(
         (n for n, (one, other) in enumerate(zip(made, way, strict=False)) if one != other), min(len(made), len(way))
     )
 
 
-def _key(walk: Walk, entry: JournalEntry, way: Way, made: int) -> ChoiceKey | None:
+def _find_choice_key(walk: Walk, entry: JournalEntry, way: DraftWay, made: int) -> ChoiceKey | None:
     """The choice that a way makes after so many moves; None where it ends, or makes none that is offered."""
     rest = way.moves[made:]
     if entry.fork.several:
-        members = entry.fork.scope.every
+        members = entry.fork.scope.all_members
         reads: list[str] = []
         for name in (move.read for move in rest if move.read is not None):
             if name not in members or name in reads:
@@ -237,7 +241,7 @@ def _key(walk: Walk, entry: JournalEntry, way: Way, made: int) -> ChoiceKey | No
             if choice is not None and choice.moves == rest[: len(choice.moves)] and names >= entry.fork.scope.taken:
                 return names
         return None
-    for choice in entry.fork.all():
+    for choice in entry.fork.iter_choices():
         if choice.index in entry.excluded:
             continue
         if choice.moves == rest[: len(choice.moves)] if choice.moves else way.whole and not rest:
@@ -245,15 +249,15 @@ def _key(walk: Walk, entry: JournalEntry, way: Way, made: int) -> ChoiceKey | No
     return None
 
 
-def _undecided(walk: Walk, entry: JournalEntry, draft: DraftSteps, way: Way, made: int, key: ChoiceKey) -> bool:
+def _is_undecided(walk: Walk, entry: JournalEntry, draft: DraftSteps, way: DraftWay, made: int, key: ChoiceKey) -> bool:
     """Whether a way decides what the draft leaves open: another choice agrees with the whole draft, too."""
     if not draft.loose or entry.fork.several:
         return False
     at = way.at[made]
-    chosen = next(choice for choice in entry.fork.all() if choice.index == key)
+    chosen = next(choice for choice in entry.fork.iter_choices() if choice.index == key)
     if way.at[made + len(chosen.moves)] > at or not any(isinstance(m, Transition) and m.decision for m in chosen.moves):
         return False
     out = entry.excluded | {key}
-    open_ = (one for one in entry.fork.all() if one.index not in out and one.moves)
+    open_ = (one for one in entry.fork.iter_choices() if one.index not in out and one.moves)
     others = (walk.table.after(entry.configuration, one) for one in open_)
-    return any(way_along(walk.table, other, draft, at, whole=True) is not None for other in others)
+    return any(find_way_along(walk.table, other, draft, at, whole=True) is not None for other in others)

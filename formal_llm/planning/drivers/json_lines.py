@@ -12,7 +12,7 @@ from formal_llm.authored.files import check_plain
 from formal_llm.errors import ResultsError
 
 
-def open_alone(path: Path, *, what: str = "file", busy: str) -> FileIO:
+def open_exclusively(path: Path, *, what: str = "file", busy: str) -> FileIO:
     """Open a file to append to and read, made if it is not there; nobody else can do so in the meantime.
 
     Args:
@@ -31,17 +31,17 @@ def open_alone(path: Path, *, what: str = "file", busy: str) -> FileIO:
         except OSError as error:
             raise ResultsError(f"{path}: the {what} cannot be written: {error.strerror}") from None
         try:
-            _lock(file)
+            _lock_file(file)
         except OSError:
             file.close()
             raise ResultsError(f"{path}: {busy}") from None
-        if _in_place(file, path):
+        if _is_in_place(file, path):
             return file
         file.close()  # it was replaced between the two, by the one who had it: what is there now is another file
 
 
-def replace_alone(file: FileIO, path: Path, parts: Iterable[bytes], *, busy: str) -> FileIO:
-    """Put a file in the place of the one that :func:`open_alone` returned, which is closed; the new one, as of there.
+def replace_exclusively(file: FileIO, path: Path, parts: Iterable[bytes], *, busy: str) -> FileIO:
+    """Replace the file that :func:`open_exclusively` returned, which is closed; gives the new one, opened as there.
 
     There is no moment at which another process could have the one or the other.
 
@@ -49,7 +49,7 @@ def replace_alone(file: FileIO, path: Path, parts: Iterable[bytes], *, busy: str
         ResultsError: what stands there is not that file any more; it is left as it is.
     """
     beside = path.with_name(path.name + ".new")
-    new = open_alone(beside, busy=busy)
+    new = open_exclusively(beside, busy=busy)
     try:
         new.truncate(0)
         for part in parts:
@@ -66,21 +66,21 @@ def replace_alone(file: FileIO, path: Path, parts: Iterable[bytes], *, busy: str
 
 def check_in_place(file: FileIO, path: Path) -> None:
     """Raise ``ResultsError`` if the open file does not stand at its path any more: what is written to it is lost."""
-    if not _in_place(file, path):
+    if not _is_in_place(file, path):
         raise ResultsError(
             f"{path}: the file was replaced, moved or deleted while it was being written to; "
             "what stands there now is left as it is: run the command again"
         )
 
 
-def _in_place(file: FileIO, path: Path) -> bool:
+def _is_in_place(file: FileIO, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except OSError:
         return False
 
 
-def line_of(data: Mapping[str, object], *, allow_nan: bool = True) -> bytes:
+def encode_line(data: Mapping[str, object], *, allow_nan: bool = True) -> bytes:
     """The line of JSON data, as :func:`write_line` has it."""
     try:
         return json.dumps(data, ensure_ascii=False, default=str, allow_nan=allow_nan).encode() + b"\n"
@@ -89,7 +89,7 @@ def line_of(data: Mapping[str, object], *, allow_nan: bool = True) -> bytes:
 
 
 def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, *, allow_nan: bool = True) -> None:
-    """Append a line to what :func:`open_alone` returned; one that does not fit on the disk is taken back.
+    """Append a line to what :func:`open_exclusively` returned; one that does not fit on the disk is taken back.
 
     What JSON does not know is written as text. Numbers may be infinite or none where ``allow_nan`` says so; JSON itself
     has no such numbers. An error names ``path`` and ``what``.
@@ -100,7 +100,7 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
             more.
     """
     check_in_place(file, path)
-    line = line_of(data, allow_nan=allow_nan)
+    line = encode_line(data, allow_nan=allow_nan)
     # One write for a line: whatever happens in between, a line is there or it is not.
     written = file.write(line) or 0
     if written != len(line):
@@ -108,7 +108,7 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
         raise ResultsError(f"{path}: {what} could not be written whole: disk full?")
 
 
-def write_whole(path: Path, parts: Iterable[bytes], *, durable: bool = False) -> None:
+def write_atomically(path: Path, parts: Iterable[bytes], *, durable: bool = False) -> None:
     """Put a file in the place of the one that is there; whatever happens in between, it is the old one or the new one.
 
     What is written meanwhile stands beside it, with ``.new`` after its name; ``durable`` where it shall be on the disk
@@ -126,14 +126,14 @@ def write_whole(path: Path, parts: Iterable[bytes], *, durable: bool = False) ->
 try:
     import fcntl
 
-    def _lock(file: FileIO) -> None:
+    def _lock_file(file: FileIO) -> None:
         """Lock the file for this process, or raise ``OSError``; the system frees it however the process ends."""
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 except ImportError:  # Windows
     import msvcrt
 
-    def _lock(file: FileIO) -> None:
+    def _lock_file(file: FileIO) -> None:
         """Lock the file for this process, or raise ``OSError``; the system frees it however the process ends."""
         file.seek(0)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable, Mapping
 
-from formal_llm.planning.drivers.batch import BatchRun, Outcome
+from formal_llm.planning.drivers.batch import Outcome, TaskRunBatch
 from formal_llm.planning.drivers.driving import Snapshot, WalkDriver
-from formal_llm.planning.drivers.streams import arun, astream, run, stream
+from formal_llm.planning.drivers.streams import arun_batch, astream_outcomes, run_batch, stream_outcomes
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget
 
@@ -47,7 +47,7 @@ class PlansMany:
             ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
             RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
         """
-        return run(BatchRun(self, tasks, budget, skip, begun, on_outcome), concurrency)
+        return run_batch(TaskRunBatch(self, tasks, budget, skip, begun, on_outcome), concurrency)
 
     async def aplan_all(
         self: WalkDriver,
@@ -60,7 +60,7 @@ class PlansMany:
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
         """As :meth:`plan_all`, on the running event loop."""
-        return await arun(BatchRun(self, tasks, budget, skip, begun, on_outcome), concurrency)
+        return await arun_batch(TaskRunBatch(self, tasks, budget, skip, begun, on_outcome), concurrency)
 
     def plan_each(
         self: WalkDriver,
@@ -80,7 +80,7 @@ class PlansMany:
         Returns:
             The outcomes in the order in which the plans are finished; :attr:`Outcome.index` is the place of the task.
         """
-        return stream(BatchRun(self, tasks, budget, skip, begun), concurrency)
+        return stream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun), concurrency)
 
     def aplan_each(
         self: WalkDriver,
@@ -92,4 +92,4 @@ class PlansMany:
         begun: Mapping[int, Snapshot] | None = None,
     ) -> AsyncGenerator[Outcome]:
         """As :meth:`plan_each`, on the running event loop: ``async for outcome in planner.aplan_each(tasks)``."""
-        return astream(BatchRun(self, tasks, budget, skip, begun), concurrency)
+        return astream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun), concurrency)

@@ -15,10 +15,10 @@ from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.llm import Asking, LLMLike, answered, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
-from formal_llm.planning.drivers.driving import Snapshot, Steps, pondered
+from formal_llm.planning.drivers.driving import Snapshot, Steps, answer_while_pondering
 from formal_llm.planning.drivers.many import PlansMany
 from formal_llm.planning.drivers.search import best_first, greedy, sample
-from formal_llm.planning.drivers.solving import Runner, Solution, Solving, asolve, solve
+from formal_llm.planning.drivers.solving import Runner, Solution, TaskSolver, asolve_task, solve_task
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
@@ -27,7 +27,7 @@ from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Answered, Asked, EventCallback, Failed, Started
 from formal_llm.planning.walks.pages import Pages
 from formal_llm.planning.walks.settings import LookaheadMode, SharedSettings
-from formal_llm.planning.walks.terse import suited
+from formal_llm.planning.walks.terse import adapt_wording
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
@@ -147,7 +147,7 @@ class Planner(PlansMany):
         self.drafting = drafting
         self.seed = seed
         self._random = random.Random(seed)
-        self.wording = (wording or suited(Wording(), self.llm)).settled(self.source)
+        self.wording = (wording or adapt_wording(Wording(), self.llm)).settled(self.source)
         self.pages = Pages.of(pages)
         #: What walks are given where nobody gave a budget; while this planner asks, questions are bounded as well.
         self._usual = Budget()
@@ -188,14 +188,14 @@ class Planner(PlansMany):
         Raises:
             NoValidPlan: nothing follows all the rules; says which symbols, limits or constraints are to blame.
         """
-        return Walk(self.table(task), task, name=name, **self._of_walks)
+        return Walk(self.table(task), task, name=name, **self._walk_settings)
 
     def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
         """The walk of a snapshot (see :meth:`Walk.restore`); it has a name where several are under way.
 
         The task is needed where it had a goal, limits or inputs of its own; else its description is in the snapshot.
         """
-        table, settings = self.table("" if task is None else task), self._of_walks
+        table, settings = self.table("" if task is None else task), self._walk_settings
         if task is None:
             return Walk.restore(snapshot, table, **settings, name=name)
         return Walk.restore(snapshot, table, **settings, name=name, task=task)
@@ -212,7 +212,7 @@ class Planner(PlansMany):
         return Stepping(self.start(task), rules.with_start(goal) if goal and isinstance(rules, CFG) else rules)
 
     @property
-    def _of_walks(self) -> SharedSettings:
+    def _walk_settings(self) -> SharedSettings:
         """What every walk of this planner is given."""
         return {
             "wording": self.wording, "pages": self.pages, "budget": self.budget, "prices": self.prices,
@@ -242,7 +242,7 @@ class Planner(PlansMany):
 
     async def adrive(self, walk: Walk) -> Plan:
         """As :meth:`drive`, letting others go on while the LLM is waited for."""
-        await adriven(self.steps(walk), partial(pondered, self.llm, walk))
+        await adriven(self.steps(walk), partial(answer_while_pondering, self.llm, walk))
         return walk.plan
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
@@ -259,7 +259,7 @@ class Planner(PlansMany):
         bounded = Budget(walk.answered + QUESTIONS) if given is self._usual else given
         walk.budget = bounded
         try:
-            yield from self._search(walk, rng)
+            yield from self._start_search(walk, rng)
         except BaseException as error:  # also that nobody wants an answer any more
             if told is not None:
                 told(Failed(error, walk.usage, walk.name, id=walk.id))
@@ -268,8 +268,8 @@ class Planner(PlansMany):
             if walk.budget is bounded:
                 walk.budget = given
 
-    def _search(self, walk: Walk, rng: random.Random | None) -> Steps:
-        ask = partial(self._ask, walk)
+    def _start_search(self, walk: Walk, rng: random.Random | None) -> Steps:
+        ask = partial(self._ask_question, walk)
         if self.search == "best-first":
             return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
@@ -280,7 +280,7 @@ class Planner(PlansMany):
             return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
         return greedy(walk, ask)
 
-    def _ask(self, walk: Walk, question: Question) -> Asking:
+    def _ask_question(self, walk: Walk, question: Question) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget; what was in vain goes on its account."""
         told = self.on_event
         if told is not None:
@@ -335,7 +335,7 @@ class Planner(PlansMany):
             ToolkitError, InputError: tools or inputs do not fit the plan.
             InvalidAnswer, BudgetExceeded, LLMError: as :meth:`plan` does.
         """
-        return solve(Solving(self, task, inputs, toolkit, replans=replans, patience=patience))
+        return solve_task(TaskSolver(self, task, inputs, toolkit, replans=replans, patience=patience))
 
     async def asolve(
         self,
@@ -346,5 +346,5 @@ class Planner(PlansMany):
         replans: int | None = 50,
         patience: int = 2,
     ) -> Solution[R]:
-        """As :meth:`solve`, letting others go on while the LLM and the tools are waited for."""
-        return await asolve(Solving(self, task, inputs, toolkit, replans=replans, patience=patience))
+        """As :meth:`solve_task`, letting others go on while the LLM and the tools are waited for."""
+        return await asolve_task(TaskSolver(self, task, inputs, toolkit, replans=replans, patience=patience))

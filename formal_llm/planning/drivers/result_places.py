@@ -12,7 +12,7 @@ STATUS = {"planned": PLANNED, "failed": FAILED, "stopped": STOPPED}
 MOST = 1 << 30
 
 
-class Places:
+class LinePlaces:
     """The places of lines in a file, by the index of their task.
 
     Attributes:
@@ -25,7 +25,7 @@ class Places:
         self.counts = [0] * 4
         self._places = array("q")
 
-    def note(self, index: int, status: int, place: int) -> int:
+    def record_line(self, index: int, status: int, place: int) -> int:
         """Keep in mind where the line of a task begins, and what became of it; what had become of it before."""
         if index >= len(self._places):
             more = index + 1 - len(self._places)
@@ -41,10 +41,10 @@ class Places:
         """Where the line of a task begins."""
         return self._places[index]
 
-    def has(self, index: object, status: tuple[int, ...]) -> bool:
+    def has_status(self, index: object, status: tuple[int, ...]) -> bool:
         """Whether a task has one of these."""
         return isinstance(index, int) and 0 <= index < len(self._places) and self.status[index] in status
 
-    def those(self, *status: int) -> Iterator[int]:
+    def list_tasks(self, *status: int) -> Iterator[int]:
         """The tasks that have one of these, in their order."""
         return (index for index, one in enumerate(self.status) if one in status)

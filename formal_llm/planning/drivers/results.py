@@ -24,9 +24,9 @@ from formal_llm.authored.files import parse_json
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, ResultsError
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.driving import Snapshot
-from formal_llm.planning.drivers.json_lines import line_of, open_alone, replace_alone, write_line
+from formal_llm.planning.drivers.json_lines import encode_line, open_exclusively, replace_exclusively, write_line
 from formal_llm.planning.drivers.planner import Planner
-from formal_llm.planning.drivers.result_places import FAILED, MOST, PLANNED, STATUS, STOPPED, Places
+from formal_llm.planning.drivers.result_places import FAILED, MOST, PLANNED, STATUS, STOPPED, LinePlaces
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
@@ -45,23 +45,23 @@ def run_of(planner: Planner) -> dict[str, str]:
     """
     llm = planner.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
-    pages = planner.pages and planner.pages.told
+    pages = planner.pages and planner.pages.cache_key
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead, pages]
-    rules = [fingerprint_of((table := planner.table()).automaton), planner.limits.lines(), _texts(table)]
+    rules = [fingerprint_of((table := planner.table()).automaton), planner.limits.lines(), _list_rule_texts(table)]
     said = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
     return {"llm": identity["llm"], "run": hashlib.sha256(said.encode()).hexdigest()[:16]}
 
 
-def _texts(table: ChoiceTable) -> list[object]:
+def _list_rule_texts(table: ChoiceTable) -> list[object]:
     """All texts of the rules that a question may hold."""
     words, pda = table.vocabulary, table.lookahead.pda
     names = [*words.terminals, *(words.grammar.nonterminals if words.grammar is not None else ())]
     moves = pda.transitions if pda is not None else ()
     told = [(move.text, move.question, move.decision) for move in moves if move.text or move.question]
-    return [[(name, words.label(name), words.description(name)) for name in names], told]
+    return [[(name, words.label(name), words.describe_terminal(name)) for name in names], told]
 
 
-def _asked(task: Task) -> dict[str, JSON]:
+def _describe_task(task: Task) -> dict[str, JSON]:
     """What a task asks for, as JSON data."""
     asked: dict[str, JSON] = {"task": task.description}
     if task.goal is not None:
@@ -79,9 +79,9 @@ def _asked(task: Task) -> dict[str, JSON]:
 
 def record(outcome: Outcome) -> dict[str, JSON] | None:
     """The line of an outcome, as JSON data; None for a failure that may pass before anything was asked."""
-    data: dict[str, JSON] = {"index": outcome.index, **_asked(outcome.task)}
+    data: dict[str, JSON] = {"index": outcome.index, **_describe_task(outcome.task)}
     if outcome.plan is not None:
-        data |= {"status": "planned", **_told(outcome.plan)}
+        data |= {"status": "planned", **_describe_plan(outcome.plan)}
     else:
         error = outcome.error
         lasting = isinstance(error, (NoValidPlan, InvalidAnswer, BudgetExceeded)) and not getattr(
@@ -93,13 +93,13 @@ def record(outcome: Outcome) -> dict[str, JSON] | None:
         if isinstance(error, InvalidAnswer):
             data["transcript"] = [list(pair) for pair in error.transcript]
         if isinstance(error, BudgetExceeded):
-            data["partial"] = _told(error.plan)
+            data["partial"] = _describe_plan(error.plan)
         if outcome.walk is not None and not isinstance(error, NoValidPlan):
             data["walk"] = {**outcome.walk.snapshot(), "usage": asdict(outcome.usage)}
     return {**data, "usage": asdict(outcome.usage)}
 
 
-def _told(plan: Plan) -> dict[str, JSON]:
+def _describe_plan(plan: Plan) -> dict[str, JSON]:
     told: dict[str, JSON] = {"word": list(plan.word), "steps": [str(step) for step in plan.steps]}
     if plan.call is not None:
         told["call"] = str(plan.call)
@@ -114,7 +114,7 @@ Record = Callable[[Any], Mapping[str, JSON] | None]
 _PART = 4_096
 
 
-class _Lines(Mapping[int, dict[str, Any]]):
+class _LinesByTask(Mapping[int, dict[str, Any]]):
     """The lines of some tasks in a results file, by index; read from the file when they are looked at."""
 
     def __init__(self, results: Results, *status: int) -> None:
@@ -127,10 +127,10 @@ class _Lines(Mapping[int, dict[str, Any]]):
         return self._results.line(index)
 
     def __contains__(self, index: object) -> bool:
-        return self._results.places.has(index, self._status)
+        return self._results.places.has_status(index, self._status)
 
     def __iter__(self) -> Iterator[int]:
-        return self._results.places.those(*self._status)
+        return self._results.places.list_tasks(*self._status)
 
     def __len__(self) -> int:
         return sum(self._results.places.counts[status] for status in self._status)
@@ -164,12 +164,12 @@ class Results:
     def __init__(self, path: str | Path, run: Mapping[str, str], record: Record = record) -> None:
         self._record = record
         self.path = Path(path)
-        self.done: Mapping[int, dict[str, Any]] = _Lines(self, PLANNED, FAILED)
-        self.stopped: Mapping[int, dict[str, Any]] = _Lines(self, STOPPED)
+        self.done: Mapping[int, dict[str, Any]] = _LinesByTask(self, PLANNED, FAILED)
+        self.stopped: Mapping[int, dict[str, Any]] = _LinesByTask(self, STOPPED)
         self._run, self._outdated = dict(run), False
-        self._file = open_alone(self.path, busy=_BUSY)
+        self._file = open_exclusively(self.path, busy=_BUSY)
         try:
-            self._load()
+            self._load_file()
         except BaseException:
             self._file.close()
             raise
@@ -184,14 +184,14 @@ class Results:
         """Close the file and let others have it; now every task stands in it once."""
         if not self._file.closed:
             if self._outdated:
-                self._write_anew()
+                self._rewrite_file()
             os.fsync(self._file.fileno())
             self._file.close()
 
     @property
     def failed(self) -> list[int]:
         """The tasks in the file that have no plan."""
-        return list(self.places.those(FAILED))
+        return list(self.places.list_tasks(FAILED))
 
     @property
     def usage(self) -> Usage:
@@ -209,7 +209,7 @@ class Results:
         Raises:
             ResultsError: a task in the file is another one now, or has another goal or other limits.
         """
-        known = zip_longest(map(_asked, tasks), self.places.status, fillvalue=None)
+        known = zip_longest(map(_describe_task, tasks), self.places.status, fillvalue=None)
         for index, (now, status) in enumerate(known):
             if not status:
                 continue
@@ -233,7 +233,7 @@ class Results:
         if done or before is None or any(before["usage"][of] != line["usage"][of] for of in ("questions", "requests")):
             place = self._file.seek(0, os.SEEK_END)
             write_line(self._file, self.path, line, f"the line of task {index}")
-            self._note(line, place)
+            self._record_line(line, place)
         return done
 
     def forget_failed(self) -> int:
@@ -246,15 +246,15 @@ class Results:
         """
         failed = self.places.counts[FAILED]
         if failed:
-            self._write_anew(forget=True)
+            self._rewrite_file(forget=True)
         return failed
 
-    def _write_anew(self, *, forget: bool = False) -> None:
+    def _rewrite_file(self, *, forget: bool = False) -> None:
         """Put a file in the place of this one that has one line for each task; what failed is stopped, or left out."""
 
-        def kept() -> Iterator[bytes]:
-            for place, line in self._lines():
-                data = self._parsed(line)
+        def select_lines() -> Iterator[bytes]:
+            for place, line in self._read_lines():
+                data = self._parse_line(line)
                 assert data is not None
                 index = data["index"]
                 if self.places[index] != place:
@@ -262,10 +262,10 @@ class Results:
                 if not forget or self.places.status[index] != FAILED:
                     yield line
                 elif "walk" in data:
-                    yield line_of({**data, "status": "stopped"})
+                    yield encode_line({**data, "status": "stopped"})
 
-        self._file = replace_alone(self._file, self.path, kept(), busy=_BUSY)
-        self._load()
+        self._file = replace_exclusively(self._file, self.path, select_lines(), busy=_BUSY)
+        self._load_file()
 
     # -- opening ------------------------------------------------------------------------------------------------
 
@@ -275,11 +275,11 @@ class Results:
         parts = [self._file.read(_PART)]
         while parts[-1] and b"\n" not in parts[-1]:
             parts.append(self._file.read(16 * _PART))
-        data = self._parsed(b"".join(parts).partition(b"\n")[0])
+        data = self._parse_line(b"".join(parts).partition(b"\n")[0])
         assert data is not None
         return data
 
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
+    def _read_lines(self) -> Iterator[tuple[int, bytes]]:
         """The lines of the file, each with the place where it begins."""
         place = self._file.seek(0)
         reader = BufferedReader(self._file)
@@ -290,32 +290,32 @@ class Results:
         finally:
             reader.detach()
 
-    def _load(self) -> None:
-        self.places = Places()
+    def _load_file(self) -> None:
+        self.places = LinePlaces()
         self.usage_of_done, self._outdated = Usage(), False
-        for number, (place, line) in enumerate(self._lines(), 1):
-            data = self._parsed(line)
+        for number, (place, line) in enumerate(self._read_lines(), 1):
+            data = self._parse_line(line)
             if data is None and not line.endswith(b"\n"):
                 if number == 1 and not line.startswith(b'{"format"'[: len(line)]):
                     raise ResultsError(f"{self.path}: this is no results file; give another name")
                 break
-            self._take(number, data, place)
+            self._load_line(number, data, place)
         else:
             place = self._file.seek(0, os.SEEK_END)
             self._file.seek(max(0, place - 1))
             line = self._file.read(1)
         # Only now that all lines are known to be a run's results is the file touched.
         if line and not line.endswith(b"\n"):
-            self._mend(place)
+            self._mend_last_line(place)
 
-    def _mend(self, place: int) -> None:
+    def _mend_last_line(self, place: int) -> None:
         """End the last line, or take away what was only half written from a place on."""
         if place < self._file.seek(0, os.SEEK_END):
             self._file.truncate(place)
         else:
             self._file.write(b"\n")
 
-    def _take(self, number: int, data: dict[str, Any] | None, place: int) -> None:
+    def _load_line(self, number: int, data: dict[str, Any] | None, place: int) -> None:
         if data is None:
             raise ResultsError(f"{self.path}:{number}: this is not a line of a results file; mend or remove it")
         if data.get("run") != self._run["run"]:
@@ -328,17 +328,17 @@ class Results:
             )
         if data["index"] in self.done:
             raise ResultsError(f"{self.path}:{number}: task {data['index']} stands there twice; remove one line")
-        self._note(data, place)
+        self._record_line(data, place)
 
-    def _note(self, line: Mapping[str, Any], place: int) -> None:
+    def _record_line(self, line: Mapping[str, Any], place: int) -> None:
         """Keep in mind where the line of a task begins, and what became of it."""
-        before = self.places.note(line["index"], STATUS[line["status"]], place)
+        before = self.places.record_line(line["index"], STATUS[line["status"]], place)
         self._outdated = self._outdated or before == STOPPED
         if line["status"] != "stopped":
             self.usage_of_done += Usage(**line["usage"])
 
     @staticmethod
-    def _parsed(line: bytes) -> dict[str, Any] | None:
+    def _parse_line(line: bytes) -> dict[str, Any] | None:
         try:
             data: Any = parse_json(line)
         except ValueError:

@@ -35,19 +35,19 @@ from formal_llm.planning.drivers.driving import Steps
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.walks.budget import Budget
-from formal_llm.planning.walks.journal import shares
+from formal_llm.planning.walks.journal import normalise_probabilities
 from formal_llm.planning.walks.walk import Walk
 
 #: Puts one question: yields it, and returns its answer.
 Ask = Callable[[Question], Asking]
 
 
-def once(question: Question) -> Asking:
+def ask_once(question: Question) -> Asking:
     """Ask a question once, and take the answer as it comes."""
     return (yield question)
 
 
-def greedy(walk: Walk, ask: Ask = once) -> Steps:
+def greedy(walk: Walk, ask: Ask = ask_once) -> Steps:
     """Take a walk to its end along what is answered.
 
     Raises:
@@ -57,7 +57,7 @@ def greedy(walk: Walk, ask: Ask = once) -> Steps:
         walk.answer((yield from ask(question)))
 
 
-def sample(walk: Walk, rng: random.Random, ask: Ask = once) -> Steps:
+def sample(walk: Walk, rng: random.Random, ask: Ask = ask_once) -> Steps:
     """Take a walk to its end along choices that are drawn from the probabilities of the answers.
 
     So a plan comes up with its probability as this module defines it, normalised place by place. After a dead end,
@@ -70,14 +70,14 @@ def sample(walk: Walk, rng: random.Random, ask: Ask = once) -> Steps:
     """
     while (question := walk.question) is not None:
         answer = yield from ask(question)
-        likely = None if question.several else shares(answer, len(question.options))
+        likely = None if question.several else normalise_probabilities(answer, len(question.options))
         if likely is not None:
             drawn = rng.choices(range(1, len(likely) + 1), likely)[0]
             answer = replace(answer, numbers=(drawn,))
         walk.answer(answer)
 
 
-def best_first(walk: Walk, ask: Ask = once, *, length_penalty: float = 0.0) -> Steps:
+def best_first(walk: Walk, ask: Ask = ask_once, *, length_penalty: float = 0.0) -> Steps:
     """Take a walk to the most probable plan.
 
     Unfinished plans wait in a frontier, the most probable one first; its question is asked, once, and each of its
@@ -123,11 +123,11 @@ def best_first(walk: Walk, ask: Ask = once, *, length_penalty: float = 0.0) -> S
         return
     search = _BestFirst(walk, ask, length_penalty)
     try:
-        yield from search.run()
+        yield from search.run_search()
     except BudgetExceeded:
         raise  # its plan tells what was used
     except BaseException:
-        search.charge()
+        search.charge_walk()
         raise
 
 
@@ -180,39 +180,39 @@ class _BestFirst:
         cost = -so_far if so_far > -math.inf else 0.0
         start = walk.fork()
         start.budget = Budget(None, walk.budget.steps, self._used.backtracks)
-        self._push(_Candidate(start, cost=cost, questions=walk.decisions))
+        self._push_candidate(_Candidate(start, cost=cost, questions=walk.decisions))
 
-    def run(self) -> Steps:
+    def run_search(self) -> Steps:
         budget = self._walk.budget
         while self._heap:
             node = heappop(self._heap)[1]
             if node.answer is not None:
-                if not self._arrive(node):
+                if not self._walk_to_candidate(node):
                     dead = self._used.backtracks + self._dead
                     if budget.backtracks is not None and dead >= budget.backtracks:
-                        raise BudgetExceeded("backtracks", budget.backtracks, self._plan(node.walk))
+                        raise BudgetExceeded("backtracks", budget.backtracks, self._make_plan(node.walk))
                     self._dead += 1
             elif node.walk.done:
-                self._walk.follow(node.walk, self._usage(node.walk))
+                self._walk.follow(node.walk, self._count_usage(node.walk))
                 return
-            elif budget.metered and (spent := budget.spent(self._usage(node.walk))) is not None:
-                raise BudgetExceeded(*spent, self._plan(self._finished() or node.walk))
+            elif budget.metered and (spent := budget.spent(self._count_usage(node.walk))) is not None:
+                raise BudgetExceeded(*spent, self._make_plan(self._find_finished_walk() or node.walk))
             else:
                 question = node.walk.question
                 assert question is not None
                 answer = question.check((yield from self._ask(question)))
-                for branch in self._branches(node, question, answer):
-                    self._push(branch)
+                for branch in self._expand_candidate(node, question, answer):
+                    self._push_candidate(branch)
         if self._capped and budget.steps is not None:
-            raise BudgetExceeded("steps", budget.steps, self._plan(self._walk))
+            raise BudgetExceeded("steps", budget.steps, self._make_plan(self._walk))
         raise NoValidPlan("every branch was tried or ruled out")
 
     # -- the frontier -------------------------------------------------------------------------------------------
 
-    def _push(self, node: _Candidate) -> None:
-        heappush(self._heap, (self._rank(node), node))
+    def _push_candidate(self, node: _Candidate) -> None:
+        heappush(self._heap, (self._rank_candidate(node), node))
 
-    def _rank(self, node: _Candidate) -> _Rank:
+    def _rank_candidate(self, node: _Candidate) -> _Rank:
         """The place of a node in the frontier, no worse than that of anything it can lead to; least first.
 
         Of equal nodes the finished ones come first and those that have yet to ask last, so nothing is asked in vain.
@@ -226,30 +226,32 @@ class _BestFirst:
         stage = 0 if finished else 1 if node.answer is not None else 2
         return _Rank(node.zeros, cost, stage, node.questions, node.path)
 
-    def _branches(self, node: _Candidate, question: Question, answer: Answer) -> Iterator[_Candidate]:
+    def _expand_candidate(self, node: _Candidate, question: Question, answer: Answer) -> Iterator[_Candidate]:
         """One node for each option of the question at a node."""
         self._asked += 1
         self._tokens += answer.usage
         asked = node.walk.choice
         assert asked is not None
         if question.several:
-            given, made = Answer(answer.numbers), node.questions + (not asked.opens(answer.numbers))
+            given, made = Answer(answer.numbers), node.questions + (not asked.opens_page(answer.numbers))
             yield replace(node, questions=made, path=(*node.path, 1), answer=given)
             yield replace(node, zeros=node.zeros + 1, path=(*node.path, 2), answer=given, other=True)
             return
         count = len(question.options)
-        likely = shares(answer, count) or [float(number in answer.numbers) for number in range(1, count + 1)]
+        likely = normalise_probabilities(answer, count) or [
+            float(number in answer.numbers) for number in range(1, count + 1)
+        ]
         for number, probability in enumerate(likely, 1):
             yield _Candidate(
                 node.walk,
                 node.zeros + (not probability),
                 node.cost - math.log(probability) if probability else node.cost,
-                node.questions + (not asked.opens((number,))),
+                node.questions + (not asked.opens_page((number,))),
                 (*node.path, number),
                 Answer((number,), answer.probabilities),
             )
 
-    def _arrive(self, node: _Candidate) -> bool:
+    def _walk_to_candidate(self, node: _Candidate) -> bool:
         """Walk to where a node leads and put it back; False for a dead end."""
         assert node.answer is not None
         walk = node.walk.fork()
@@ -264,26 +266,26 @@ class _BestFirst:
         except BudgetExceeded:
             self._capped = self._capped or walk.capped
             return node.other  # that no other set is left is no dead end of its own
-        self._push(replace(node, walk=walk, answer=None, other=False))
+        self._push_candidate(replace(node, walk=walk, answer=None, other=False))
         return True
 
-    def _finished(self) -> Walk | None:
+    def _find_finished_walk(self) -> Walk | None:
         """The best finished plan that the frontier leads to without another question."""
         while self._heap:
             node = heappop(self._heap)[1]
             if node.answer is not None:
-                self._arrive(node)
+                self._walk_to_candidate(node)
             elif node.walk.done:
                 return node.walk
         return None
 
-    def charge(self) -> None:
+    def charge_walk(self) -> None:
         """Put what all branches used on the account of the walk, which stays where it is."""
         self._walk.charge(self._tokens, self._asked)
 
     # -- what is found ------------------------------------------------------------------------------------------
 
-    def _usage(self, walk: Walk) -> Usage:
+    def _count_usage(self, walk: Walk) -> Usage:
         """What the whole search took to find a walk."""
         own, tokens = walk.usage, self._used.token_usage + self._tokens
         asked = self._used.questions + self._asked
@@ -293,5 +295,5 @@ class _BestFirst:
             tokens.cached_tokens, tokens.cache_write_tokens, self._walk.cost(tokens), own.verdicts,
         )  # fmt: skip
 
-    def _plan(self, walk: Walk) -> Plan:
-        return walk.partial.with_usage(self._usage(walk))
+    def _make_plan(self, walk: Walk) -> Plan:
+        return walk.partial.with_usage(self._count_usage(walk))

@@ -51,7 +51,7 @@ class Solution(Generic[R]):
     usage: Usage
 
 
-class Solving(Generic[R]):
+class TaskSolver(Generic[R]):
     """A task on its way to a solution: has a walk to be driven, takes what became of its plan. No input or output.
 
     A tool that fails rules out the branch that led to it, and the walk goes on from there: perhaps it only failed on
@@ -96,7 +96,7 @@ class Solving(Generic[R]):
         self.failures: list[ToolError] = []
         self.walk: Walk = driver.start(self._task)
 
-    def failed(self, error: ToolError | NoValidPlan) -> None:
+    def handle_failure(self, error: ToolError | NoValidPlan) -> None:
         """The walk's plan met a tool that failed, or the walk found no plan: go on where another plan parts from it.
 
         Raises:
@@ -124,26 +124,26 @@ class Solving(Generic[R]):
         except NoValidPlan as nothing:
             raise NoPlanWorked(self.failures) from nothing
 
-    def solved(self, result: R) -> Solution[R]:
+    def make_solution(self, result: R) -> Solution[R]:
         """The solution, when the walk's plan has been carried out."""
         plan = self.walk.plan
         return Solution(plan, result, tuple(self.failures), self._spent + plan.usage)
 
 
-def solve(solving: Solving[R]) -> Solution[R]:
+def solve_task(solving: TaskSolver[R]) -> Solution[R]:
     """Plan and carry out until a plan works; see :meth:`Planner.solve`."""
     while True:
         try:
             plan = solving.driver.drive(solving.walk)
             result = solving.runner.run(plan, solving.inputs)
         except (ToolError, NoValidPlan) as error:
-            solving.failed(error)
+            solving.handle_failure(error)
         else:
-            return solving.solved(result)
+            return solving.make_solution(result)
 
 
-async def asolve(solving: Solving[R]) -> Solution[R]:
-    """As :func:`solve`, letting others go on while the LLM and the tools are waited for."""
+async def asolve_task(solving: TaskSolver[R]) -> Solution[R]:
+    """As :func:`solve_task`, letting others go on while the LLM and the tools are waited for."""
     import asyncio  # half of what importing this library would take, and most never need it
 
     while True:
@@ -151,6 +151,6 @@ async def asolve(solving: Solving[R]) -> Solution[R]:
             plan = await solving.driver.adrive(solving.walk)
             result = await asyncio.to_thread(solving.runner.run, plan, solving.inputs)
         except (ToolError, NoValidPlan) as error:
-            solving.failed(error)
+            solving.handle_failure(error)
         else:
-            return solving.solved(result)
+            return solving.make_solution(result)

@@ -23,7 +23,7 @@ from formal_llm.pictures.page import shown
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.checking.reasons import LeftOut, Reasons
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.plans.standing import standing_picture, way_picture
+from formal_llm.planning.plans.standing import position_picture, way_picture
 from formal_llm.planning.walks.walk import Walk
 
 #: How many options of a question have what lies behind them counted; how many symbols of a stack are shown.
@@ -121,7 +121,7 @@ class Stepping(Drawable):
         """The state of the automaton; a product's has one for each part."""
         if self.lookahead.pda is None:
             return str(self.walk.configuration)
-        return _said(self.lookahead.uncounted(self.walk.configuration).state)
+        return _format_state(self.lookahead.uncounted(self.walk.configuration).state)
 
     @property
     def stack(self) -> Word:
@@ -173,7 +173,7 @@ class Stepping(Drawable):
         # One bound for all branches, so that the counts of an infinite language can be compared.
         longest = len(walk.word) + (lookahead.shortest(walk.configuration) or 0) + FURTHER
         shown_ = 0
-        for chosen in _answers(question):
+        for chosen in _list_answers(question):
             twin = walk.fork()
             try:
                 twin.answer(chosen)
@@ -184,7 +184,7 @@ class Stepping(Drawable):
                 return
             shown_ += 1
             text = ", ".join(question.options[number - 1].text for number in chosen)
-            plans, bounded = _count(lookahead, twin, longest)
+            plans, bounded = _count_plans(lookahead, twin, longest)
             yield Behind(chosen, text, plans, longest if bounded else None, twin.done)
 
     # -- going on and back ----------------------------------------------------------------------------------------
@@ -222,16 +222,16 @@ class Stepping(Drawable):
             return picture_of(self.rules)
         if self.done:
             return way_picture(self.rules, self.walk.word, self.walk.wording.reads)
-        return standing_picture(self.rules, self.lookahead.uncounted(self.walk.configuration))
+        return position_picture(self.rules, self.lookahead.uncounted(self.walk.configuration))
 
     def __repr__(self) -> str:
         question = self.walk.question
         if question is None:
             return f"{self.plan}\n\nThe plan is finished. .plan has it, .back() takes the last answer back."
         how = ".choose(1, 2, ...) takes one or several" if question.several else ".choose(1) takes the first"
-        return f"{question.prompt.rstrip()}\n\n{self._where()}\n{how}, .back() takes the last answer back."
+        return f"{question.prompt.rstrip()}\n\n{self._describe_position()}\n{how}, .back() takes the last answer back."
 
-    def _where(self) -> str:
+    def _describe_position(self) -> str:
         stack = self.stack
         more = f" and {len(stack) - _STACK} more" if len(stack) > _STACK else ""
         lines = [f"State {self.state}; stack {' '.join(islice(stack, _STACK)) or 'empty'}{more}"]
@@ -244,33 +244,33 @@ class Stepping(Drawable):
         """For notebooks: as of all that has a picture, and beside that HTML with the options to unfold."""
         bundle = super()._repr_mimebundle_(include, exclude)
         if (not include or HTML in include) and HTML not in (exclude or ()):
-            bundle[HTML] = self._html(bundle.get(SVG))
+            bundle[HTML] = self._render_html(bundle.get(SVG))
         return bundle
 
-    def _html(self, svg: str | None) -> str:
+    def _render_html(self, svg: str | None) -> str:
         image = (
             f'<img alt="" style="max-width:100%" src="data:{SVG};base64,{b64encode(svg.encode()).decode()}">'
             if svg
             else ""
         )
         text, _, _ = repr(self).rpartition("\n")
-        unfolded = _unfolded(self)
+        unfolded = _render_unfolded(self)
         return f"<pre>{shown(text)}</pre>\n{image}\n{unfolded}" if unfolded else f"<pre>{shown(text)}</pre>\n{image}"
 
 
-def _said(state: object) -> str:
+def _format_state(state: object) -> str:
     """A state as it is shown; a product's is a pair."""
-    return ", ".join(map(_said, state)) if isinstance(state, tuple) else str(state)
+    return ", ".join(map(_format_state, state)) if isinstance(state, tuple) else str(state)
 
 
-def _answers(question: Question) -> Iterator[tuple[int, ...]]:
+def _list_answers(question: Question) -> Iterator[tuple[int, ...]]:
     numbers = [one.number for one in question.options]
     if not question.several:
         return ((number,) for number in numbers)
     return (chosen for size in range(1, len(numbers) + 1) for chosen in combinations(numbers, size))
 
 
-def _count(lookahead: Lookahead, walk: Walk, longest: int) -> tuple[int | None, bool]:
+def _count_plans(lookahead: Lookahead, walk: Walk, longest: int) -> tuple[int | None, bool]:
     """How many plans begin as a walk does, and whether only those of a bounded length; None where it is not counted."""
     try:
         return lookahead.count(walk.configuration), False
@@ -287,7 +287,7 @@ def _count(lookahead: Lookahead, walk: Walk, longest: int) -> tuple[int | None, 
 # -- in a notebook ------------------------------------------------------------------------------------------------
 
 
-def _unfolded(root: Stepping) -> str:
+def _render_unfolded(root: Stepping) -> str:
     """The options of a question as HTML that folds: in each the question behind it, the nearest ones first."""
     walks: list[Walk] = [root.walk]
     behind: dict[int, dict[int, int]] = {}
@@ -311,17 +311,19 @@ def _unfolded(root: Stepping) -> str:
             for option in (walks[place].question.options if place in behind else ())  # type: ignore[union-attr]
             if option.number in behind[place]
         ]
-        texts[place] = ("" if place == 0 else _met(Stepping(walks[place], root.rules), bool(rows))) + "".join(rows)
+        texts[place] = (
+            "" if place == 0 else _render_position(Stepping(walks[place], root.rules), bool(rows))
+        ) + "".join(rows)
     return texts[0]
 
 
-def _met(here: Stepping, unfolded: bool) -> str:
+def _render_position(here: Stepping, unfolded: bool) -> str:
     """Where a walk would stand, in a notebook: so far, state, stack; the options too where they are not unfolded."""
     label = here.lookahead.automaton.label
     so_far = ", ".join(map(label, here.walk.word)) or "nothing yet"
     if here.done:
         return f"<p>The plan is finished:</p><pre>{shown(str(here.plan))}</pre>"
-    lines = [so_far, here._where()]
+    lines = [so_far, here._describe_position()]
     if not unfolded:
         lines += [f"{one.number}: {one.text}" for one in here.options]
     return f"<pre>{shown(chr(10).join(lines))}</pre>"

@@ -16,54 +16,54 @@ from typing import TypeVar
 from formal_llm.errors import LLMError
 from formal_llm.llms.llm import LLM, AsyncLLM, BatchLLM, all_answered, answered
 from formal_llm.llms.question import Answer
-from formal_llm.planning.drivers.batch import ManyRuns, OneOfMany
-from formal_llm.planning.drivers.driving import achosen, chosen
+from formal_llm.planning.drivers.batch import ConcurrentRun, RunBatch
+from formal_llm.planning.drivers.driving import atry_answer, try_answer
 
-R = TypeVar("R", bound=OneOfMany)
+R = TypeVar("R", bound=ConcurrentRun)
 Ended = TypeVar("Ended")
 #: How many walks are under way where nobody says: for an LLM that is awaited, and for one that is asked many together.
 AWAITED, TOGETHER = 32, 64
 
 
-def run(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> list[Ended]:
+def run_batch(batch: RunBatch[R, Ended], concurrency: int | None = None) -> list[Ended]:
     """Take all tasks of a batch to their end; see :meth:`Planner.plan_all`."""
     if isinstance(batch.llm, AsyncLLM):
         import asyncio  # here and below: half of what importing this library would take, and most never need it
 
         _check_no_loop("plan_all", "aplan_all")
-        return asyncio.run(arun(batch, concurrency))
-    return _in_order(stream(batch, concurrency))
+        return asyncio.run(arun_batch(batch, concurrency))
+    return _sort_outcomes(stream_outcomes(batch, concurrency))
 
 
-async def arun(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> list[Ended]:
-    """As :func:`run`, on the running event loop; see :meth:`Planner.aplan_all`."""
-    return _in_order([outcome async for outcome in astream(batch, concurrency)])
+async def arun_batch(batch: RunBatch[R, Ended], concurrency: int | None = None) -> list[Ended]:
+    """As :func:`run_batch`, on the running event loop; see :meth:`Planner.aplan_all`."""
+    return _sort_outcomes([outcome async for outcome in astream_outcomes(batch, concurrency)])
 
 
-def _in_order(outcomes: Iterable[Ended]) -> list[Ended]:
+def _sort_outcomes(outcomes: Iterable[Ended]) -> list[Ended]:
     """The outcomes in the order of the tasks."""
     return sorted(outcomes, key=attrgetter("index"))
 
 
-def stream(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> Generator[Ended]:
+def stream_outcomes(batch: RunBatch[R, Ended], concurrency: int | None = None) -> Generator[Ended]:
     """The outcomes of a batch as they come; see :meth:`Planner.plan_each`."""
     llm = batch.llm
-    many = _concurrency(llm, concurrency)
+    many = _resolve_concurrency(llm, concurrency)
     if isinstance(llm, AsyncLLM):
         _check_no_loop("plan_each", "aplan_each")
-        return _awaited(batch, many)
+        return _stream_awaited(batch, many)
     if isinstance(llm, BatchLLM):
-        return _together(batch, llm, many)
-    return _threads(batch, llm, many) if many > 1 else _one_by_one(batch, llm)
+        return _stream_together(batch, llm, many)
+    return _stream_threads(batch, llm, many) if many > 1 else _stream_serially(batch, llm)
 
 
-async def astream(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> AsyncGenerator[Ended]:
-    """As :func:`stream`, on the running event loop; see :meth:`Planner.aplan_each`."""
+async def astream_outcomes(batch: RunBatch[R, Ended], concurrency: int | None = None) -> AsyncGenerator[Ended]:
+    """As :func:`stream_outcomes`, on the running event loop; see :meth:`Planner.aplan_each`."""
     import asyncio
 
     llm = batch.llm
     if not isinstance(llm, AsyncLLM):
-        outcomes = stream(batch, concurrency)
+        outcomes = stream_outcomes(batch, concurrency)
         # One thread for all: an LLM may be bound to the one in which it is asked first.
         with ThreadPoolExecutor(1, thread_name_prefix="formal-llm") as alone:
             loop = asyncio.get_running_loop()
@@ -74,24 +74,24 @@ async def astream(batch: ManyRuns[R, Ended], concurrency: int | None = None) -> 
     # Who is ended waits until somebody takes it, so no more walks are held than are under way.
     ended: asyncio.Queue[R | None] = asyncio.Queue(1)
 
-    async def worker() -> None:
+    async def run_worker() -> None:
         for begun in runs:  # shared: each worker takes the next one
             while (question := begun.question) is not None:
-                begun.give(await achosen(llm, question, begun.walk))
+                begun.take_answer(await atry_answer(llm, question, begun.walk))
             await ended.put(begun)
             await asyncio.sleep(0)  # so that a run whose answers are all at hand can be stopped
 
-    workers = [asyncio.create_task(worker()) for _ in range(_concurrency(llm, concurrency))]
+    workers = [asyncio.create_task(run_worker()) for _ in range(_resolve_concurrency(llm, concurrency))]
 
-    async def work() -> None:
+    async def await_workers() -> None:
         with suppress(Exception):  # raised below
             await asyncio.gather(*workers)
         await ended.put(None)
 
-    whole = asyncio.create_task(work())
+    whole = asyncio.create_task(await_workers())
     try:
         while (begun := await ended.get()) is not None:
-            yield batch.note(begun)
+            yield batch.record_outcome(begun)
         await asyncio.gather(*workers)
     finally:
         for one in (*workers, whole):
@@ -110,7 +110,7 @@ def _check_no_loop(name: str, instead: str) -> None:
     raise RuntimeError(f"{name} was called from a coroutine; use planner.{instead}(...) there")
 
 
-def _concurrency(llm: LLM, given: int | None) -> int:
+def _resolve_concurrency(llm: LLM, given: int | None) -> int:
     if given is None:
         return AWAITED if isinstance(llm, AsyncLLM) else TOGETHER if isinstance(llm, BatchLLM) else 1
     if given < 1:
@@ -118,46 +118,46 @@ def _concurrency(llm: LLM, given: int | None) -> int:
     return given
 
 
-def _awaited(batch: ManyRuns[R, Ended], many: int) -> Generator[Ended]:
+def _stream_awaited(batch: RunBatch[R, Ended], many: int) -> Generator[Ended]:
     """The outcomes of an LLM that is awaited, on an event loop that runs while the next one is waited for."""
     import asyncio
 
-    outcomes = astream(batch, many)
+    outcomes = astream_outcomes(batch, many)
 
-    async def following() -> Ended | None:
+    async def await_outcome() -> Ended | None:
         return await anext(outcomes, None)
 
     with asyncio.Runner() as runner:
         try:
-            while (outcome := runner.run(following())) is not None:
+            while (outcome := runner.run(await_outcome())) is not None:
                 yield outcome
         finally:
             runner.run(outcomes.aclose())
 
 
-def _one_by_one(batch: ManyRuns[R, Ended], llm: LLM) -> Generator[Ended]:
+def _stream_serially(batch: RunBatch[R, Ended], llm: LLM) -> Generator[Ended]:
     for begun in batch:
         while begun.question is not None:
-            begun.give(chosen(partial(answered, llm), begun.question))
-        yield batch.note(begun)
+            begun.take_answer(try_answer(partial(answered, llm), begun.question))
+        yield batch.record_outcome(begun)
 
 
-def _threads(batch: ManyRuns[R, Ended], llm: LLM, many: int) -> Generator[Ended]:
+def _stream_threads(batch: RunBatch[R, Ended], llm: LLM, many: int) -> Generator[Ended]:
     """Ask from ``many`` threads; the walks themselves advance in this one, since they share what they learn."""
     pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm")
     runs = iter(batch)
     waiting: dict[Future[Answer | Exception], R] = {}
 
-    def goes_on(begun: R) -> bool:
+    def submit_next(begun: R) -> bool:
         if begun.question is not None:
-            waiting[pool.submit(chosen, partial(answered, llm), begun.question)] = begun
+            waiting[pool.submit(try_answer, partial(answered, llm), begun.question)] = begun
         return begun.question is not None
 
     try:
         while True:
             while len(waiting) < many and (begun := next(runs, None)) is not None:
-                if not goes_on(begun):
-                    yield batch.note(begun)
+                if not submit_next(begun):
+                    yield batch.record_outcome(begun)
             if not waiting:
                 return
             walks = [begun.walk for begun in waiting.values() if begun.walk is not None and begun.walk.undecided]
@@ -165,14 +165,14 @@ def _threads(batch: ManyRuns[R, Ended], llm: LLM, many: int) -> Generator[Ended]
                 pass
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 begun = waiting.pop(future)
-                begun.give(future.result())
-                if not goes_on(begun):
-                    yield batch.note(begun)
+                begun.take_answer(future.result())
+                if not submit_next(begun):
+                    yield batch.record_outcome(begun)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _together(batch: ManyRuns[R, Ended], llm: BatchLLM, many: int) -> Generator[Ended]:
+def _stream_together(batch: RunBatch[R, Ended], llm: BatchLLM, many: int) -> Generator[Ended]:
     """Ask the questions of up to ``many`` walks together, round after round."""
     runs = iter(batch)
     under_way: list[R] = []
@@ -181,7 +181,7 @@ def _together(batch: ManyRuns[R, Ended], llm: BatchLLM, many: int) -> Generator[
             if begun.question is not None:
                 under_way.append(begun)
             else:
-                yield batch.note(begun)
+                yield batch.record_outcome(begun)
         if not under_way:
             return
         answers: list[Answer | LLMError] | list[Exception]
@@ -191,8 +191,8 @@ def _together(batch: ManyRuns[R, Ended], llm: BatchLLM, many: int) -> Generator[
             answers = [error] * len(under_way)
         asked, under_way = under_way, []
         for begun, answer in zip(asked, answers, strict=True):
-            begun.give(answer)
+            begun.take_answer(answer)
             if begun.question is not None:
                 under_way.append(begun)
             else:
-                yield batch.note(begun)
+                yield batch.record_outcome(begun)

@@ -71,7 +71,7 @@ class Spans:
         """Begin, note on, or end the spans of the walk that the event comes from."""
         match event:
             case Started(task, walk):
-                self._end(event.id, TokenUsage(), None)  # where a walk begins again
+                self._end_spans(event.id, TokenUsage(), None)  # where a walk begins again
                 about = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.workflow.name": "formal_llm.plan"}
                 if walk:
                     about["formal_llm.walk"] = walk
@@ -79,24 +79,24 @@ class Spans:
                     about["formal_llm.task"] = task.description
                 self._plans[event.id] = self._tracer.start_span("invoke_workflow formal_llm.plan", attributes=about)
             case Asked(question):
-                self._ask(event.id, question)
+                self._start_question(event.id, question)
             case Answered(_, answer):
                 span = self._questions.pop(event.id, None)
                 if span is not None:
-                    span.set_attributes(_tokens(answer.usage))
+                    span.set_attributes(_read_token_counts(answer.usage))
                     if answer.numbers:
                         span.set_attribute("formal_llm.answer", list(answer.numbers))
                     if answer.probabilities is not None and len(answer.numbers) == 1:
                         span.set_attribute("formal_llm.probability", answer.probabilities.get(answer.numbers[0], 0.0))
                     if self._content and answer.text:
-                        span.set_attribute("gen_ai.output.messages", _messages([("assistant", answer.text)]))
+                        span.set_attribute("gen_ai.output.messages", _write_messages([("assistant", answer.text)]))
                     span.end()
             case Forced(text, left_out):
-                self._note(event.id, "formal_llm.forced", {"left_out": left_out}, text)
+                self._add_event(event.id, "formal_llm.forced", {"left_out": left_out}, text)
             case Drafted(text, taken, problem):
-                self._note(event.id, "formal_llm.drafted", {"taken": taken, "legible": not problem}, text)
+                self._add_event(event.id, "formal_llm.drafted", {"taken": taken, "legible": not problem}, text)
             case Backtracked(text, word):
-                self._note(event.id, "formal_llm.backtracked", {"terminals": len(word)}, text)
+                self._add_event(event.id, "formal_llm.backtracked", {"terminals": len(word)}, text)
             case Finished(plan):
                 if (span := self._plans.get(event.id)) is not None:
                     span.set_attribute("formal_llm.questions", plan.usage.questions)
@@ -104,18 +104,18 @@ class Spans:
                         span.set_attribute("formal_llm.drafts", plan.usage.drafts)
                     if self._content:
                         span.set_attribute("formal_llm.plan", " ".join(plan.word))
-                self._end(event.id, plan.usage.token_usage, None)
+                self._end_spans(event.id, plan.usage.token_usage, None)
             case Failed(error, usage):
-                self._end(event.id, usage.token_usage, error)
+                self._end_spans(event.id, usage.token_usage, error)
 
-    def _ask(self, walk: int, question: Question) -> None:
+    def _start_question(self, walk: int, question: Question) -> None:
         plan = self._plans.get(walk)
         options = len(question.options)
         about: dict[str, Any] = {"gen_ai.operation.name": "chat", **self._about}
         if not isinstance(question, Writing):
             about["formal_llm.options"] = options
         if self._content:
-            about["gen_ai.input.messages"] = _messages([(m.role, m.content) for m in question.messages])
+            about["gen_ai.input.messages"] = _write_messages([(m.role, m.content) for m in question.messages])
         self._questions[walk] = self._tracer.start_span(
             f"chat {self._model}".strip(),
             context=self._trace.set_span_in_context(plan) if plan is not None else None,
@@ -123,11 +123,11 @@ class Spans:
             attributes=about,
         )
 
-    def _note(self, walk: int, name: str, about: dict[str, Any], text: str) -> None:
+    def _add_event(self, walk: int, name: str, about: dict[str, Any], text: str) -> None:
         if walk in self._plans:
             self._plans[walk].add_event(name, {**about, **({"text": text} if self._content else {})})
 
-    def _end(self, walk: int, usage: TokenUsage, error: BaseException | None) -> None:
+    def _end_spans(self, walk: int, usage: TokenUsage, error: BaseException | None) -> None:
         for spans in (self._questions, self._plans):
             span = spans.pop(walk, None)
             if span is None:
@@ -137,11 +137,11 @@ class Spans:
                 span.set_attribute("error.type", type(error).__name__)
                 span.set_status(self._trace.StatusCode.ERROR, str(error) if self._content else None)
             if spans is self._plans:
-                span.set_attributes(_tokens(usage))
+                span.set_attributes(_read_token_counts(usage))
             span.end()
 
 
-def _tokens(usage: TokenUsage) -> dict[str, int]:
+def _read_token_counts(usage: TokenUsage) -> dict[str, int]:
     if not usage.requests:
         return {}
     return {
@@ -152,7 +152,7 @@ def _tokens(usage: TokenUsage) -> dict[str, int]:
     }
 
 
-def _messages(messages: list[tuple[str, str]]) -> str:
+def _write_messages(messages: list[tuple[str, str]]) -> str:
     parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
     return json.dumps(parts, ensure_ascii=False)
 
@@ -168,7 +168,7 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
     """
     log = logger if logger is not None else logging.getLogger("formal_llm")
 
-    def tell(event: Event) -> None:
+    def log_event(event: Event) -> None:
         name = f"walk {event.walk or f'#{event.id}'}: "
         match event:
             case Started(task):
@@ -197,4 +197,4 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
                 said = f": {error}" if content else ""
                 log.warning("%sno plan after %d questions: %s%s", name, usage.questions, type(error).__name__, said)
 
-    return tell
+    return log_event

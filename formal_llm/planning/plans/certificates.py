@@ -21,7 +21,7 @@ from formal_llm.automata.models.automaton import Move, State
 from formal_llm.automata.models.quantities import amount
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.json_data import JSON
-from formal_llm.planning.plans.runs import run_of
+from formal_llm.planning.plans.runs import find_run
 
 _RULES, _CERTIFICATE = "formal_llm.rules/1", "formal_llm.certificate/1"
 
@@ -36,7 +36,7 @@ def compiled_rules(rules: Source, limits: Limits | None = None) -> dict[str, JSO
     Raises:
         AutomatonError: it is an automaton of one's own, whose rules are code.
     """
-    return deepcopy(_compiled(pda_of(rules, limits)))
+    return deepcopy(_compile_rules(pda_of(rules, limits)))
 
 
 def certificate(
@@ -57,20 +57,22 @@ def certificate(
     broken = next((bound.line for bound in pda.bounds if not bound.holds(word)), None)
     if broken is not None:
         raise AutomatonError(f"this is no plan of these rules: {broken} is broken by {' '.join(word) or 'ε'}")
-    made = moves if moves is not None else run_of(pda.without_limits, word)
+    made = moves if moves is not None else find_run(pda.without_limits, word)
     base, constraints = parts_of(pda)
     return {
-        **claimed(pda, "plan"),
+        **write_claim_head(pda, "plan"),
         "word": list(word),
-        "run": _run(pda, base, made),
-        "constraints": [_finite_run(constraint, word) for constraint in constraints],
-        "sums": [_exact(sum(weights.get(step, Fraction(0)) for step in word)) for _, weights, _, _ in _limits(pda)],
+        "run": _number_run(pda, base, made),
+        "constraints": [_find_constraint_run(constraint, word) for constraint in constraints],
+        "sums": [
+            _write_exact(sum(weights.get(step, Fraction(0)) for step in word)) for _, weights, _, _ in _list_limits(pda)
+        ],
     }
 
 
-def claimed(pda: PDA, claim: str) -> dict[str, JSON]:
+def write_claim_head(pda: PDA, claim: str) -> dict[str, JSON]:
     """The head of a certificate: which rules it is about, and what it claims of them."""
-    text = json.dumps(_compiled(pda), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(_compile_rules(pda), sort_keys=True, separators=(",", ":"))
     return {"format": _CERTIFICATE, "rules": hashlib.sha256(text.encode()).hexdigest(), "claim": claim}
 
 
@@ -96,7 +98,7 @@ def parts_of(pda: PDA) -> tuple[PDA, tuple[PDA, ...]]:
     return base, tuple(constraints)
 
 
-def numbered(pda: PDA) -> dict[State, JSON]:
+def number_states(pda: PDA) -> dict[State, JSON]:
     """The states as JSON: texts where they are texts, else numbers."""
     states = dict.fromkeys((*pda.states, *sorted(pda.accepting_states - pda.states.keys(), key=repr)))
     if all(isinstance(state, str) for state in states):
@@ -104,7 +106,7 @@ def numbered(pda: PDA) -> dict[State, JSON]:
     return {state: number for number, state in enumerate(states)}
 
 
-def _limits(pda: PDA) -> list[tuple[str, dict[str, Fraction], str, Fraction]]:
+def _list_limits(pda: PDA) -> list[tuple[str, dict[str, Fraction], str, Fraction]]:
     """Each limit as (how it is written, weights, ``at_most`` or ``at_least``, bound), in its author's numbers."""
     found: list[tuple[str, dict[str, Fraction], str, Fraction]] = []
     for name in pda.terminals:
@@ -123,30 +125,34 @@ def _limits(pda: PDA) -> list[tuple[str, dict[str, Fraction], str, Fraction]]:
 
 
 @lru_cache(maxsize=64)
-def _compiled(pda: PDA) -> dict[str, JSON]:
+def _compile_rules(pda: PDA) -> dict[str, JSON]:
     base, constraints = parts_of(pda)
     rules: dict[str, JSON] = {"format": _RULES}
     if base.is_of_cfg and base.cfg is not None:
         productions = [[production.head, list(production.body)] for production in base.cfg.expanded]
         rules["grammar"] = {"start": base.cfg.start, "productions": productions}
     else:
-        state = numbered(base)
+        state = number_states(base)
         rules["automaton"] = {
             "start": state[base.start_state],
             "stack": list(base.start_stack),
             "accepting": [state[one] for one in state if one in base.accepting_states],
             "transitions": [[state[t.state], t.read, t.pop, state[t.target], list(t.push)] for t in base.transitions],
         }
-    rules["constraints"] = [_finite(constraint, place) for place, constraint in enumerate(constraints, 1)]
+    rules["constraints"] = [_compile_constraint(constraint, place) for place, constraint in enumerate(constraints, 1)]
     rules["limits"] = [
-        {"name": name, "weights": {step: _exact(weight) for step, weight in weights.items()}, kind: _exact(edge)}
-        for name, weights, kind, edge in _limits(pda)
+        {
+            "name": name,
+            "weights": {step: _write_exact(weight) for step, weight in weights.items()},
+            kind: _write_exact(edge),
+        }
+        for name, weights, kind, edge in _list_limits(pda)
     ]
     return rules
 
 
-def _finite(pda: PDA, place: int) -> dict[str, JSON]:
-    state = numbered(pda)
+def _compile_constraint(pda: PDA, place: int) -> dict[str, JSON]:
+    state = number_states(pda)
     return {
         "name": pda.name or f"constraint {place}",
         "start": state[pda.start_state],
@@ -155,7 +161,7 @@ def _finite(pda: PDA, place: int) -> dict[str, JSON]:
     }
 
 
-def _exact(amount: Fraction | int) -> JSON:
+def _write_exact(amount: Fraction | int) -> JSON:
     """A number as JSON, exactly."""
     return int(amount) if Fraction(amount).denominator == 1 else str(Fraction(amount))
 
@@ -163,7 +169,7 @@ def _exact(amount: Fraction | int) -> JSON:
 # -- runs -------------------------------------------------------------------------------------------------------------
 
 
-def _run(pda: PDA, base: PDA, moves: Iterable[Move]) -> list[int]:
+def _number_run(pda: PDA, base: PDA, moves: Iterable[Move]) -> list[int]:
     """The numbers of the productions, or of the transitions of the base, that a run of all together takes."""
     steps = [move for move in moves if isinstance(move, Transition)]
     if base.is_of_cfg and base.cfg is not None:
@@ -173,21 +179,21 @@ def _run(pda: PDA, base: PDA, moves: Iterable[Move]) -> list[int]:
     depth = 0 if base is pda or not pda.factors else len(pda.factors) - 1
     run = []
     for move in steps:
-        here, there = _unpaired(move.state, depth), _unpaired(move.target, depth)
+        here, there = _unpair_state(move.state, depth), _unpair_state(move.target, depth)
         number = known.get((here, move.read, move.pop, there, move.push))
         if number is not None:  # else only a constraint has moved
             run.append(number)
     return run
 
 
-def _unpaired(state: State, depth: int) -> State:
+def _unpair_state(state: State, depth: int) -> State:
     """The base's state in a state of a product: a pair of what it was and the constraint's, once for each of these."""
     for _ in range(depth):
         state = state[0]  # type: ignore[index]  # states of products are pairs
     return state
 
 
-def _finite_run(pda: PDA, word: Sequence[str]) -> list[int]:
+def _find_constraint_run(pda: PDA, word: Sequence[str]) -> list[int]:
     """The numbers of the transitions by which a finite automaton reads a word; states are visited once each."""
     rows: dict[State, list[tuple[int, Transition]]] = {}
     for number, transition in enumerate(pda.transitions):

@@ -61,9 +61,9 @@ def plan_picture(plan: PlanParts) -> Picture:
     """
     title = "\n".join(textwrap.wrap(shorten(plan.task, 240), 80)) or None
     if plan.order == "backward" and is_nested(plan.tree):
-        boxes, arrows = _flow(plan)
+        boxes, arrows = _draw_flow(plan)
     else:
-        boxes, arrows = _chain(plan)
+        boxes, arrows = _draw_chain(plan)
     # Pages scroll down more easily than sideways.
     return Picture(tuple(boxes), tuple(arrows), "LR" if len(boxes) <= 12 else "TB", title)
 
@@ -74,20 +74,20 @@ def tree_picture(root: Node) -> Picture:
     numbers = {id(node): str(number) for number, node in enumerate(nodes)}
     kinds: list[BoxKind] = ["open" if node.open else "terminal" if node.terminal else "nonterminal" for node in nodes]
     boxes = [
-        Box(numbers[id(node)], _wrap(node.label), kind, (_wrap(node.text),) if node.text else ())
+        Box(numbers[id(node)], _wrap_text(node.label), kind, (_wrap_text(node.text),) if node.text else ())
         for node, kind in zip(nodes, kinds, strict=True)
     ]
     arrows = [Arrow(numbers[id(node)], numbers[id(child)]) for node in nodes for child in node.children]
     return Picture(tuple(boxes), tuple(arrows), "TB")
 
 
-def _flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
+def _draw_flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
     leaves = plan.tree.leaves
-    boxes = {_key(step): _step_box(step, leaves) for step in plan.steps}
+    boxes = {_name_box(step): _step_box(step, leaves) for step in plan.steps}
     arrows: list[Arrow] = []
     # A backward plan's steps are numbered against the order in which the tree is walked.
     steps = reversed(plan.steps)
-    result = Box("result", _wrap(root_label(plan.tree)), "result")
+    result = Box("result", _wrap_text(root_label(plan.tree)), "result")
     # The root's value is the result; below it, each step takes the values of its arguments.
     todo: list[tuple[Node, str, str]] = [(plan.tree, "result", "")]
     while todo:
@@ -98,20 +98,20 @@ def _flow(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
         tool = only_terminal(head) if head is not None else None
         if node.terminal:
             # The same input may be used in several places: it is one thing, drawn once.
-            box = Box(f"input {node.symbol}", _wrap(node.label), "input")
+            box = Box(f"input {node.symbol}", _wrap_text(node.label), "input")
             boxes[box.id] = box
             arrows.append(Arrow(box.id, target, ordinal))
         elif takes_several(node.symbol) and not node.open:
             todo += [(child, target, ordinal) for child in reversed(node.children)]
         elif node.text or tool is not None:
-            source = _key(next(steps))
+            source = _name_box(next(steps))
             arrows.append(Arrow(source, target, ordinal))
             arguments = [child for child in node.children[tool is not None :] if not _is_empty(child)]
-            names = _ordinals(len(arguments))
+            names = _list_ordinals(len(arguments))
             todo += [(child, source, name) for child, name in zip(reversed(arguments), reversed(names), strict=True)]
         elif node.open or head is not None:
             # Nothing is chosen here yet, or of a production that is, not the tool.
-            box = Box(f"open {len(boxes)}", _wrap(f"{node.label} …"), "open")
+            box = Box(f"open {len(boxes)}", _wrap_text(f"{node.label} …"), "open")
             boxes[box.id] = box
             arrows.append(Arrow(box.id, target, ordinal, "dashed"))
     return [*boxes.values(), result], list(dict.fromkeys(arrows))
@@ -124,13 +124,13 @@ def _is_empty(node: Node) -> bool:
     return not (node.children or node.text or node.terminal or node.open)
 
 
-def _chain(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
+def _draw_chain(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
     leaves = plan.tree.leaves
     boxes = [_step_box(step, leaves) for step in plan.steps]
     arrows = [Arrow(before.id, after.id) for before, after in pairwise(boxes)]
     if not plan.complete:
         labels = dict.fromkeys(printable(node.label) for node in plan.tree.walk() if node.open)
-        rest = Box("open", _wrap(f"{', '.join(labels)} …" if labels else "…"), "open")
+        rest = Box("open", _wrap_text(f"{', '.join(labels)} …" if labels else "…"), "open")
         # A backward plan is made from its last step on: what is open comes before the steps there are.
         if boxes and plan.order == "backward":
             arrows.append(Arrow(rest.id, boxes[0].id, style="dashed"))
@@ -140,7 +140,7 @@ def _chain(plan: PlanParts) -> tuple[list[Box], list[Arrow]]:
     return boxes or [Box("empty", "nothing to do", "result")], arrows
 
 
-def _key(step: Step) -> str:
+def _name_box(step: Step) -> str:
     return f"step {step.number}"
 
 
@@ -148,14 +148,14 @@ def _step_box(step: Step, leaves: list[Node]) -> Box:
     """The step's text; for a step that only says to use a tool, the tool's label."""
     leaf = leaves[step.position] if step.position < len(leaves) else None
     text = leaf.label if leaf is not None and step.text == f"Use {leaf.label}" else step.text
-    return Box(_key(step), _wrap(f"{step.number}  {printable(text)}"), "tool")
+    return Box(_name_box(step), _wrap_text(f"{step.number}  {printable(text)}"), "tool")
 
 
-def _wrap(text: str) -> str:
+def _wrap_text(text: str) -> str:
     return "\n".join(textwrap.wrap(shorten(text, 160), 30, break_on_hyphens=False)) or " "
 
 
-def _ordinals(count: int) -> list[str]:
+def _list_ordinals(count: int) -> list[str]:
     if count < 2:
         return [""] * count
     return [_ORDINALS[n] if n < len(_ORDINALS) else f"{n + 1}th" for n in range(count)]
@@ -237,7 +237,7 @@ def _rich_tree(root: Node, deepest: int, most: int) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
-    def line(nodes: list[Node]) -> Text:
+    def render_line(nodes: list[Node]) -> Text:
         text = Text()
         for node in nodes:
             text.append(" › " if text else "", style="dim")
@@ -245,15 +245,15 @@ def _rich_tree(root: Node, deepest: int, most: int) -> Tree:
             text.append(" …" if node.open else "", style="yellow")
         return text
 
-    def chain(node: Node) -> list[Node]:
+    def collect_chain(node: Node) -> list[Node]:
         # A node with one child shares its line with it; of a long run of them the ends are shown.
         nodes = [node]
         while len(nodes[-1].children) == 1:
             nodes.append(nodes[-1].children[0])
         return nodes if len(nodes) <= 6 else [*nodes[:3], Node("", "…"), *nodes[-2:]]
 
-    shown = chain(root)
-    tree = Tree(line(shown), guide_style="dim")
+    shown = collect_chain(root)
+    tree = Tree(render_line(shown), guide_style="dim")
     todo: list[tuple[Node, Tree, int]] = [(child, tree, 1) for child in reversed(shown[-1].children)]
     added = 0
     while todo:
@@ -261,8 +261,8 @@ def _rich_tree(root: Node, deepest: int, most: int) -> Tree:
         if added >= most:
             break
         added += 1
-        shown = chain(node)
-        below = branch.add(line(shown))
+        shown = collect_chain(node)
+        below = branch.add(render_line(shown))
         if depth >= deepest and shown[-1].children:
             below.add(Text("… deeper", style="dim"))
         else:

@@ -13,7 +13,7 @@ from formal_llm.automata.models.symbols import members
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
-from formal_llm.planning.plans.runs import run_of
+from formal_llm.planning.plans.runs import find_run
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, build_tree, only_terminal, takes_several
 
@@ -42,8 +42,8 @@ class Overlay(Drawable):
     def __init__(self, word: Sequence[str], rules: Source, *, order: Order = "forward") -> None:
         self.word = tuple(word)
         self.rules = rules
-        self._automaton = _pda(rules)
-        self.moves = run_of(self._automaton, self.word)
+        self._automaton = _resolve_pda(rules)
+        self.moves = find_run(self._automaton, self.word)
         grammar = self._automaton.cfg
         self._tree = build_tree(self.moves, self._automaton.label, grammar.start if grammar is not None else None)
         self.steps = read_steps(self._tree, order)
@@ -57,18 +57,18 @@ class Overlay(Drawable):
     def picture(self) -> Picture:
         """The picture of the rules with the plan marked."""
         if isinstance(self.rules, CFG):
-            return cfg_picture(self.rules, used=self._used())
+            return cfg_picture(self.rules, used=self._find_used_productions())
         if isinstance(self.rules, Flowchart):
-            nodes, arrows = self._followed(self.rules)
+            nodes, arrows = self._follow_chart(self.rules)
             return flowchart_picture(self.rules, nodes=nodes, arrows=arrows)
         walked: dict[Transition, Numbers] = {}
-        for move, number in zip(self.moves, self._leads_to(), strict=True):
-            walked[move] = _more(walked.get(move, ()), number)
+        for move, number in zip(self.moves, self._number_moves(), strict=True):
+            walked[move] = _add_number(walked.get(move, ()), number)
         return pda_picture(self._automaton, walked=walked)
 
     # -- what is marked -----------------------------------------------------------------------------------------
 
-    def _leads_to(self) -> list[int | None]:
+    def _number_moves(self) -> list[int | None]:
         """For each move the step that it makes, or the next one."""
         reads = {step.position: step.number for step in self.steps if step.name}
         silent = [step for step in self._read if not step.name]
@@ -87,24 +87,24 @@ class Overlay(Drawable):
                 made[place] = made[place + 1]
         return made
 
-    def _used(self) -> dict[tuple[str, tuple[str, ...]], Numbers]:
+    def _find_used_productions(self) -> dict[tuple[str, tuple[str, ...]], Numbers]:
         """The productions of the derivation, with the steps that they make."""
-        made = self._made()
+        made = self._number_nodes()
         used: dict[tuple[str, tuple[str, ...]], Numbers] = {}
         for node in self._tree.walk():
             if node.terminal:
                 continue
             key = node.symbol, tuple(child.symbol for child in node.children)
-            used[key] = _more(used.get(key, ()), made.get(id(node)))
+            used[key] = _add_number(used.get(key, ()), made.get(id(node)))
         return used
 
-    def _made(self) -> dict[int, int]:
+    def _number_nodes(self) -> dict[int, int]:
         """For each node of the derivation tree the step that it makes; a class has the step of its terminal."""
         made: dict[int, int] = {}
         waiting = [*reversed(self._read)]
         position = 0
         for node in self._tree.walk():
-            if waiting and _makes(node, waiting[-1], position):
+            if waiting and _makes_step(node, waiting[-1], position):
                 made[id(node)] = waiting.pop().number
             position += node.terminal
             number = made.get(id(node))
@@ -121,39 +121,39 @@ class Overlay(Drawable):
                 made.setdefault(id(node), made[id(only)])
         return made
 
-    def _followed(self, chart: Flowchart) -> tuple[dict[str, Numbers], dict[FlowEdge, Numbers]]:
+    def _follow_chart(self, chart: Flowchart) -> tuple[dict[str, Numbers], dict[FlowEdge, Numbers]]:
         """The nodes and the arrows on the way through a chart."""
         nodes: dict[str, Numbers] = {}
         arrows: dict[FlowEdge, Numbers] = {}
 
-        def follow(edge: FlowEdge, number: int | None) -> None:
+        def follow_edge(edge: FlowEdge, number: int | None) -> None:
             # An arrow leads on past markers and junctions, which are no states of the automaton, and into all branches.
             todo = [edge]
             for one in todo:
-                arrows[one] = _more(arrows.get(one, ()), number if one.text else None)
+                arrows[one] = _add_number(arrows.get(one, ()), number if one.text else None)
                 nodes.setdefault(one.target, ())
                 if chart.kind(one.target) in ("start", "junction", "end", "fork"):
                     todo += [after for after in chart.leaving[one.target] if after not in todo]
 
         if len(chart.starts) == 1:
-            follow(FlowEdge("", chart.start), None)
+            follow_edge(FlowEdge("", chart.start), None)
         answers = {
             name: edge
             for node in (chart.opening, *(node.id for node in chart.nodes))
             for name, edge in chart.answers(node).items()
         }
-        for move, number in zip(self.moves, self._leads_to(), strict=True):
+        for move, number in zip(self.moves, self._number_moves(), strict=True):
             if move.read in answers:
-                follow(answers[move.read], number)
+                follow_edge(answers[move.read], number)
             elif move.read is not None:
-                nodes[move.read] = _more(nodes.get(move.read, ()), number)
+                nodes[move.read] = _add_number(nodes.get(move.read, ()), number)
                 if not chart.asked(move.read):
                     for edge in chart.leaving[move.read]:
-                        follow(edge, None)
+                        follow_edge(edge, None)
         return nodes, arrows
 
 
-def _makes(node: Node, step: Step, position: int) -> bool:
+def _makes_step(node: Node, step: Step, position: int) -> bool:
     """Whether a node, before which there are ``position`` terminals, is the one that makes a step."""
     if step.position != position or node.question is not None:
         return False
@@ -165,11 +165,11 @@ def _makes(node: Node, step: Step, position: int) -> bool:
     return tool is not None and tool.symbol == step.name
 
 
-def _more(numbers: Numbers, number: int | None) -> Numbers:
+def _add_number(numbers: Numbers, number: int | None) -> Numbers:
     return numbers if number is None or number in numbers else tuple(sorted((*numbers, number)))
 
 
-def _pda(rules: Source) -> PDA:
+def _resolve_pda(rules: Source) -> PDA:
     if isinstance(rules, Flowchart):
         return rules.pda()
     inner = as_automaton(rules)

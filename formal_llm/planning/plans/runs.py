@@ -14,7 +14,7 @@ from formal_llm.errors import AutomatonError
 _UNKNOWN = 1e18
 
 
-def run_of(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
+def find_run(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
     """The transitions by which an automaton reads a word, few of them where there are several ways.
 
     The automaton that reads this word and no other is put on top: its lookahead knows which moves lead to the end.
@@ -32,7 +32,7 @@ def run_of(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
     exact = False
     while not both.accepting(here):
         after = [both.step(here, move) for move in both.moves(here)]
-        found = [_moves_left(lookahead, one, exact) for one in after]
+        found = [_count_moves_left(lookahead, one, exact) for one in after]
         if not exact and min(found, default=INFINITE) >= left < INFINITE:
             # The completions that are known from here are longer than that from before: it could go round in circles.
             exact, left = True, INFINITE
@@ -50,7 +50,7 @@ def run_of(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
     return tuple(known[m.state[0], m.read, m.pop, m.target[0], m.push] for m in moves)  # type: ignore[index]
 
 
-def _moves_left(lookahead: Lookahead, configuration: Configuration, exact: bool) -> float:
+def _count_moves_left(lookahead: Lookahead, configuration: Configuration, exact: bool) -> float:
     """The moves of a completion: of some that is found, or of the shortest one; infinite where there is none."""
     if exact:
         least = lookahead.fewest_moves(configuration)

@@ -20,7 +20,7 @@ MOST = 60
 _LONG = 300
 
 
-def standing_picture(rules: Source, here: Configuration) -> Picture:
+def position_picture(rules: Source, here: Configuration) -> Picture:
     """The rules with where a walk stands: the state, or what is on top of the stack, marked; the stack as it is.
 
     Args:
@@ -28,17 +28,17 @@ def standing_picture(rules: Source, here: Configuration) -> Picture:
         here: the configuration, of the rules' automaton or of a product of it with constraints.
     """
     if isinstance(rules, CFG):
-        stack = [_box_of(rules, name) for name in here.stack]
+        stack = [_find_box(rules, name) for name in here.stack]
         picture = around(picture_of(rules), stack[:1] + list(dict.fromkeys(stack[1 : MOST // 2])), MOST)
         return toned(picture, stack[:1], stack)
     if isinstance(rules, Flowchart):
         picture = picture_of(rules)
-        state = _inside(here.state, {box.id for box in picture.nodes})
+        state = _find_base_state(here.state, {box.id for box in picture.nodes})
         return toned(around(picture, [str(state)], MOST), [str(state)], [box.id for box in picture.nodes])
     pda = rules.pda if isinstance(rules, Behaviour) else rules
     if not isinstance(pda, PDA):
         return picture_of(rules)
-    picture = pda_picture(pda, standing=_inside(here.state, pda.states))
+    picture = pda_picture(pda, standing=_find_base_state(here.state, pda.states))
     return around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
 
 
@@ -57,7 +57,7 @@ def way_picture(rules: Source, word: Sequence[str], order: Order) -> Picture:
     return around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
 
 
-def _inside(state: State, known: Container[State]) -> State:
+def _find_base_state(state: State, known: Container[State]) -> State:
     """Of the state of a product, that of the rules, wherever it stands in the pairs."""
     todo = [state]
     while todo:
@@ -69,7 +69,7 @@ def _inside(state: State, known: Container[State]) -> State:
     return state
 
 
-def _box_of(rules: CFG, name: str) -> str:
+def _find_box(rules: CFG, name: str) -> str:
     """The box in which a symbol of the stack is drawn: its own, or that of a class or selection that holds it."""
     if name in rules.nonterminals or members(name):
         return name

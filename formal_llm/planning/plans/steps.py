@@ -38,9 +38,9 @@ class Step:
     told: bool = False
 
     def __str__(self) -> str:
-        return one_line(self._told())  # or nobody could tell where a step ends
+        return one_line(self._describe_step())  # or nobody could tell where a step ends
 
-    def _told(self) -> str:
+    def _describe_step(self) -> str:
         if self.told:
             return f"Step {self.number}: {self.text}"
         on = [f"the result of step {item}" if isinstance(item, int) else item for item in self.inputs]
@@ -70,7 +70,7 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
             covered.update(map(id, leaves))
             # In a list of steps a terminal behind the head is a step of its own, unless it is one of a selection.
             of = [child for n, child in enumerate(node.children) if nested or n == 0 or members(child.symbol)]
-            chosen = [leaf for child in of for leaf in _chosen(child)]
+            chosen = [leaf for child in of for leaf in _list_chosen(child)]
             covered.update(map(id, chosen))
             text = f"{node.text}: {', '.join(leaf.label for leaf in chosen)}" if chosen else node.text
             rows.append((id(node), leaves[0].symbol if leaves else "", text, position, node.children[1:], True))
@@ -83,13 +83,13 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
     last = len(rows)
     numbers = {key: last - n if order == "backward" else n + 1 for n, (key, *_) in enumerate(rows)}
     steps = [
-        Step(numbers[key], name, text, place, tuple(_inputs(arguments, numbers)) if nested else (), told)
+        Step(numbers[key], name, text, place, tuple(_list_inputs(arguments, numbers)) if nested else (), told)
         for key, name, text, place, arguments, told in rows
     ]
     return tuple(sorted(steps, key=lambda step: step.number))
 
 
-def _chosen(node: Node) -> list[Node]:
+def _list_chosen(node: Node) -> list[Node]:
     """The terminals that were chosen for a symbol of a production: those of a selection, or one of several."""
     if members(node.symbol):
         return list(node.children)
@@ -99,7 +99,7 @@ def _chosen(node: Node) -> list[Node]:
     return [inner] if inner.terminal and inner is not node else []
 
 
-def _inputs(arguments: list[Node], numbers: dict[int, int]) -> Iterator[int | str]:
+def _list_inputs(arguments: list[Node], numbers: dict[int, int]) -> Iterator[int | str]:
     todo = arguments[::-1]
     while todo:
         node = todo.pop()

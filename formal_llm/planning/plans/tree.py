@@ -22,7 +22,7 @@ FlatNode = Sequence[JSON]
 
 
 @runtime_checkable
-class TellingMove(Protocol):
+class MoveWithText(Protocol):
     """A move that has a text of its own, as moves of one's own automaton may."""
 
     @property
@@ -32,7 +32,7 @@ class TellingMove(Protocol):
 
 def text_of(move: Move) -> str:
     """What a move says as a step or an option; empty where it says nothing of its own."""
-    return move.text if isinstance(move, (Transition, TellingMove)) else ""
+    return move.text if isinstance(move, (Transition, MoveWithText)) else ""
 
 
 def production_of(move: Move) -> Production | None:
@@ -199,7 +199,7 @@ class Call:
         return "".join(pieces)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _call, ([(call.name, call.label, len(call.arguments), call.result) for call in self.walk()],)
+        return _rebuild_call, ([(call.name, call.label, len(call.arguments), call.result) for call in self.walk()],)
 
     def __eq__(self, other: object) -> bool:
         return str(self) == str(other) if isinstance(other, Call) else NotImplemented
@@ -208,7 +208,7 @@ class Call:
         return hash(str(self))
 
 
-def _call(rows: list[tuple[str, str, int, str]]) -> Call:
+def _rebuild_call(rows: list[tuple[str, str, int, str]]) -> Call:
     """The call of a flat list in preorder: name, label, number of arguments, result."""
     made: list[Call] = []
     for name, label, count, result in reversed(rows):

@@ -85,7 +85,7 @@ class Vocabulary:
         self.symbols: Mapping[str, Symbol] = {}
         self.terminals: Iterable[str] = ()
         #: The text a person reads for a symbol.
-        self.label: Callable[[str], str] = _in_words
+        self.label: Callable[[str], str] = _replace_underscores
         if isinstance(inner, PDA):
             self.grammar, self.order = inner.cfg, inner.order
         if isinstance(inner, HasSymbols):
@@ -102,13 +102,13 @@ class Vocabulary:
         """The start symbol of the grammar."""
         return self.grammar.start if self.grammar is not None else None
 
-    def description(self, name: str) -> str:
+    def describe_terminal(self, name: str) -> str:
         """What is said of a terminal beyond its label."""
         symbol = self.symbols.get(name)
         return symbol.description if symbol is not None else ""
 
 
-def _in_words(name: str) -> str:
+def _replace_underscores(name: str) -> str:
     return name.replace("_", " ")
 
 

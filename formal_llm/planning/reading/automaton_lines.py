@@ -11,9 +11,9 @@ from formal_llm.automata import PDA, Lookahead, Transition, Word
 from formal_llm.automata.models.product import product
 from formal_llm.errors import Undecided
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.reading.candidates import Around, Candidates, told_by
-from formal_llm.planning.reading.phrases import Moves
-from formal_llm.planning.reading.prose import Line, Wrong, unknown_step
+from formal_llm.planning.reading.candidates import Around, CandidateWords, build_run_candidates
+from formal_llm.planning.reading.phrases import MovePhrases
+from formal_llm.planning.reading.prose import ReadingProblem, StepLine, unknown_step
 
 #: Of how many steps it is tried whether they could have stood somewhere.
 _TRIED = 100
@@ -35,26 +35,26 @@ class AutomatonLines:
         NotationError: a line tells nothing of the automaton.
     """
 
-    def __init__(self, pda: PDA, lines: Sequence[Line], order: Order, *, strict: bool) -> None:
-        self._moves, self._lines, self._order = Moves(pda), lines, order
-        self._matches = [self._moves.told(line.text, strict=strict) for line in lines]
+    def __init__(self, pda: PDA, lines: Sequence[StepLine], order: Order, *, strict: bool) -> None:
+        self._moves, self._lines, self._order = MovePhrases(pda), lines, order
+        self._matches = [self._moves.find_transitions(line.text, strict=strict) for line in lines]
         for line, match in zip(lines, self._matches, strict=True):
             if not match:
                 raise unknown_step(line.text, self._moves.printed, line.place, line.source)
-        self.told = self._told(self._matches)
+        self.told = self._find_candidates(self._matches)
 
-    def decides(self, at: int) -> bool:
+    def is_decision(self, at: int) -> bool:
         """Whether a line tells a decision, and so no step."""
         return all(move.decision for move in self._matches[at])
 
-    def _told(self, matches: Sequence[Collection[Transition]], around: Around = "") -> Candidates:
+    def _find_candidates(self, matches: Sequence[Collection[Transition]], around: Around = "") -> CandidateWords:
         backward = self._order == "backward"
-        told = told_by(self._moves.pda, self._moves.silent, matches[::-1] if backward else matches, around)
+        told = build_run_candidates(self._moves.pda, self._moves.silent, matches[::-1] if backward else matches, around)
         if not backward:
             return told
-        return Candidates(told.pda, {move: len(matches) - 1 - line for move, line in told.lines.items()})
+        return CandidateWords(told.pda, {move: len(matches) - 1 - line for move, line in told.lines.items()})
 
-    def wrong(self, possible: Callable[[Candidates], bool]) -> Wrong:
+    def explain_failure(self, possible: Callable[[CandidateWords], bool]) -> ReadingProblem:
         """Why no plan is told: the first line that no plan has there, after the lines before it.
 
         Args:
@@ -65,23 +65,25 @@ class AutomatonLines:
         # Each beginning of the lines that some plan has, has only beginnings with which that is so: halving.
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if possible(self._told(self._matches[:middle], around)) else (low, middle)
+            low, high = (
+                (middle, high) if possible(self._find_candidates(self._matches[:middle], around)) else (low, middle)
+            )
         known = self._moves.printed
         could = []
         if len(known) <= _TRIED:
             before = self._matches[:low]
-            could = [text for text, moves in known.items() if possible(self._told([*before, moves], around))]
-        ends = possible(self._told(self._matches[:low]))
+            could = [text for text, moves in known.items() if possible(self._find_candidates([*before, moves], around))]
+        ends = possible(self._find_candidates(self._matches[:low]))
         if low < len(self._lines):
             line, after = self._lines[low], f" after line {self._lines[low - 1].place}" if low else ""
             problem = f"the plan must end{after}" if ends and not could else f"no plan has this step there{after}"
             problem = problem if low or ends else "no plan begins with this step"
-            return Wrong(problem, line, tuple(could))
+            return ReadingProblem(problem, line, tuple(could))
         if not self._lines:
-            return Wrong("no plan is without steps", None, tuple(could))
-        return Wrong("a step is missing after this one", self._lines[-1], tuple(could))
+            return ReadingProblem("no plan is without steps", None, tuple(could))
+        return ReadingProblem("a step is missing after this one", self._lines[-1], tuple(could))
 
-    def guess(self) -> Word | None:
+    def guess_word(self) -> Word | None:
         """The terminals of the steps with decisions filled in as far as they go, where that is no word."""
         matches = self._matches[::-1] if self._order == "backward" else self._matches
         names = [
@@ -100,7 +102,7 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
     Where there is none, a word that has decisions filled in as far as some word begins with the steps; the other steps
     follow as they are. A step may be one of several terminals; the transitions say which terminals are decisions.
     """
-    found = _shortest(pda, steps, ends=True)
+    found = _find_shortest_word(pda, steps, ends=True)
     if found is not None:
         return found
     low, high = 0, len(steps) + 1
@@ -108,28 +110,28 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
     # Each beginning of the steps that can be gone on with has only beginnings with which that is so: halving.
     while high - low > 1:
         middle = (low + high) // 2
-        word = _shortest(pda, steps[:middle], ends=False)
+        word = _find_shortest_word(pda, steps[:middle], ends=False)
         if word is None:
             high = middle
         else:
-            low, begun = middle, _up_to(word, steps[:middle])
+            low, begun = middle, _cut_after_steps(word, steps[:middle])
     return (*begun, *(names[0] for names in steps[low:]))
 
 
-def _shortest(pda: PDA, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
+def _find_shortest_word(pda: PDA, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
     """A shortest word that has the steps; it may go on after them unless it ``ends`` there. None for no such word."""
-    both = product(pda, _chain(steps, _decisions(pda), () if ends else pda.terminals))
+    both = product(pda, _build_chain(steps, _list_decisions(pda), () if ends else pda.terminals))
     try:
         return Lookahead(both).shortest_word()
     except Undecided:
         return None
 
 
-def _decisions(pda: PDA) -> dict[str, None]:
+def _list_decisions(pda: PDA) -> dict[str, None]:
     return dict.fromkeys(t.read for t in pda.transitions if t.decision and t.read is not None)
 
 
-def _chain(steps: Sequence[tuple[str, ...]], decisions: Iterable[str], after: Iterable[str]) -> PDA:
+def _build_chain(steps: Sequence[tuple[str, ...]], decisions: Iterable[str], after: Iterable[str]) -> PDA:
     """The finite automaton that reads the steps, decisions between them, and after them anything of ``after``."""
     end = len(steps)
     moves = [Transition(at, name, None, at + 1) for at, names in enumerate(steps) for name in names]
@@ -138,7 +140,7 @@ def _chain(steps: Sequence[tuple[str, ...]], decisions: Iterable[str], after: It
     return PDA(moves, start=0, accepting=[end], check=False)
 
 
-def _up_to(word: Word, steps: Sequence[tuple[str, ...]]) -> Word:
+def _cut_after_steps(word: Word, steps: Sequence[tuple[str, ...]]) -> Word:
     """The beginning of a word that ends with the last of the steps."""
     at = 0
     for place, name in enumerate(word):

@@ -17,7 +17,7 @@ from formal_llm.automata.models.product import constrained
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateWords:
     """The words that lines may stand for.
 
     Attributes:
@@ -30,13 +30,13 @@ class Candidates:
     lines: Mapping[Transition, int]
     sample: Word | None = None
 
-    def within(self, rules: PDA, max_states: int) -> Word | None:
+    def find_word(self, rules: PDA, max_states: int) -> Word | None:
         """One of the words that keep the constraints of a product and the limits, a short one; None for none.
 
         Raises:
             Undecided: the budget of states ran out before that was known.
         """
-        if self.sample is not None and _keeps(rules, self.sample):
+        if self.sample is not None and _keeps_rules(rules, self.sample):
             return self.sample
         pda = PDA(
             self.pda.transitions, start=self.pda.start_state, accepting=self.pda.accepting_states,
@@ -46,19 +46,19 @@ class Candidates:
         return Lookahead(kept.with_limits(rules.limits, rules.terminals), max_states=max_states).shortest_word()
 
 
-def _keeps(rules: PDA, word: Word) -> bool:
+def _keeps_rules(rules: PDA, word: Word) -> bool:
     """Whether a word keeps the constraints of a product, and the limits."""
     return all(bound.holds(word) for bound in rules.bounds) and all(
         factor.without_limits.accepts(word) for factor in rules.factors[1:]
     )
 
 
-def has_word(told: Candidates) -> bool:
+def has_word(told: CandidateWords) -> bool:
     """Whether there is a word at all."""
     return told.sample is not None or Lookahead(told.pda).completable().value != "no"
 
 
-def prints(transition: Transition, label: str) -> str | None:
+def write_step(transition: Transition, label: str) -> str | None:
     """The step that a transition of an automaton without a grammar prints; None for none."""
     if transition.decision or (transition.read is None and not transition.text):
         return None
@@ -69,9 +69,9 @@ def prints(transition: Transition, label: str) -> str | None:
 Around = Literal["", "before", "after"]
 
 
-def told_by(
+def build_run_candidates(
     pda: PDA, silent: Collection[Transition], lines: Sequence[Collection[Transition]], around: Around = ""
-) -> Candidates:
+) -> CandidateWords:
     """The words of the runs that take one transition of each of the lines, in their order, and silent ones between.
 
     Only what can be reached is made: a state of the automaton together with how many of the lines are told.
@@ -100,4 +100,4 @@ def told_by(
                     seen[target] = None
                     todo.append(target)
     accepting = [(state, at) for state, at in todo if at == end and state in pda.accepting_states]
-    return Candidates(PDA(made, start=start, accepting=accepting, stack=pda.start_stack, check=False), told)
+    return CandidateWords(PDA(made, start=start, accepting=accepting, stack=pda.start_stack, check=False), told)

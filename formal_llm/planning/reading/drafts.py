@@ -18,9 +18,9 @@ from formal_llm.automata.models.clockwork import base_of
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.reading.candidates import prints
-from formal_llm.planning.reading.phrases import Moves, Naming
-from formal_llm.planning.reading.prose import is_rule, numbered_lines, undecorated
+from formal_llm.planning.reading.candidates import write_step
+from formal_llm.planning.reading.phrases import MovePhrases, Naming
+from formal_llm.planning.reading.prose import is_rule, numbered_lines, strip_emphasis
 from formal_llm.planning.reading.reader import Reading, read_plan
 
 _LEAD = re.compile(r"\s*(?:>\s*)*(?:[-*+•‣◦–—]\s+)?(?:(?:step\s+)?\(?\d+[.):]+\s*|step\s+\d+\s+)?", re.IGNORECASE)
@@ -34,7 +34,7 @@ _MOST = 50_000
 Said = tuple[str | None, str, str, bool]
 
 
-def said_by(move: Move) -> Said:
+def identify_move(move: Move) -> Said:
     """What a move says."""
     if isinstance(move, Transition):
         return move.read, move.text, move.question, move.decision
@@ -55,9 +55,9 @@ class DraftStep:
     names: frozenset[str] = frozenset()
     moves: frozenset[Said] = frozenset()
 
-    def is_told_by(self, move: Move) -> bool:
+    def is_made_by(self, move: Move) -> bool:
         """Whether a move is this step."""
-        return said_by(move) in self.moves if self.moves else move.read in self.names
+        return identify_move(move) in self.moves if self.moves else move.read in self.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def read_draft(text: str, source: Source, *, order: Order | None = None) -> Draf
         source: the rules, with constraints and limits.
         order: which way the word runs, of steps that stand on lines.
     """
-    return _DraftReader(source, order or "forward").read(text[:_MOST])
+    return _DraftReader(source, order or "forward").read_text(text[:_MOST])
 
 
 class _DraftReader:
@@ -99,71 +99,73 @@ class _DraftReader:
         words = Vocabulary(automaton)
         self._terminals = dict.fromkeys(words.terminals)
         self._naming = Naming(words, self._terminals)
-        self._moves = Moves(self._base) if self._base is not None and self._base.cfg is None else None
+        self._moves = MovePhrases(self._base) if self._base is not None and self._base.cfg is None else None
 
-    def read(self, text: str) -> DraftSteps:
+    def read_text(self, text: str) -> DraftSteps:
         if not text.strip():
             return DraftSteps(problem="nothing was written")
         problem, steps = "", None
         try:
             reading = read_plan(text, self._source, order=self._order)
-            steps = self._of(reading)
+            steps = self._convert_reading(reading)
             problem = reading.wrong.problem if steps is None and reading.wrong is not None else ""
         except (NotationError, Undecided, ValueError, RecursionError) as error:
             problem = str(error).split("\n", 1)[0]
         if steps is None:
-            steps, problem = tuple(self._salvaged(text)), problem or "this is no plan"
+            steps, problem = tuple(self._salvage_steps(text)), problem or "this is no plan"
         return DraftSteps(steps, self._moves is not None, problem)
 
     # -- what is a plan -----------------------------------------------------------------------------------------
 
-    def _of(self, reading: Reading) -> tuple[DraftStep, ...] | None:
+    def _convert_reading(self, reading: Reading) -> tuple[DraftStep, ...] | None:
         """The steps of what could be read; None where that tells no word."""
         if self._moves is not None and reading.lines:
             if not reading.told:
                 return None
-            lines = [self._step(line.text) for line in reading.lines]
+            lines = [self._read_step(line.text) for line in reading.lines]
             return tuple(lines[::-1] if self._order == "backward" else lines)
         word = reading.within(self._pda) if self._pda is not None else None
         word = reading.within() if word is None else word
-        return None if word is None else tuple(self._named(name) for name in word)
+        return None if word is None else tuple(self._make_terminal_step(name) for name in word)
 
-    def _named(self, name: str) -> DraftStep:
+    def _make_terminal_step(self, name: str) -> DraftStep:
         """The step that a terminal is."""
         if self._moves is None:
             return DraftStep(name, frozenset((name,)))
         moves = [move for move in self._moves.pda.transitions if move.read == name]
-        return DraftStep(name, frozenset((name,)), frozenset(map(said_by, moves)))
+        return DraftStep(name, frozenset((name,)), frozenset(map(identify_move, moves)))
 
-    def _step(self, text: str) -> DraftStep:
+    def _read_step(self, text: str) -> DraftStep:
         """What a text may be; a step without names where it is nothing."""
         if self._moves is not None:
-            told: Collection[Transition] = self._moves.told(text)
+            told: Collection[Transition] = self._moves.find_transitions(text)
             names = frozenset(move.read for move in told if move.read is not None)
-            return DraftStep(text, names, frozenset(map(said_by, told)))
-        return DraftStep(text, frozenset(self._naming.terminals(text)))
+            return DraftStep(text, names, frozenset(map(identify_move, told)))
+        return DraftStep(text, frozenset(self._naming.find_terminals(text)))
 
     # -- what is none -------------------------------------------------------------------------------------------
 
-    def _salvaged(self, text: str) -> Iterator[DraftStep]:
-        rows = [undecorated(row) for _, row in numbered_lines(text) if not is_rule(row)]
-        found = [steps for row in rows if (steps := self._row(row))]
+    def _salvage_steps(self, text: str) -> Iterator[DraftStep]:
+        rows = [strip_emphasis(row) for _, row in numbered_lines(text) if not is_rule(row)]
+        found = [steps for row in rows if (steps := self._salvage_row(row))]
         # A word and nested calls stand on one line, in the order of the word; steps on lines are in that of the plan.
         lines = all(len(steps) == 1 for steps in found)
         for steps in found[::-1] if lines and self._order == "backward" else found:
             yield from steps
 
-    def _row(self, row: str) -> Sequence[DraftStep]:
+    def _salvage_row(self, row: str) -> Sequence[DraftStep]:
         """The steps of a line; none where it is no line of the plan."""
         bare = row[len(_LEAD.match(row)[0]) :].strip()  # type: ignore[index]  # it matches the empty text
         for text in dict.fromkeys((row.strip(), bare, *(bare.split(cut)[0] for cut in _CUTS))):
-            step = self._step(text)
+            step = self._read_step(text)
             if step.names or step.moves:
                 return (step,)
         tokens = _TOKEN.findall(_RESULT.sub("", bare))
         known = sum(token in self._terminals for token in tokens)
         if known and 2 * known >= len(tokens):
-            return [self._named(token) if token in self._terminals else DraftStep(token) for token in tokens]
+            return [
+                self._make_terminal_step(token) if token in self._terminals else DraftStep(token) for token in tokens
+            ]
         return (DraftStep(bare),) if bare != row.strip() and bare else ()
 
 
@@ -171,4 +173,4 @@ def is_silent(move: Move, *, loose: bool) -> bool:
     """Whether a move may stand between the steps of a draft: it reads nothing, or only answers a question."""
     if not loose or not isinstance(move, Transition):
         return move.read is None
-    return move.decision or prints(move, "") is None
+    return move.decision or write_step(move, "") is None

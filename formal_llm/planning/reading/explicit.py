@@ -13,7 +13,7 @@ from formal_llm.automata.models.symbols import members, unquote
 from formal_llm.errors import NotationError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.tree import Node, is_flat
-from formal_llm.planning.reading.candidates import Candidates, told_by
+from formal_llm.planning.reading.candidates import CandidateWords, build_run_candidates
 
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 _JSON = re.compile(r'\s*[{[]\s*"')
@@ -73,15 +73,15 @@ def is_derivation(tree: Node, cfg: CFG) -> bool:
     return True
 
 
-def told_by_tree(tree: Node, pda: PDA) -> Candidates | None:
+def find_tree_candidates(tree: Node, pda: PDA) -> CandidateWords | None:
     """The words of the runs that have such a flat tree; None for another tree."""
     if not is_flat(tree):
         return None
     silent = {move for move in pda.transitions if move.read is None and not move.text}
-    return told_by(pda, silent, [_like(node, pda) for node in tree.children])
+    return build_run_candidates(pda, silent, [_find_matching_transitions(node, pda) for node in tree.children])
 
 
-def _like(node: Node, pda: PDA) -> Collection[Transition]:
+def _find_matching_transitions(node: Node, pda: PDA) -> Collection[Transition]:
     said = (node.symbol or None, node.text or "", node.question)
     return {
         move for move in pda.transitions if (move.read, move.text, move.question if move.decision else None) == said

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from formal_llm.automata import CFG, Word
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.reading.candidates import Candidates
+from formal_llm.planning.reading.candidates import CandidateWords
 from formal_llm.planning.reading.line_grammar import LineGrammar, Manner
-from formal_llm.planning.reading.phrases import Productions
-from formal_llm.planning.reading.prose import Line, Wrong
+from formal_llm.planning.reading.phrases import ProductionPhrases
+from formal_llm.planning.reading.prose import ReadingProblem, StepLine
 
 
 class GrammarLines:
@@ -29,28 +29,28 @@ class GrammarLines:
         Undecided: there are too many ways to read the lines.
     """
 
-    def __init__(self, cfg: CFG, lines: Sequence[Line], order: Order, *, strict: bool) -> None:
+    def __init__(self, cfg: CFG, lines: Sequence[StepLine], order: Order, *, strict: bool) -> None:
         self._cfg, self._lines = cfg, lines
-        says = Productions(cfg)
+        says = ProductionPhrases(cfg)
         self._order = order
         manner: Manner = "printed" if strict or all(map(says.is_printed, lines)) else "free"
-        found = self._read(manner, strict=strict)
-        inputs = any(map(says.tells_inputs, lines))
+        found = self._find_candidates(manner, strict=strict)
+        inputs = any(map(says.has_inputs, lines))
         if not found and not strict and inputs and order == "forward":
             # Only backward plans say what a step is applied to; who writes it means it.
             self._order = "backward"
-            found = self._read(manner, strict=False)
+            found = self._find_candidates(manner, strict=False)
         elif not found and not strict and not inputs and order == "backward":
-            elided = LineGrammar(cfg, lines[::-1], nested=True, manner="elided").chart.told()
+            elided = LineGrammar(cfg, lines[::-1], nested=True, manner="elided").chart.build_candidates()
             found = [elided] if elided is not None else []
-        self.told = tuple(self._in_order(told) for told in found)
+        self.told = tuple(self._restore_line_order(told) for told in found)
 
-    def _read(self, manner: Manner, *, strict: bool) -> list[Candidates]:
-        self._readings = list(self._ways(manner, strict=strict))
-        found = (reading.chart.told() for reading in self._readings)
+    def _find_candidates(self, manner: Manner, *, strict: bool) -> list[CandidateWords]:
+        self._readings = list(self._list_readings(manner, strict=strict))
+        found = (reading.chart.build_candidates() for reading in self._readings)
         return [told for told in found if told is not None]
 
-    def _ways(self, manner: Manner, *, strict: bool) -> Iterator[LineGrammar]:
+    def _list_readings(self, manner: Manner, *, strict: bool) -> Iterator[LineGrammar]:
         if self._order == "forward":
             yield LineGrammar(self._cfg, self._lines, nested=False, manner=manner)
             return
@@ -58,13 +58,13 @@ class GrammarLines:
         bent = strict or manner == "printed"
         yield LineGrammar(self._cfg, self._lines[::-1], nested=False, manner=manner, bent=bent)
 
-    def _in_order(self, told: Candidates) -> Candidates:
+    def _restore_line_order(self, told: CandidateWords) -> CandidateWords:
         """What is told, with the lines counted as they stand."""
         if self._order == "forward":
             return told
         return replace(told, lines={move: len(self._lines) - 1 - line for move, line in told.lines.items()})
 
-    def wrong(self) -> Wrong:
+    def explain_failure(self) -> ReadingProblem:
         """Why there are no words: the first line that cannot follow, in the order of the derivation."""
         backward = self._order == "backward"
         reading = max(self._readings, key=lambda one: one.chart.longest)
@@ -78,12 +78,12 @@ class GrammarLines:
             problem = f"no plan has this step right {side} step {lines[longest - 1].number}"
         else:
             problem = f"no plan {'ends' if backward else 'begins'} with this step"
-        return Wrong(problem, line, tuple(reading.chart.could))
+        return ReadingProblem(problem, line, tuple(reading.chart.could))
 
-    def guess(self) -> Word | None:
+    def guess_word(self) -> Word | None:
         """The terminals of the steps, one after the other, where that is a word, and none of the grammar's."""
         for reading in self._readings:
-            word = reading.own_terminals()
+            word = reading.collect_own_terminals()
             if word is not None and not self._cfg.accepts(word):
                 return word
         return None

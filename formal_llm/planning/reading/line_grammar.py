@@ -19,8 +19,8 @@ from formal_llm.automata.models.repetition import Repetition, repeated
 from formal_llm.automata.models.symbols import members
 from formal_llm.errors import Undecided
 from formal_llm.planning.plans.steps import one_line
-from formal_llm.planning.reading.line_chart import Body, LineChart, Part, Ways, alive
-from formal_llm.planning.reading.prose import STOPS, Line, folded
+from formal_llm.planning.reading.line_chart import LineChart, LinePart, PartBody, PartWays, drop_dead_bodies
+from formal_llm.planning.reading.prose import STOPS, StepLine, fold_text
 
 _RESULT = re.compile(r"the result of step (\d+)(?: and |$)")
 _RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")
@@ -41,14 +41,14 @@ _WAYS = 1_000
 Manner = Literal["printed", "free", "elided"]
 
 
-class _Said(NamedTuple):
+class _StepItem(NamedTuple):
     """A step: the line with this index; or one that is in no line, as a text."""
 
     step: int | str
 
 
 #: What becomes of a body: terminals that are not told (plain), steps, and parts that are told on their own.
-_Items = tuple[str | _Said | Part, ...]
+_Items = tuple[str | _StepItem | LinePart, ...]
 
 
 class LineGrammar:
@@ -63,29 +63,29 @@ class LineGrammar:
     """
 
     def __init__(
-        self, cfg: CFG, lines: Sequence[Line], *, nested: bool, manner: Manner = "printed", bent: bool = False
+        self, cfg: CFG, lines: Sequence[StepLine], *, nested: bool, manner: Manner = "printed", bent: bool = False
     ) -> None:
         self._cfg, self._lines, self._nested, self._manner = cfg, lines, nested, manner
         self._numbers = {line.number: index for index, line in enumerate(lines)}
         printed = manner == "printed"
         self._result = _RESULT if printed else _RESULT_LIKE
         self._told_forms = [(line.text,) if printed else line.forms for line in lines]
-        self._form = one_line if printed else folded
+        self._form = one_line if printed else fold_text
         self._forms = {name: [self._form(cfg.label(name))] for name in cfg.terminals}
         self._uses = {name: [f"Use {label}" for label in labels] for name, labels in self._forms.items()}
         if not printed:
             # A label goes before a name: what is printed for one terminal does not name another one.
             labels = {form for forms in self._forms.values() for form in forms}
             for name, forms in self._forms.items():
-                forms += [form for form in (folded(name), folded(name.replace("_", " "))) if form not in labels]
+                forms += [form for form in (fold_text(name), fold_text(name.replace("_", " "))) if form not in labels]
                 self._uses[name] = [use for form in forms for use in (f"use {form}", form)]
         renamings = Renamings(cfg)
-        self._plain_words, self._repetitions = renamings.plain, renamings.repetitions
+        self._plain_words, self._repetitions = renamings.list_plain_words, renamings.list_repetitions
         # The first step of a nesting is its root, so it stands on the first line.
-        root = Part(cfg.start, 0 if nested else _TOP if bent else _ANYHOW, bent)
-        self.chart = LineChart(alive(self._fill(root)), root, len(lines))
+        root = LinePart(cfg.start, 0 if nested else _TOP if bent else _ANYHOW, bent)
+        self.chart = LineChart(drop_dead_bodies(self._fill_table(root)), root, len(lines))
 
-    def own_terminals(self) -> Word | None:
+    def collect_own_terminals(self) -> Word | None:
         """The terminals of the steps, one step after the other, whether or not the steps fit together.
 
         None where a line does not tell which, or where they stand around what another line tells.
@@ -93,9 +93,9 @@ class LineGrammar:
         word: Word = ()
         terminals = () if self._nested else tuple(self._cfg.terminals)
         for index in range(len(self._lines)):
-            steps = (items for p in self._cfg.productions for items, _ in self._step(p, index))
-            alone = chain.from_iterable(self._alone(name, index) for name in terminals)
-            found = {self._own(items) for items in chain(steps, alone) if items[0] == _Said(index)}
+            steps = (items for p in self._cfg.productions for items, _ in self._expand_step(p, index))
+            alone = chain.from_iterable(self._expand_alone(name, index) for name in terminals)
+            found = {self._take_own_terminals(items) for items in chain(steps, alone) if items[0] == _StepItem(index)}
             own = found.pop() if len(found) == 1 else None
             if own is None:
                 return None
@@ -103,161 +103,166 @@ class LineGrammar:
         return word
 
     @staticmethod
-    def _own(items: _Items) -> Word | None:
-        first = next((place for place, item in enumerate(items) if isinstance(item, Part)), len(items))
+    def _take_own_terminals(items: _Items) -> Word | None:
+        first = next((place for place, item in enumerate(items) if isinstance(item, LinePart)), len(items))
         late = any(isinstance(item, str) for item in items[first:])
         return None if late else tuple(item for item in items[:first] if isinstance(item, str))
 
     # -- the grammar of the lines -------------------------------------------------------------------------------
 
-    def _fill(self, root: Part) -> dict[Part, Ways]:
+    def _fill_table(self, root: LinePart) -> dict[LinePart, PartWays]:
         """What each part may become that can come up."""
-        table: dict[Part, Ways] = {}
+        table: dict[LinePart, PartWays] = {}
         todo = [root]
         while todo:
             part = todo.pop()
             if part in table:
                 continue
-            ways = table[part] = Ways()
-            for items in self._ways(part):
-                step = items[0].step if items and isinstance(items[0], _Said) else None
-                plain = tuple(item for item in items if not isinstance(item, _Said))
-                parts = tuple(item for item in plain if isinstance(item, Part))
+            ways = table[part] = PartWays()
+            for items in self._expand_part(part):
+                step = items[0].step if items and isinstance(items[0], _StepItem) else None
+                plain = tuple(item for item in items if not isinstance(item, _StepItem))
+                parts = tuple(item for item in plain if isinstance(item, LinePart))
                 if step is None:
                     bodies = ways.free
                 else:
                     bodies = ways.on.setdefault(step, []) if isinstance(step, int) else ways.could.setdefault(step, [])
-                body = Body(plain, parts, isinstance(step, int))
+                body = PartBody(plain, parts, isinstance(step, int))
                 if body not in bodies:
                     bodies.append(body)
                     todo += parts
         return table
 
-    def _ways(self, part: Part) -> Iterator[_Items]:
+    def _expand_part(self, part: LinePart) -> Iterator[_Items]:
         """What a part may become."""
         if not part.bent:
-            yield from (items for items, _ in self._bodies(part))
+            yield from (items for items, _ in self._expand_symbol(part))
         elif part.symbol not in self._cfg.terminals:
-            for items, bends in self._bodies(part):
+            for items, bends in self._expand_symbol(part):
                 if bends:
                     yield items
                     continue
                 for at, item in enumerate(items):
-                    if isinstance(item, Part):
+                    if isinstance(item, LinePart):
                         yield (*items[:at], item._replace(bent=True), *items[at + 1 :])
 
-    def _bodies(self, part: Part) -> Iterator[tuple[_Items, bool]]:
+    def _expand_symbol(self, part: LinePart) -> Iterator[tuple[_Items, bool]]:
         """What a symbol may become, and whether that is a branching which begins with no tool."""
         symbol, way, _ = part
         if symbol in self._cfg.terminals:
             if way in _IN_NO_LINE:
                 yield from [((symbol,), False)] if way != _SEVERAL else []
             else:
-                yield from ((items, False) for items in self._alone(symbol, way))
+                yield from ((items, False) for items in self._expand_alone(symbol, way))
             return
         if way == _ALONE:
             for name in dict.fromkeys(chain.from_iterable(self._plain_words(symbol))):
-                yield (Part(name, _ANYHOW),), False
+                yield (LinePart(name, _ANYHOW),), False
             return
         if way == _NAMED:
             if any(self._plain_words(symbol)):
                 yield (), False
             way = _UNNAMED
         for production in self._cfg.by_head[symbol]:
-            yield from self._expanded(production, way)
+            yield from self._expand_production(production, way)
 
-    def _expanded(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
+    def _expand_production(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         body = production.body
         if repeated(production.head) is not None:
             # A text does not tell the terminals in a repetition, and a list of steps tells each.
             inner = way if way in _IN_NO_LINE else _ELIDED if self._nested else _ANYHOW
-            yield from [] if self._nested and way >= 0 else [(tuple(Part(name, inner) for name in body), way == _TOP)]
+            yield from (
+                [] if self._nested and way >= 0 else [(tuple(LinePart(name, inner) for name in body), way == _TOP)]
+            )
             return
         if way == _TOP:
             way = _ANYHOW
             if len(body) == 1 and not production.text and body[0] in self._cfg.nonterminals:
-                yield (Part(body[0], _TOP),), False
+                yield (LinePart(body[0], _TOP),), False
                 return
         if way in _IN_NO_LINE and not (way == _ELIDED and self._is_step(production)):
             if not production.text:
-                yield self._in_no_line(production, way), False
+                yield self._expand_silent(production, way), False
         elif self._is_step(production):
-            yield from self._step(production, way)
+            yield from self._expand_step(production, way)
         elif len(body) == 1 and way != _ANYHOW:
             among = members(body[0]) if self._nested else None
             if among is None and body[0] in self._cfg.by_head:
-                yield (Part(body[0], way),), False
+                yield (LinePart(body[0], way),), False
             elif among is not None and len(among) > 1 and way == _UNNAMED:
-                yield (Part(body[0], _SEVERAL),), False  # no line tells which
+                yield (LinePart(body[0], _SEVERAL),), False  # no line tells which
         elif way in (_ANYHOW, _UNNAMED):
-            yield from self._listed(production, way)
+            yield from self._expand_listed(production, way)
 
-    def _listed(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
+    def _expand_listed(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         """A production that is no step of its own: what it holds is told one after the other."""
         body = production.body
         if members(production.head) is not None:
             # Of a selection one member alone would have been told, so here is another one.
             body = body if way == _ANYHOW else tuple(name.replace("any(", "some(", 1) for name in body)
-            yield tuple(Part(name, _ANYHOW) for name in body), False
+            yield tuple(LinePart(name, _ANYHOW) for name in body), False
         elif len(body) > 1 and body[0] not in self._cfg.terminals:
-            rest = tuple(Part(name, _ANYHOW) for name in body[1:])
-            yield (Part(body[0], _ALONE), *rest), False
-            yield (Part(body[0], _UNNAMED), *rest), True
+            rest = tuple(LinePart(name, _ANYHOW) for name in body[1:])
+            yield (LinePart(body[0], _ALONE), *rest), False
+            yield (LinePart(body[0], _UNNAMED), *rest), True
         else:
-            yield tuple(Part(name, _ANYHOW) for name in body), False
+            yield tuple(LinePart(name, _ANYHOW) for name in body), False
 
     @staticmethod
-    def _in_no_line(production: Production, way: int) -> _Items:
+    def _expand_silent(production: Production, way: int) -> _Items:
         """A production of which no line tells more than the steps in it."""
         if way != _SEVERAL:
-            return tuple(Part(name, way) for name in production.body)
+            return tuple(LinePart(name, way) for name in production.body)
         if len(production.body) == 1:
-            return tuple(Part(name, _SEVERAL) for name in production.body)
-        return tuple(Part(name.replace("any(", "some(", 1), _SILENT) for name in production.body)
+            return tuple(LinePart(name, _SEVERAL) for name in production.body)
+        return tuple(LinePart(name.replace("any(", "some(", 1), _SILENT) for name in production.body)
 
     def _is_step(self, production: Production) -> bool:
         return bool(production.text) or (self._nested and len(production.body) > 1)
 
-    def _alone(self, terminal: str, way: int) -> Iterator[_Items]:
+    def _expand_alone(self, terminal: str, way: int) -> Iterator[_Items]:
         """A terminal that is a step of its own."""
-        for index in self._where(way):
-            if any(not rest for rest in self._used(index, terminal)):
-                yield (_Said(index), terminal)
+        for index in self._list_line_indices(way):
+            if any(not rest for rest in self._match_use(index, terminal)):
+                yield (_StepItem(index), terminal)
         if way == _ANYHOW:
-            yield (_Said(f"Use {self._cfg.label(terminal)}"), terminal)
+            yield (_StepItem(f"Use {self._cfg.label(terminal)}"), terminal)
 
-    def _step(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
+    def _expand_step(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         """A production that is a step, on each line that may tell it; and on none, to know what could have stood.
 
         With each, whether it is a branching that begins with no tool.
         """
         text, body = production.text, production.body
         if text:
-            forms = [self._form(text)] + ([] if self._manner == "printed" else [folded(text).rstrip(STOPS)])
-            for index in self._where(way):
-                for rest in _after(self._told_forms[index], dict.fromkeys(forms), ": "):
-                    for items, heads in self._told(body, rest, _CHOSEN):
-                        yield (_Said(index), *items), len(body) > 1 and (heads != 1 or isinstance(items[0], Part))
-            yield (_Said(text), *self._untold(body)), False
+            forms = [self._form(text)] + ([] if self._manner == "printed" else [fold_text(text).rstrip(STOPS)])
+            for index in self._list_line_indices(way):
+                for rest in _strip_forms(self._told_forms[index], dict.fromkeys(forms), ": "):
+                    for items, heads in self._match_body(body, rest, _CHOSEN):
+                        yield (
+                            (_StepItem(index), *items),
+                            len(body) > 1 and (heads != 1 or isinstance(items[0], LinePart)),
+                        )
+            yield (_StepItem(text), *self._expand_unseen(body)), False
         elif self._is_step(production):
             for tool in dict.fromkeys(chain.from_iterable(self._plain_words(body[0]))):
-                for index in self._where(way):
-                    for rest in self._used(index, tool):
-                        for items, _ in self._told(body[1:], rest, _INPUTS):
-                            yield (_Said(index), tool, *items), False
+                for index in self._list_line_indices(way):
+                    for rest in self._match_use(index, tool):
+                        for items, _ in self._match_body(body[1:], rest, _INPUTS):
+                            yield (_StepItem(index), tool, *items), False
                         if not rest and self._manner == "elided":
-                            yield (_Said(index), tool, *(Part(name, _ELIDED) for name in body[1:])), False
-                yield (_Said(f"Use {self._cfg.label(tool)}"), tool, *self._untold(body[1:])), False
+                            yield (_StepItem(index), tool, *(LinePart(name, _ELIDED) for name in body[1:])), False
+                yield (_StepItem(f"Use {self._cfg.label(tool)}"), tool, *self._expand_unseen(body[1:])), False
 
-    def _where(self, way: int) -> Iterable[int]:
+    def _list_line_indices(self, way: int) -> Iterable[int]:
         return (way,) if way >= 0 else range(len(self._lines))
 
-    def _used(self, index: int, terminal: str) -> Iterator[str]:
-        return _after(self._told_forms[index], self._uses[terminal], " on ")
+    def _match_use(self, index: int, terminal: str) -> Iterator[str]:
+        return _strip_forms(self._told_forms[index], self._uses[terminal], " on ")
 
     # -- what is told with a step -------------------------------------------------------------------------------
 
-    def _told(self, body: Word, rest: str, style: str) -> Iterable[tuple[_Items, int]]:
+    def _match_body(self, body: Word, rest: str, style: str) -> Iterable[tuple[_Items, int]]:
         """What the body of a step may become when all of ``rest``, labels and results, is told of it.
 
         With each, how many of its items its first symbol became.
@@ -269,43 +274,45 @@ class LineGrammar:
             states = {
                 (now, items + more, heads if place else len(more)): None
                 for left, items, heads in states
-                for more, now in self._argument(name, left, style, place == 0, is_tool)
+                for more, now in self._match_argument(name, left, style, place == 0, is_tool)
             }
             if len(states) > _WAYS:
                 raise Undecided(f"there are too many ways to read {rest!r}")
         return [(items, heads) for left, items, heads in states if not left]
 
-    def _argument(self, name: str, rest: str, style: str, first: bool, is_tool: bool) -> Iterator[tuple[_Items, str]]:
+    def _match_argument(
+        self, name: str, rest: str, style: str, first: bool, is_tool: bool
+    ) -> Iterator[tuple[_Items, str]]:
         """What one symbol may become, and what is then left to be told."""
         again = repeated(name)
         if again is not None:
             if style == _INPUTS:
-                yield from self._times(again, rest)
+                yield from self._match_repetition(again, rest)
             elif not is_tool:
-                yield (Part(name, _ELIDED if self._nested else _ANYHOW),), rest
+                yield (LinePart(name, _ELIDED if self._nested else _ANYHOW),), rest
         elif name in self._cfg.terminals and style == _CHOSEN:
             yield (name,), rest  # the text speaks for it
         elif name in self._cfg.terminals or members(name):
-            found = self._some(members(name) or (name,), rest, style)
+            found = self._match_labels(members(name) or (name,), rest, style)
             yield from (one for one in found if not is_tool or len(one[0]) == 1)
         elif not (self._nested or first):
-            yield (Part(name, _ANYHOW),), rest
+            yield (LinePart(name, _ANYHOW),), rest
         else:
             for plain in self._plain_words(name):
-                for taken, left in self._some(plain, rest, style):
+                for taken, left in self._match_labels(plain, rest, style):
                     if style == _INPUTS or len(taken) == 1:
                         yield taken, left
                 if not plain and style == _INPUTS:
                     yield (), rest
             for several in self._repetitions(name) if style == _INPUTS else ():
-                yield from self._times(several, rest)
+                yield from self._match_repetition(several, rest)
             result = self._result.match(rest) if style == _INPUTS else None
             if result and int(result[1]) in self._numbers:
-                yield (Part(name, self._numbers[int(result[1])]),), rest[result.end() :]
+                yield (LinePart(name, self._numbers[int(result[1])]),), rest[result.end() :]
             elif style == _CHOSEN and not is_tool:
-                yield (Part(name, _UNNAMED),), rest
+                yield (LinePart(name, _UNNAMED),), rest
 
-    def _times(self, again: Repetition, rest: str) -> Iterator[tuple[_Items, str]]:
+    def _match_repetition(self, again: Repetition, rest: str) -> Iterator[tuple[_Items, str]]:
         """What a repetition may become among the inputs of a tool, and what is then left to be told."""
         found: dict[tuple[_Items, str], None] = {((), rest): None}
         for count in range(len(rest) + 1 if again.most is None else again.most + 1):
@@ -314,30 +321,30 @@ class LineGrammar:
             found = {
                 (items + more, now): None
                 for items, left in found
-                for more, now in self._argument(again.of, left, _INPUTS, False, False)
+                for more, now in self._match_argument(again.of, left, _INPUTS, False, False)
                 if now != left
             }
             if len(found) > _WAYS:
                 raise Undecided(f"there are too many ways to read {rest!r}")
 
-    def _some(self, names: Word, rest: str, style: str) -> Iterator[tuple[Word, str]]:
+    def _match_labels(self, names: Word, rest: str, style: str) -> Iterator[tuple[Word, str]]:
         """The first of the labels that ``rest`` lists, as some of these terminals, in their order; and what is left."""
         found: dict[tuple[Word, str], None] = {((), rest): None}
         for name in names:
             for taken, left in list(found):
-                for after in _after((left,), self._forms[name], style):
+                for after in _strip_forms((left,), self._forms[name], style):
                     found[(*taken, name), after] = None
             if len(found) > _WAYS:
                 raise Undecided(f"there are too many ways to read {rest!r}")
         return (one for one in found if one[0])
 
-    def _untold(self, body: Word) -> _Items:
+    def _expand_unseen(self, body: Word) -> _Items:
         """What the body of a step that is in no line becomes: it might name anything."""
-        parts = (Part(n, _NAMED if self._nested or not at else _ANYHOW) for at, n in enumerate(body))
+        parts = (LinePart(n, _NAMED if self._nested or not at else _ANYHOW) for at, n in enumerate(body))
         return tuple(part for part in parts if part.symbol in self._cfg.nonterminals)
 
 
-def _after(texts: Iterable[str], forms: Iterable[str], separator: str) -> Iterator[str]:
+def _strip_forms(texts: Iterable[str], forms: Iterable[str], separator: str) -> Iterator[str]:
     """What is left of the texts behind one of these forms, at whose end they end or a separator stands."""
     forms = [form for form in forms if form]
     for text in texts:
@@ -356,21 +363,21 @@ class Renamings:
         self._plain: dict[str, list[Word]] = {}
         self._repetitions: dict[str, list[Repetition]] = {}
 
-    def plain(self, symbol: str) -> list[Word]:
+    def list_plain_words(self, symbol: str) -> list[Word]:
         """The terminals that a symbol may be, each alone; those of a selection together; nothing."""
         if symbol in self._cfg.terminals or members(symbol):
             return [members(symbol) or (symbol,)]
         if symbol not in self._plain:
-            self._look(symbol)
+            self._resolve_symbol(symbol)
         return self._plain[symbol]
 
-    def repetitions(self, symbol: str) -> list[Repetition]:
+    def list_repetitions(self, symbol: str) -> list[Repetition]:
         """The repetitions that a symbol only renames."""
         if symbol not in self._plain:
-            self._look(symbol)
+            self._resolve_symbol(symbol)
         return self._repetitions[symbol]
 
-    def _look(self, symbol: str) -> None:
+    def _resolve_symbol(self, symbol: str) -> None:
         words: dict[Word, None] = {}
         several: dict[Repetition, None] = {}
         renamed = [symbol] if repeated(symbol) is None else []

@@ -11,31 +11,31 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.pictures.visible import visible
 from formal_llm.planning.plans.vocabulary import Vocabulary, order_of, write_word
 from formal_llm.planning.reading.explicit import looks_like_json, read_names
-from formal_llm.planning.reading.phrases import Moves, Naming
-from formal_llm.planning.reading.prose import Phrases, is_rule, step_of
+from formal_llm.planning.reading.phrases import MovePhrases, Naming
+from formal_llm.planning.reading.prose import StepPhrases, find_step, is_rule
 
 _SLASH = " / "
 #: How many separators the name of one step may hold, and how many steps are looked for on a line.
 _WIDEST, _MOST = 12, 500
 
 
-def split_steps(row: str, phrases: Phrases) -> list[str] | None:
+def split_steps(row: str, phrases: StepPhrases) -> list[str] | None:
     """The steps that a line lists; None where it is one step, or half of what it lists is unknown.
 
     The name of a step may hold a separator: as few parts as possible are unknown, and then as few as possible there.
     """
-    if step_of(row, phrases) is not None:
+    if find_step(row, phrases) is not None:
         return None
     for separator in (_SLASH, ","):
         pieces = row.split(separator)
         if 1 < len(pieces) <= _MOST:
-            parts = _join(pieces, separator, phrases)
+            parts = _join_pieces(pieces, separator, phrases)
             if 2 * sum(phrases.whole(part) for part in parts) > len(parts):
                 return parts
     return None
 
 
-def _join(pieces: Sequence[str], separator: str, phrases: Phrases) -> list[str]:
+def _join_pieces(pieces: Sequence[str], separator: str, phrases: StepPhrases) -> list[str]:
     """The parts of a line, each of one piece or several."""
     end = len(pieces)
     #: For each piece the best way from there: how many parts are unknown, how many there are, the parts.
@@ -69,8 +69,8 @@ class PlanLine:
             self._base = None
             return
         self._backward = order_of(rules) == "backward"
-        self._moves = Moves(self._base)
-        self._phrases = self._moves.phrases()
+        self._moves = MovePhrases(self._base)
+        self._phrases = self._moves.collect_phrases()
         self._labels = {name: self._base.label(name) for name in self._base.terminals}
         self._questions = {
             move.read: move.question for move in self._base.transitions if move.decision and move.read is not None
@@ -86,7 +86,7 @@ class PlanLine:
             or any(not set(named.names.get(form, [])) <= set(labelled) for form, labelled in named.labels.items())
         )
 
-    def write(self, word: Sequence[str]) -> str:
+    def write_plan(self, word: Sequence[str]) -> str:
         """A plan on one line."""
         if self._base is None or not word:
             return write_word(word)
@@ -112,4 +112,4 @@ class PlanLine:
             return False
         if texts != ([line] if self._phrases.whole(line) else split_steps(line, self._phrases)):
             return False
-        return all(set(self._moves.reading[name]) <= set(self._moves.told(text)) for name, text in parts)
+        return all(set(self._moves.reading[name]) <= set(self._moves.find_transitions(text)) for name, text in parts)

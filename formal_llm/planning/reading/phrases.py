@@ -9,20 +9,20 @@ from formal_llm.automata import CFG, PDA, Transition
 from formal_llm.errors import NotationError
 from formal_llm.planning.plans.steps import one_line
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.reading.candidates import prints
-from formal_llm.planning.reading.prose import STOPS, Line, Phrases, folded
+from formal_llm.planning.reading.candidates import write_step
+from formal_llm.planning.reading.prose import STOPS, StepLine, StepPhrases, fold_text
 
 _RESULT = re.compile(r"(?:the )?(?:result|output) of step \d+")
 
 
-def without_use(text: str) -> str:
+def strip_use(text: str) -> str:
     """A folded text without "use" before it."""
     return text.removeprefix("use ")
 
 
-def spellings(text: str) -> tuple[str, ...]:
+def list_spellings(text: str) -> tuple[str, ...]:
     """A text as it is compared, with and without what may stand at its end."""
-    return tuple(dict.fromkeys((folded(text), folded(text).rstrip(STOPS))))
+    return tuple(dict.fromkeys((fold_text(text), fold_text(text).rstrip(STOPS))))
 
 
 class Naming:
@@ -35,27 +35,27 @@ class Naming:
         for name in terminals:
             label = vocabulary.label(name)
             self.shown.update(dict.fromkeys((name, label)))
-            for form in spellings(label):
+            for form in list_spellings(label):
                 self.labels.setdefault(form, []).append(name)
-            for form in dict.fromkeys((folded(name), folded(name.replace("_", " ")))):
+            for form in dict.fromkeys((fold_text(name), fold_text(name.replace("_", " ")))):
                 self.names.setdefault(form, []).append(name)
 
-    def terminals(self, text: str) -> tuple[str, ...]:
+    def find_terminals(self, text: str) -> tuple[str, ...]:
         """The terminals that a text names, with or without "Use" before it; none where it names none."""
-        forms = dict.fromkeys(form for whole in spellings(text) for form in (whole, without_use(whole)))
+        forms = dict.fromkeys(form for whole in list_spellings(text) for form in (whole, strip_use(whole)))
         for form in forms:
             labelled, named = self.labels.get(form, []), self.names.get(form, [])
             if labelled or named:
                 return tuple(labelled or named)
         return ()
 
-    def check(self, line: Line) -> None:
+    def check_line(self, line: StepLine) -> None:
         """Raise where a line is the label of one terminal and the name of another, and not as it is printed.
 
         Raises:
             NotationError: it is.
         """
-        labelled, named = (self._of(forms, line.text) for forms in (self.labels, self.names))
+        labelled, named = (self._find_names(forms, line.text) for forms in (self.labels, self.names))
         if labelled and named and not set(named) <= set(labelled) and not line.printed:
             raise NotationError(
                 f"{line.text!r} is the label of {' or '.join(labelled)} and the name of {' or '.join(named)}; "
@@ -64,12 +64,12 @@ class Naming:
             )  # fmt: skip
 
     @staticmethod
-    def _of(known: dict[str, list[str]], text: str) -> list[str]:
-        forms = dict.fromkeys(form for whole in spellings(text) for form in (whole, without_use(whole)))
+    def _find_names(known: dict[str, list[str]], text: str) -> list[str]:
+        forms = dict.fromkeys(form for whole in list_spellings(text) for form in (whole, strip_use(whole)))
         return next((known[form] for form in forms if form in known), [])
 
 
-class Moves:
+class MovePhrases:
     """What the lines of a plan may say of an automaton that comes from no grammar.
 
     A line is what a transition prints, to the letter; else what one prints but for blanks, capitals and what stands at
@@ -78,66 +78,67 @@ class Moves:
 
     def __init__(self, pda: PDA) -> None:
         self.pda = pda
-        self.silent = frozenset(t for t in pda.transitions if prints(t, "") is None)
+        self.silent = frozenset(t for t in pda.transitions if write_step(t, "") is None)
         self.printed: dict[str, set[Transition]] = {}
         self._near: dict[str, set[Transition]] = {}
         self._decisions: dict[str, set[Transition]] = {}
         self.reading: dict[str, set[Transition]] = {}
         for transition in pda.transitions:
             name = transition.read
-            text = prints(transition, pda.label(name) if name is not None else "")
+            text = write_step(transition, pda.label(name) if name is not None else "")
             if name is not None:
                 self.reading.setdefault(name, set()).add(transition)
             if text is not None:
                 self.printed.setdefault(one_line(text), set()).add(transition)
-                for form in spellings(text):
+                for form in list_spellings(text):
                     self._near.setdefault(form, set()).add(transition)
             elif transition.decision:
                 answer = transition.text or (pda.label(name) if name is not None else "")
-                for told in answers(transition.question, answer):
-                    for form in spellings(told):
+                for told in list_decision_texts(transition.question, answer):
+                    for form in list_spellings(told):
                         self._decisions.setdefault(form, set()).add(transition)
         self._naming = Naming(Vocabulary(pda), self.reading)
 
-    def told(self, text: str, *, strict: bool = False) -> Collection[Transition]:
+    def find_transitions(self, text: str, *, strict: bool = False) -> Collection[Transition]:
         """The transitions that a line may tell; none where it tells none."""
         if strict or text in self.printed:
             return self.printed.get(text, set())
-        for form in spellings(text):
+        for form in list_spellings(text):
             if found := self._near.get(form, set()) | self._decisions.get(form, set()):
                 return found
-        return {one for name in self._naming.terminals(text) for one in self.reading[name]}
+        return {one for name in self._naming.find_terminals(text) for one in self.reading[name]}
 
-    def phrases(self) -> Phrases:
+    def collect_phrases(self) -> StepPhrases:
         """What a line may say, to find the steps among other lines."""
         questions = {t.question.rstrip("?: ") for t in self.pda.transitions if t.decision and t.question}
         steps = [name for name, moves in self.reading.items() if not all(move.decision for move in moves)]
         labels = [self.pda.label(name) for name in steps]
-        return Phrases(
-            lambda text: bool(self.told(text)), list(dict.fromkeys([*self.printed, *labels, *steps, *questions]))
+        return StepPhrases(
+            lambda text: bool(self.find_transitions(text)),
+            list(dict.fromkeys([*self.printed, *labels, *steps, *questions])),
         )
 
 
-def answers(question: str, answer: str) -> Iterator[str]:
+def list_decision_texts(question: str, answer: str) -> Iterator[str]:
     """What tells a decision."""
     bare = question.rstrip("?: ")
     return (one for one in (f"{question} {answer}", f"{bare}: {answer}", f"{bare} {answer}", answer) if one.strip())
 
 
-class Productions:
+class ProductionPhrases:
     """What the lines of a plan may say of a grammar: texts of productions, tools with what they are applied to."""
 
     def __init__(self, cfg: CFG) -> None:
         self._cfg = cfg
         self._naming = Naming(Vocabulary(PDA.from_cfg(cfg)), cfg.terminals)
-        self._texts = {form: p.text for p in cfg.productions if p.text for form in spellings(p.text)}
+        self._texts = {form: p.text for p in cfg.productions if p.text for form in list_spellings(p.text)}
 
-    def phrases(self) -> Phrases:
+    def collect_phrases(self) -> StepPhrases:
         """What a line may say, to find the steps among other lines."""
         texts = [text for text in self._texts.values() if text]
-        return Phrases(self._whole, list(dict.fromkeys([*texts, *self._naming.shown])))
+        return StepPhrases(self._is_whole_step, list(dict.fromkeys([*texts, *self._naming.shown])))
 
-    def is_printed(self, line: Line) -> bool:
+    def is_printed(self, line: StepLine) -> bool:
         """Whether a line looks as a step is printed, to the letter."""
         if not line.printed:
             return False
@@ -146,29 +147,29 @@ class Productions:
         labels = [one_line(self._cfg.label(name)) for name in self._cfg.terminals]
         return any(line.text == f"Use {label}" or line.text.startswith(f"Use {label} on ") for label in labels)
 
-    def tells_inputs(self, line: Line) -> bool:
+    def has_inputs(self, line: StepLine) -> bool:
         """Whether a line says what a tool is applied to, and can say nothing else."""
-        return not self._is_step(line.text) and self._splits(line.text, " on ")
+        return not self._is_step(line.text) and self._can_split(line.text, " on ")
 
-    def _whole(self, text: str) -> bool:
-        return self._is_step(text) or self._splits(text, " on ")
+    def _is_whole_step(self, text: str) -> bool:
+        return self._is_step(text) or self._can_split(text, " on ")
 
     def _is_step(self, text: str) -> bool:
         """Whether a text is a terminal, or the text of a production with what was chosen for it or without."""
-        return self._is_text(text) or bool(self._naming.terminals(text)) or self._splits(text, ": ")
+        return self._is_text(text) or bool(self._naming.find_terminals(text)) or self._can_split(text, ": ")
 
-    def _splits(self, text: str, separator: str) -> bool:
+    def _can_split(self, text: str, separator: str) -> bool:
         """Whether a text is a tool and what it is applied to, or the text of a production and what was chosen."""
-        form = folded(text).rstrip(STOPS)
+        form = fold_text(text).rstrip(STOPS)
         for split in re.finditer(re.escape(separator), form):
             head, rest = form[: split.start()], form[split.end() :]
-            known = head in self._texts if separator == ": " else self._naming.terminals(head)
+            known = head in self._texts if separator == ": " else self._naming.find_terminals(head)
             if known and self._are_named(rest, ", " if separator == ": " else " and "):
                 return True
         return False
 
     def _is_text(self, text: str) -> bool:
-        return any(form in self._texts for form in spellings(text))
+        return any(form in self._texts for form in list_spellings(text))
 
     def _are_named(self, text: str, separator: str) -> bool:
         """Whether a text is a list of terminals, and of results of steps. A label may itself hold the separator."""
@@ -176,6 +177,6 @@ class Productions:
         ends = [0]
         for end in range(1, len(parts) + 1):
             named = (separator.join(parts[start:end]) for start in ends)
-            if any(self._naming.terminals(n) or (separator == " and " and _RESULT.fullmatch(n)) for n in named):
+            if any(self._naming.find_terminals(n) or (separator == " and " and _RESULT.fullmatch(n)) for n in named):
                 ends.append(end)
         return ends[-1] == len(parts)

@@ -32,12 +32,12 @@ _BOX = re.compile(r"\s*\[[ xX✓✔]\]")
 _HEADING = re.compile(r"\s*#{1,6}\s+")
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """A text as it is compared: blanks and capitals do not count."""
     return " ".join(text.casefold().split())
 
 
-class Line(NamedTuple):
+class StepLine(NamedTuple):
     """A line of a plan that tells a step.
 
     Attributes:
@@ -59,24 +59,24 @@ class Line(NamedTuple):
     @property
     def forms(self) -> tuple[str, ...]:
         """What it may say, folded: with and without what stands at its end."""
-        text = folded(self.text)
+        text = fold_text(self.text)
         return tuple(dict.fromkeys((text, text.rstrip(STOPS))))
 
 
-class Wrong(NamedTuple):
+class ReadingProblem(NamedTuple):
     """Why lines tell no plan: what is wrong, the line where it is (None for none), what could have stood there."""
 
     problem: str
-    line: Line | None = None
+    line: StepLine | None = None
     expected: tuple[str, ...] = ()
 
-    def error(self) -> NotationError:
+    def to_error(self) -> NotationError:
         """The same as an error."""
         place, source = (self.line.place, self.line.source) if self.line is not None else (None, None)
         return NotationError(self.problem, file="<plan>", line=place, source_line=source, expected=self.expected)
 
 
-class Skipped(NamedTuple):
+class SkippedText(NamedTuple):
     """What was left out: the line of the text, from 1, and the words."""
 
     place: int
@@ -87,7 +87,7 @@ class Skipped(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Phrases:
+class StepPhrases:
     """What a line may say.
 
     Args:
@@ -98,7 +98,7 @@ class Phrases:
     whole: Callable[[str], bool]
     names: Sequence[str]
 
-    def hidden(self, text: str) -> str | None:
+    def find_hidden_step(self, text: str) -> str | None:
         """A step that a text names, or nearly is; None for none."""
         within = f" {_WORDS.sub(' ', text.casefold())} "
         for name in self.names:
@@ -109,29 +109,29 @@ class Phrases:
         return near if near and SequenceMatcher(None, text.casefold(), near.casefold()).ratio() > _NEAR else None
 
 
-def plan_lines(text: str, phrases: Phrases, *, strict: bool) -> tuple[list[Line], list[Skipped]]:
+def read_plan_lines(text: str, phrases: StepPhrases, *, strict: bool) -> tuple[list[StepLine], list[SkippedText]]:
     """The lines that tell steps, and what was left out.
 
     Raises:
         NotationError: a line is no step and cannot be left out.
     """
     if strict:
-        return [_printed(place, line) for place, line in numbered_lines(text)], []
-    rows = [(place, line, step_of(line, phrases)) for place, line in numbered_lines(text) if not is_rule(line)]
+        return [_read_printed_line(place, line) for place, line in numbered_lines(text)], []
+    rows = [(place, line, find_step(line, phrases)) for place, line in numbered_lines(text) if not is_rule(line)]
     marked = any(_is_marked(line) for _, line, step in rows if step is not None)
     last = max((place for place, _, step in rows if step is not None), default=0)
-    lines: list[Line] = []
-    skipped: list[Skipped] = []
+    lines: list[StepLine] = []
+    skipped: list[SkippedText] = []
     for place, line, step in rows:
         if step is None:
             _check_skipped(place, line, phrases, marked=marked, begun=bool(lines), over=place > last)
-            skipped.append(Skipped(place, line.strip()))
+            skipped.append(SkippedText(place, line.strip()))
             continue
         given, said, remark, printed = step
         if remark:
             _check_remark(place, line, remark, phrases)
-            skipped.append(Skipped(place, remark))
-        lines.append(Line(len(lines) + 1, place, line, said, given, printed))
+            skipped.append(SkippedText(place, remark))
+        lines.append(StepLine(len(lines) + 1, place, line, said, given, printed))
     return lines, skipped
 
 
@@ -141,26 +141,26 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     return ((place, line) for place, line in enumerate(lines, 1) if line.strip())
 
 
-def _printed(place: int, line: str) -> Line:
+def _read_printed_line(place: int, line: str) -> StepLine:
     found = _PRINTED.fullmatch(line)
     if found is None:
         raise NotationError(
             "strict reading takes steps as they are printed, 'Step 1: ...', and nothing else",
             file="<plan>", line=place, source_line=line,
         )  # fmt: skip
-    return Line(int(found[1]), place, line, found[2], int(found[1]), True)
+    return StepLine(int(found[1]), place, line, found[2], int(found[1]), True)
 
 
 #: The number that a line carries, the step, a remark behind it, and whether it begins as a step is printed.
 _Step = tuple[int | None, str, str, bool]
 
 
-def step_of(line: str, phrases: Phrases) -> _Step | None:
+def find_step(line: str, phrases: StepPhrases) -> _Step | None:
     """The step that a line tells; None where it tells none."""
     exact = _PRINTED.fullmatch(line)
     if exact is not None and phrases.whole(exact[2]):
         return int(exact[1]), exact[2], "", True
-    ways = list(_undressed(line))
+    ways = list(_strip_markers(line))
     for given, text in ways:
         if phrases.whole(text):
             return given, text, "", False
@@ -172,21 +172,21 @@ def step_of(line: str, phrases: Phrases) -> _Step | None:
     return None
 
 
-def _undressed(line: str) -> Iterator[tuple[int | None, str]]:
+def _strip_markers(line: str) -> Iterator[tuple[int | None, str]]:
     """A line without its bullet, its number, its bold type; the least taken away first."""
     yield None, line.strip()
-    for plain in dict.fromkeys((line, undecorated(line))):
-        text = plain[_prefix(_BULLET, plain) :]
+    for plain in dict.fromkeys((line, strip_emphasis(line))):
+        text = plain[_measure_prefix(_BULLET, plain) :]
         yield None, text.strip()
         number = _NUMBER.match(text)
         if number is not None:
             given, rest = int(number[1] or number[2]), text[number.end() :]
             yield given, rest.strip()
             # A check box may stand behind the number.
-            yield given, rest[_prefix(_BULLET, rest) :].strip()
+            yield given, rest[_measure_prefix(_BULLET, rest) :].strip()
 
 
-def undecorated(line: str) -> str:
+def strip_emphasis(line: str) -> str:
     """A line without bold and italic type."""
     return _ITALIC.sub(r"\1", _BOLD.sub(r"\2", line))
 
@@ -201,7 +201,7 @@ def is_box(line: str) -> bool:
     return _BOX.match(line) is not None
 
 
-def misnumbered(lines: Sequence[Line], decisions: Sequence[bool]) -> Wrong | None:
+def find_wrong_number(lines: Sequence[StepLine], decisions: Sequence[bool]) -> ReadingProblem | None:
     """What is wrong with the numbers that the lines carry; decisions need not be counted."""
     steps = list(accumulate(not decision for decision in decisions))
     for places in (steps, range(1, len(lines) + 1)):
@@ -209,27 +209,27 @@ def misnumbered(lines: Sequence[Line], decisions: Sequence[bool]) -> Wrong | Non
         if not wrong:
             return None
     line, place = wrong[0]
-    return Wrong(f"this is step {place} of the plan, and it is numbered {line.given}", line)
+    return ReadingProblem(f"this is step {place} of the plan, and it is numbered {line.given}", line)
 
 
-def _prefix(pattern: re.Pattern[str], text: str) -> int:
+def _measure_prefix(pattern: re.Pattern[str], text: str) -> int:
     found = pattern.match(text)
     return found.end() if found is not None else 0
 
 
 def _is_marked(line: str) -> bool:
     """Whether a line carries a number or a bullet."""
-    plain = undecorated(line)
-    bullet = _prefix(_BULLET, plain)
+    plain = strip_emphasis(line)
+    bullet = _measure_prefix(_BULLET, plain)
     return bool(plain[:bullet].strip()) or _NUMBER.match(plain[bullet:]) is not None
 
 
 def _check_skipped(
-    place: int, line: str, phrases: Phrases, *, marked: bool, begun: bool, over: bool
+    place: int, line: str, phrases: StepPhrases, *, marked: bool, begun: bool, over: bool
 ) -> None:  # fmt: skip
     """Raise where a line that is no step cannot be left out."""
-    heading = _prefix(_HEADING, line)
-    text = next(iter(list(_undressed(line))[::-1]))[1] if _is_marked(line) else undecorated(line).strip()
+    heading = _measure_prefix(_HEADING, line)
+    text = next(iter(list(_strip_markers(line))[::-1]))[1] if _is_marked(line) else strip_emphasis(line).strip()
     introduces = not begun and line.rstrip(" *_").endswith(":")
     aside = marked and (not _is_marked(line) or (begun and not over and line[:1].isspace() and not _is_numbered(line)))
     if not (heading or introduces or aside):
@@ -242,20 +242,20 @@ def _check_skipped(
 
 
 def _is_numbered(line: str) -> bool:
-    plain = undecorated(line)
-    return _NUMBER.match(plain[_prefix(_BULLET, plain) :]) is not None
+    plain = strip_emphasis(line)
+    return _NUMBER.match(plain[_measure_prefix(_BULLET, plain) :]) is not None
 
 
-def _check_remark(place: int, line: str, remark: str, phrases: Phrases) -> None:
+def _check_remark(place: int, line: str, remark: str, phrases: StepPhrases) -> None:
     _check_hidden(
         remark, place, line, phrases,
         "the remark behind this step names a step ({}), so it is not left out; write each step on a line of its own",
     )  # fmt: skip
 
 
-def _check_hidden(text: str, place: int, line: str, phrases: Phrases, told: str) -> None:
+def _check_hidden(text: str, place: int, line: str, phrases: StepPhrases, told: str) -> None:
     """Raise where a text that would be left out names a step."""
-    hidden = phrases.hidden(text)
+    hidden = phrases.find_hidden_step(text)
     if hidden is not None:
         raise NotationError(told.format(hidden), file="<plan>", line=place, source_line=line)
 

@@ -31,24 +31,30 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import EMPTY, Vocabulary, order_of
 from formal_llm.planning.reading.automaton_lines import AutomatonLines
-from formal_llm.planning.reading.calls import call_of, shown, told_by_call
-from formal_llm.planning.reading.candidates import Candidates, has_word
-from formal_llm.planning.reading.explicit import is_derivation, looks_like_json, read_json, read_names, told_by_tree
+from formal_llm.planning.reading.calls import find_call_candidates, format_call, parse_call
+from formal_llm.planning.reading.candidates import CandidateWords, has_word
+from formal_llm.planning.reading.explicit import (
+    find_tree_candidates,
+    is_derivation,
+    looks_like_json,
+    read_json,
+    read_names,
+)
 from formal_llm.planning.reading.grammar_lines import GrammarLines
 from formal_llm.planning.reading.one_line import split_steps
-from formal_llm.planning.reading.phrases import Moves, Naming, Productions
+from formal_llm.planning.reading.phrases import MovePhrases, Naming, ProductionPhrases
 from formal_llm.planning.reading.prose import (
-    Line,
-    Phrases,
-    Skipped,
-    Wrong,
+    ReadingProblem,
+    SkippedText,
+    StepLine,
+    StepPhrases,
+    find_step,
+    find_wrong_number,
     is_box,
     is_rule,
-    misnumbered,
     numbered_lines,
-    plan_lines,
-    step_of,
-    undecorated,
+    read_plan_lines,
+    strip_emphasis,
     unknown_step,
 )
 from formal_llm.planning.source import source_of
@@ -76,11 +82,11 @@ class Reading:
     """
 
     words: tuple[Word, ...] = ()
-    told: tuple[Candidates, ...] = ()
-    lines: tuple[Line, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    told: tuple[CandidateWords, ...] = ()
+    lines: tuple[StepLine, ...] = ()
+    skipped: tuple[SkippedText, ...] = ()
     guess: Word | None = None
-    wrong: Wrong | None = None
+    wrong: ReadingProblem | None = None
     moved: AutomatonLines | None = None
 
     def within(self, rules: PDA | None = None, *, max_states: int = 20_000) -> Word | None:
@@ -95,7 +101,7 @@ class Reading:
             Undecided: the budget ran out before that was known.
         """
         outright = (word for word in self.words if rules is None or rules.accepts(word))
-        found = (one.within(rules or _NO_RULES, max_states) for one in self.told)
+        found = (one.find_word(rules or _NO_RULES, max_states) for one in self.told)
         return next((word for word in chain(outright, found) if word is not None), None)
 
 
@@ -115,7 +121,7 @@ def read_plan(text: str, source: Source, *, order: Order | None = None, strict: 
             JSON that is no plan; with its line.
         Undecided: there are too many ways to read it.
     """
-    return _Reader(source, order, strict).read(text)
+    return _PlanReader(source, order, strict).read_text(text)
 
 
 def read_plan_text(text: str, source: Source, *, order: Order | None = None, strict: bool = False) -> Word:
@@ -129,8 +135,8 @@ def read_plan_text(text: str, source: Source, *, order: Order | None = None, str
             differ in terminals with the same label. With its line.
         Undecided: there are too many ways to read it.
     """
-    reader = _Reader(source, order, strict)
-    reading = reader.read(text)
+    reader = _PlanReader(source, order, strict)
+    reading = reader.read_text(text)
     word = reading.within(reader.pda) if reader.pda is not None else reading.within()
     if word is not None and reader.pda is not None:
         _check_shared(word, reading, reader.pda)
@@ -139,26 +145,28 @@ def read_plan_text(text: str, source: Source, *, order: Order | None = None, str
     if word is None:
         word = reading.guess
     if word is None:
-        raise (reading.wrong or Wrong("no plan is told like this")).error()
+        raise (reading.wrong or ReadingProblem("no plan is told like this")).to_error()
     return word
 
 
-def names_of(text: str, source: Source) -> Word:
+def find_names(text: str, source: Source) -> Word:
     """The terminals that a text may name: by name, by label, by the text of a transition; none where it names none.
 
     Raises:
         NotationError: a label that several terminals share, where no decisions tell which one is meant.
     """
-    reader = _Reader(source, None, strict=False)
-    moves = Moves(reader.base).told(text) if reader.base is not None and reader.cfg is None else ()
+    reader = _PlanReader(source, None, strict=False)
+    moves = MovePhrases(reader.base).find_transitions(text) if reader.base is not None and reader.cfg is None else ()
     told = [move for move in reader.base.transitions if move in moves] if reader.base is not None else []
-    names = tuple(dict.fromkeys(move.read for move in told if move.read is not None)) or reader.naming.terminals(text)
+    names = tuple(dict.fromkeys(move.read for move in told if move.read is not None)) or reader.naming.find_terminals(
+        text
+    )
     if len(names) > 1 and not any(move.decision for move in told):
         raise NotationError(f"{text!r} may be {' or '.join(names)}; write the name that is meant")
     return names
 
 
-class _Reader:
+class _PlanReader:
     def __init__(self, source: Source, order: Order | None, strict: bool) -> None:
         automaton = as_automaton(source_of(source, "read_plan_text"))
         self.pda = automaton if isinstance(automaton, PDA) else None
@@ -172,87 +180,89 @@ class _Reader:
         self._strict = strict
 
     @cached_property
-    def _phrases(self) -> Phrases:
+    def _phrases(self) -> StepPhrases:
         if self.cfg is not None:
-            return Productions(self.cfg).phrases()
+            return ProductionPhrases(self.cfg).collect_phrases()
         if self.base is not None:
-            return Moves(self.base).phrases()
-        return Phrases(lambda text: bool(self.naming.terminals(text)), tuple(self.naming.shown))
+            return MovePhrases(self.base).collect_phrases()
+        return StepPhrases(lambda text: bool(self.naming.find_terminals(text)), tuple(self.naming.shown))
 
-    def read(self, text: str) -> Reading:
+    def read_text(self, text: str) -> Reading:
         rows = [(place, row) for place, row in numbered_lines(text) if self._strict or not is_rule(row)]
-        listed = self._listed(rows)
+        listed = self._split_listed_steps(rows)
         if rows and rows[0][1].lstrip()[0] in "{[" and not listed and not is_box(rows[0][1]):
-            return self._json("\n".join(row for _, row in rows))
+            return self._read_json("\n".join(row for _, row in rows))
         if not rows or (not self._strict and text.strip() in _EMPTIES and "ε" not in self._terminals):
             return Reading(words=((),))
-        introduced = not self._strict and len(rows) > 1 and self._introduces(rows[0][1])
+        introduced = not self._strict and len(rows) > 1 and self._is_introduction(rows[0][1])
         core = rows[1:] if introduced else rows
-        skipped = (Skipped(rows[0][0], rows[0][1].strip()),) if introduced else ()
-        found = self._call(core, skipped) or self._word(core, skipped, slips=not listed)
+        skipped = (SkippedText(rows[0][0], rows[0][1].strip()),) if introduced else ()
+        found = self._read_call(core, skipped) or self._read_word(core, skipped, slips=not listed)
         if found is not None and (self._strict or not self._phrases.whole(core[0][1].strip())):
             return found
-        lines = self._on_one_line(listed) if listed else self._read_lines(text, rows)
+        lines = self._read_listed_steps(listed) if listed else self._read_lines(text, rows)
         return lines if found is None else replace(lines, words=found.words + lines.words, told=found.told + lines.told)
 
     def _read_lines(self, text: str, rows: Sequence[tuple[int, str]]) -> Reading:
         """Steps on lines; a name that stands alone may be a word as well."""
         alone = rows[0][1].strip() if len(rows) == 1 and not self._strict else ""
-        if alone in self._terminals and alone not in self.naming.terminals(alone) and self._accepts((alone,)):
+        if alone in self._terminals and alone not in self.naming.find_terminals(alone) and self._accepts_word((alone,)):
             return Reading(words=((alone,),))  # a word of one name, which is also the label of another
-        lines = self._lines(*plan_lines(text, self._phrases, strict=self._strict))
-        is_word = lines.wrong is not None and alone in self._terminals and self._accepts((alone,))
+        lines = self._read_step_lines(*read_plan_lines(text, self._phrases, strict=self._strict))
+        is_word = lines.wrong is not None and alone in self._terminals and self._accepts_word((alone,))
         return Reading(words=((alone,),)) if is_word else lines
 
-    def _on_one_line(self, listed: Sequence[Line]) -> Reading:
+    def _read_listed_steps(self, listed: Sequence[StepLine]) -> Reading:
         """Steps on one line; the names of terminals may be in the order of the word, which can be another one."""
         for line in listed:
             if not self._phrases.whole(line.text):
                 raise unknown_step(line.text, self._phrases.names, line.place, line.source)
-        lines = self._lines(listed, ())
+        lines = self._read_step_lines(listed, ())
         texts = (line.text for line in listed)
-        word = tuple(n for text in texts for n in ([text] if text in self._terminals else self.naming.terminals(text)))
-        return Reading(words=(word,)) if lines.wrong is not None and self._accepts(word) else lines
+        word = tuple(
+            n for text in texts for n in ([text] if text in self._terminals else self.naming.find_terminals(text))
+        )
+        return Reading(words=(word,)) if lines.wrong is not None and self._accepts_word(word) else lines
 
-    def _accepts(self, word: Word) -> bool:
+    def _accepts_word(self, word: Word) -> bool:
         return (rules := self.cfg or self.base) is not None and rules.accepts(word)
 
-    def _introduces(self, row: str) -> bool:
-        return row.rstrip(" *_").endswith(":") and step_of(row, self._phrases) is None
+    def _is_introduction(self, row: str) -> bool:
+        return row.rstrip(" *_").endswith(":") and find_step(row, self._phrases) is None
 
     # -- forms ------------------------------------------------------------------------------------------------
 
-    def _listed(self, rows: Sequence[tuple[int, str]]) -> list[Line]:
+    def _split_listed_steps(self, rows: Sequence[tuple[int, str]]) -> list[StepLine]:
         """The steps of a text of one line, where it lists several, or one that looks like JSON; else none."""
         if self._strict or len(rows) != 1 or looks_like_json(rows[0][1]):
             return []
         place, row = rows[0][0], rows[0][1].strip()
         alone = [row] if row[0] in "{[" and self._phrases.whole(row) else []
         parts = split_steps(row, self._phrases) or alone
-        return [Line(number, place, row, part) for number, part in enumerate(parts, 1)]
+        return [StepLine(number, place, row, part) for number, part in enumerate(parts, 1)]
 
-    def _json(self, text: str) -> Reading:
+    def _read_json(self, text: str) -> Reading:
         plan = read_json(text)
         if not isinstance(plan, Plan):
-            return Reading(words=(tuple(self._known(name, None, "") for name in plan),))
+            return Reading(words=(tuple(self._resolve_terminal(name, None, "") for name in plan),))
         if not plan.complete:
-            return Reading(wrong=Wrong("the plan is not finished"))
+            return Reading(wrong=ReadingProblem("the plan is not finished"))
         if self.cfg is not None and not is_derivation(plan.tree, self.cfg):
-            return Reading(wrong=Wrong("the tree of the plan is no derivation of the grammar"))
+            return Reading(wrong=ReadingProblem("the tree of the plan is no derivation of the grammar"))
         if self.cfg is not None or self.base is None:
             return Reading(words=(plan.word,))
-        told = told_by_tree(plan.tree, self.base)
+        told = find_tree_candidates(plan.tree, self.base)
         wrong = (
             None
             if told is not None and has_word(told)
-            else Wrong("the automaton has no such steps, one after the other")
+            else ReadingProblem("the automaton has no such steps, one after the other")
         )
         return Reading(told=(told,) if told is not None and wrong is None else (), wrong=wrong)
 
-    def _call(self, rows: Sequence[tuple[int, str]], skipped: tuple[Skipped, ...]) -> Reading | None:
+    def _read_call(self, rows: Sequence[tuple[int, str]], skipped: tuple[SkippedText, ...]) -> Reading | None:
         """Nested calls."""
         place, row = rows[0]
-        call = call_of(row if self._strict else undecorated(row)) if len(rows) == 1 else None
+        call = parse_call(row if self._strict else strip_emphasis(row)) if len(rows) == 1 else None
         if call is None:
             return None
         result, tokens = call
@@ -260,25 +270,27 @@ class _Reader:
         if sum(name in self._terminals for name in names) <= _HALF * len(names):
             return None
         for name in names:
-            self._known(name, place, row)
-        line = Line(1, place, row, row)
-        if self.cfg is None or (self._strict and row != shown(result, tokens)):
-            return Reading(wrong=Wrong("plans of these rules are not printed as such a call", line))
-        told = told_by_call(self.cfg, result, tokens)
+            self._resolve_terminal(name, place, row)
+        line = StepLine(1, place, row, row)
+        if self.cfg is None or (self._strict and row != format_call(result, tokens)):
+            return Reading(wrong=ReadingProblem("plans of these rules are not printed as such a call", line))
+        told = find_call_candidates(self.cfg, result, tokens)
         if told is not None:
             return Reading(told=(told,), skipped=skipped)
         guess = tuple(names)
         return Reading(
             guess=None if self.cfg.accepts(guess) else guess, skipped=skipped,
-            wrong=Wrong("no plan has these calls: the brackets say what each tool is applied to", line),
+            wrong=ReadingProblem("no plan has these calls: the brackets say what each tool is applied to", line),
         )  # fmt: skip
 
-    def _word(self, rows: Sequence[tuple[int, str]], skipped: tuple[Skipped, ...], *, slips: bool) -> Reading | None:
+    def _read_word(
+        self, rows: Sequence[tuple[int, str]], skipped: tuple[SkippedText, ...], *, slips: bool
+    ) -> Reading | None:
         """Names of terminals, with blanks between them."""
         if self._strict and len(rows) > 1:
             return None
         plain = [row for _, row in rows]
-        texts = plain if self._strict else list(map(undecorated, plain))
+        texts = plain if self._strict else list(map(strip_emphasis, plain))
         for written in (plain, texts):
             if (word := read_names(written, self._terminals)) is not None:
                 return Reading(words=(word,), skipped=skipped)
@@ -287,12 +299,12 @@ class _Reader:
         if not slips or len(rows) > 1 or known <= _HALF * len(names) or self._phrases.whole(texts[0]):
             return None
         # In words that name steps, a name that is none is a slip.
-        return Reading(words=(tuple(self._known(name, *rows[0]) for name in names),), skipped=skipped)
+        return Reading(words=(tuple(self._resolve_terminal(name, *rows[0]) for name in names),), skipped=skipped)
 
-    def _known(self, text: str, place: int | None, row: str) -> str:
+    def _resolve_terminal(self, text: str, place: int | None, row: str) -> str:
         if text in self._terminals:
             return text
-        names = self.naming.terminals(text)
+        names = self.naming.find_terminals(text)
         if len(names) > 1:
             raise NotationError(f"{text!r} may be {' or '.join(names)}; write the name that is meant")
         if not names:
@@ -301,15 +313,15 @@ class _Reader:
             )
         return names[0]
 
-    def _lines(self, lines: Sequence[Line], skipped: Sequence[Skipped]) -> Reading:
+    def _read_step_lines(self, lines: Sequence[StepLine], skipped: Sequence[SkippedText]) -> Reading:
         """Steps, one a line or several on one."""
         if not lines:
             raise NotationError(
                 "there is no step in this text", file="<plan>", line=skipped[0].place if skipped else None
             )
         for line in lines:
-            self.naming.check(line)
-        told: tuple[Candidates, ...] = ()
+            self.naming.check_line(line)
+        told: tuple[CandidateWords, ...] = ()
         words: tuple[Word, ...] = ()
         guess = None
         decisions = [False] * len(lines)
@@ -321,20 +333,24 @@ class _Reader:
         elif self.base is not None:
             moved = AutomatonLines(self.base, lines, self._order, strict=self._strict)
             told = (moved.told,) if has_word(moved.told) else ()
-            decisions = [moved.decides(at) for at in range(len(lines))]
+            decisions = [moved.is_decision(at) for at in range(len(lines))]
         else:
-            words = (tuple(self._known(line.text, line.place, line.source) for line in self._in_order(lines)),)
-        wrong = misnumbered(lines, decisions)
+            words = (
+                tuple(self._resolve_terminal(line.text, line.place, line.source) for line in self._order_lines(lines)),
+            )
+        wrong = find_wrong_number(lines, decisions)
         if wrong is not None:
             told, words = (), ()
         if not (told or words):
-            guess = retold.guess() if retold is not None else moved.guess() if moved is not None else None
-            wrong = wrong or (retold.wrong() if retold is not None else Wrong("no plan is told like this"))
+            guess = retold.guess_word() if retold is not None else moved.guess_word() if moved is not None else None
+            wrong = wrong or (
+                retold.explain_failure() if retold is not None else ReadingProblem("no plan is told like this")
+            )
         # Numbers that are wrong are told as they are; else an automaton is asked what could have stood there.
         moved = None if wrong is not None and wrong.line is not None else moved
         return Reading(words, told, tuple(lines), tuple(skipped), guess, wrong, moved)
 
-    def _in_order(self, lines: Sequence[Line]) -> Sequence[Line]:
+    def _order_lines(self, lines: Sequence[StepLine]) -> Sequence[StepLine]:
         return lines[::-1] if self._order == "backward" else lines
 
 

@@ -20,11 +20,11 @@ from formal_llm.automata.models.automaton import Move
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
 from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, Fork, Part, RuledOut
-from formal_llm.planning.walks.hints import hints
-from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry, Past
+from formal_llm.planning.walks.forks import Choice, ChoiceFork, RuledOut, SelectionPart
+from formal_llm.planning.walks.hints import list_hints
+from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry, QuestionPast
 from formal_llm.planning.walks.pages import Pager, Pages
-from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.templates import fill_template
 from formal_llm.planning.walks.wording import Wording
 
 _NUMBERS = count(1)
@@ -34,7 +34,7 @@ _FINE = 50_000
 _LARGE = 200_000
 
 
-class Asker:
+class QuestionBuilder:
     """Makes the questions of a walk, which has a task, a name, and a number for itself."""
 
     def __init__(
@@ -49,134 +49,142 @@ class Asker:
         #: The detours that were looked at last, and what they allow.
         self._allowed: tuple[dict[str, int] | None, tuple[tuple[Term, int], ...]] = (None, ())
 
-    def tree(self, moves: Sequence[Move]) -> Node:
+    def build_plan_tree(self, moves: Sequence[Move]) -> Node:
         """The tree of a plan."""
         return build_tree(moves, self._table.vocabulary.label, self._table.vocabulary.start)
 
-    def ask(self, entry: JournalEntry, moves: Sequence[Move], journal: Sequence[JournalEntry], left: float) -> Question:
+    def build_question(
+        self, entry: JournalEntry, moves: Sequence[Move], journal: Sequence[JournalEntry], left: float
+    ) -> Question:
         """The question of a choice, after moves and earlier choices, when ``left`` more moves may be made."""
         wording = self.wording
-        options = self._options(entry)
+        options = self._make_options(entry)
         last = journal[-1] if journal else None
         if last is not None and not (last.asked and last.past is not None):
             last = next((e for e in reversed(journal) if e.asked and e.past is not None), None)
-        entry.past = past = Past(last, tuple(moves[0 if last is None else last.moves : entry.moves]))
+        entry.past = past = QuestionPast(last, tuple(moves[0 if last is None else last.moves : entry.moves]))
 
-        def prompt() -> str:
+        def write_prompt() -> str:
             texts = [option.text for option in options]
             before = past.moves
-            shown = self.tree(before[: last.moves]) if wording.conversation and last is not None else None
-            several, question = entry.fork.several, _asked([next(choice.all()) for choice in entry.offered])
+            shown = self.build_plan_tree(before[: last.moves]) if wording.conversation and last is not None else None
+            several, question = (
+                entry.fork.several,
+                _find_common_question([next(choice.iter_choices()) for choice in entry.offered_choices]),
+            )
             with self._table.in_time():
-                told = tuple(hints(self._table, entry, left, wording)) if several else ()
+                told = tuple(list_hints(self._table, entry, left, wording)) if several else ()
             told = (entry.note, *told) if entry.note else told
             part = entry.fork.part
-            wanted = "" if part is None else fill(wording.page_wanted, {"count": len(part.every)})
+            wanted = "" if part is None else fill_template(wording.page_wanted, {"count": len(part.all_members)})
             return wording.ask(
-                self._task, self.tree(before), texts,
+                self._task, self.build_plan_tree(before), texts,
                 several=several, shown=shown, question=question, wanted=wanted, hints=told,
             )  # fmt: skip
 
-        def messages() -> tuple[Message, ...]:
-            earlier = past.answered if wording.conversation else ()
-            talk = ((e.question.prompt, e.said) for e in earlier if e.question is not None)
+        def write_messages() -> tuple[Message, ...]:
+            earlier = past.answered_entries if wording.conversation else ()
+            talk = ((e.question.prompt, e.answer_text) for e in earlier if e.question is not None)
             return wording.before(talk, self._task, self._table.rules)
 
-        objection = Together.at(self._table, entry, left) if entry.fork.several else None
+        objection = SelectionObjection.for_entry(self._table, entry, left) if entry.fork.several else None
         return Question(
-            prompt,
+            write_prompt,
             options,
             several=entry.fork.several,
             task=self._task,
-            messages=messages,
-            outlook=lambda: self._outlook(entry, past.moves),
+            messages=write_messages,
+            outlook=lambda: self._make_outlook(entry, past.moves),
             objection=objection,
-            begins=None if objection is None else SomeTogether(objection),
+            begins=None if objection is None else SelectionBeginning(objection),
             walk=self.walk,
         )
 
-    def page(self, fork: Fork) -> Fork:
+    def take_first_page(self, fork: ChoiceFork) -> ChoiceFork:
         """The first page of a fork; the fork itself where it is small enough, and where there are no pages."""
-        return fork if self._pager is None else self._pager.first(fork, self.texts)
+        return fork if self._pager is None else self._pager.make_first_page(fork, self.describe_choices)
 
-    def texts(self, fork: Fork) -> tuple[str, ...]:
+    def describe_choices(self, fork: ChoiceFork) -> tuple[str, ...]:
         """The texts of all choices of a fork."""
         if fork.several:
             return tuple(self._table.vocabulary.label(choice.reads[0]) for choice in fork.choices)
         return self.wording.options(fork.choices, self._table.vocabulary.label)
 
-    def chosen_text(self, entry: JournalEntry) -> str:
+    def describe_chosen(self, entry: JournalEntry) -> str:
         """The text of what was chosen at an entry."""
-        return "" if entry.chosen is None else self.text(entry.fork, entry.chosen)
+        return "" if entry.chosen is None else self.describe_choice(entry.fork, entry.chosen)
 
-    def text(self, fork: Fork, choice: Choice) -> str:
+    def describe_choice(self, fork: ChoiceFork, choice: Choice) -> str:
         """The text of a choice of a fork by itself; of a selection, what is chosen together."""
         label = self._table.vocabulary.label
         parts = [*map(label, choice.reads)] if fork.several else []
         parts += [choice.menu.text] if choice.menu is not None else []
         return ", ".join(parts) if parts else self.wording.option(choice, label)
 
-    def _options(self, entry: JournalEntry) -> tuple[Option, ...]:
+    def _make_options(self, entry: JournalEntry) -> tuple[Option, ...]:
         """The options of an entry; those of a fork with nothing ruled out are made once."""
         fork = entry.fork
         shown: tuple[Wording, tuple[Option, ...]] | None = fork.shown
         if shown is None or (shown[0] is not self.wording and shown[0] != self.wording):
-            shown = fork.shown = (self.wording, _numbered(self.texts(fork)))
+            shown = fork.shown = (self.wording, _number_options(self.describe_choices(fork)))
         if not entry.excluded or fork.several:
             return shown[1]
         text = {choice.index: option.text for choice, option in zip(fork.choices, shown[1], strict=True)}
-        return _numbered([text[choice.index] for choice in entry.offered])
+        return _number_options([text[choice.index] for choice in entry.offered_choices])
 
-    def _outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
+    def _make_outlook(self, entry: JournalEntry, moves: Sequence[Move]) -> Outlook:
         lookahead = self._table.lookahead
         # What stands behind "more" is as good as the best of it, which comes first.
         more = entry.fork.more
-        offered = [next(choice.all()) for choice in (*entry.offered, *(more.items[:1] if more is not None else ()))]
+        offered = [
+            next(choice.iter_choices())
+            for choice in (*entry.offered_choices, *(more.items[:1] if more is not None else ()))
+        ]
         after = [self._table.after(entry.configuration, choice) for choice in offered]
-        known = [(name, self._term(name)) for name in self._table.vocabulary.terminals]
+        known = [(name, self._make_term(name)) for name in self._table.vocabulary.terminals]
         size = 1 if lookahead.pda is None else len(lookahead.pda.transitions)
         if size * len(after) <= _LARGE:
             limits = len(known) * len(after) <= _FINE
             detours = [lookahead.detours(one, limits=limits) for one in after]
         else:  # what may still come here, whatever is chosen
             detours = [dict.fromkeys(lookahead.detours(entry.configuration), 0)] * len(after)
-        prospect = partial(self._prospect, known=known)
+        prospect = partial(self._make_prospect, known=known)
         prospects = tuple(map(prospect, offered, after, detours, lookahead.least_lengths(after)))
-        so_far = tuple(self._term(move.read) for move in moves if move.read is not None)
+        so_far = tuple(self._make_term(move.read) for move in moves if move.read is not None)
         return Outlook(so_far, prospects, self.wording.backward)
 
-    def _prospect(
+    def _make_prospect(
         self, choice: Choice, after: Hashable, detours: dict[str, int], least: float, known: Sequence[tuple[str, Term]]
     ) -> Prospect:
         lookahead = self._table.lookahead
         of, allows = self._allowed
         if detours is not of:  # where nothing is limited, all options have the same
-            known = known or [(name, self._term(name)) for name in detours]
+            known = known or [(name, self._make_term(name)) for name in detours]
             allows = tuple([(term, detours[name]) for name, term in known if name in detours])
             self._allowed = detours, allows
         return Prospect(
-            uses=tuple(map(self._term, choice.reads)),
+            uses=tuple(map(self._make_term, choice.reads)),
             allows=allows,
             length=int(least if least < INFINITE else lookahead.least_length(after, tries=0)),  # not known to be dead
         )
 
-    def _term(self, name: str) -> Term:
-        return Term(name, self._table.vocabulary.label(name), self._table.vocabulary.description(name))
+    def _make_term(self, name: str) -> Term:
+        return Term(name, self._table.vocabulary.label(name), self._table.vocabulary.describe_terminal(name))
 
 
-def _asked(choices: Sequence[Choice]) -> str:
+def _find_common_question(choices: Sequence[Choice]) -> str:
     """The question that the automaton asks where these can be chosen; empty where it has none, or several."""
     first = [choice.moves[0] for choice in choices if choice.moves]
     questions = {move.question if isinstance(move, Transition) else "" for move in first}
     return questions.pop() if len(questions) == 1 else ""
 
 
-def _numbered(texts: Sequence[str]) -> tuple[Option, ...]:
+def _number_options(texts: Sequence[str]) -> tuple[Option, ...]:
     return tuple(Option(number, text) for number, text in enumerate(texts, 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Together:
+class SelectionObjection:
     """What is wrong with choosing some options of a selection together.
 
     Attributes:
@@ -193,22 +201,22 @@ class Together:
     members: tuple[str, ...]
     excluded: frozenset[ChoiceKey]
     left: float
-    part: Part
+    part: SelectionPart
 
     @classmethod
-    def at(cls, table: ChoiceTable, entry: JournalEntry, left: float) -> Together:
+    def for_entry(cls, table: ChoiceTable, entry: JournalEntry, left: float) -> SelectionObjection:
         """That of a selection in the journal."""
         fork = entry.fork
         members = tuple(choice.reads[0] for choice in fork.choices)
         return cls(table, entry.configuration, members, entry.excluded, left, fork.scope)
 
-    def names(self, numbers: Iterable[int]) -> frozenset[str]:
+    def collect_names(self, numbers: Iterable[int]) -> frozenset[str]:
         """What is chosen with these numbers, earlier pages included."""
         return self.part.taken.union(self.members[number - 1] for number in numbers if number <= len(self.members))
 
     def __call__(self, numbers: tuple[int, ...]) -> str:
         """Why the options of these numbers cannot be chosen together; empty where they can."""
-        names, further = self.names(numbers), max(numbers) > len(self.members)
+        names, further = self.collect_names(numbers), max(numbers) > len(self.members)
         if (names | {self.part.marker} if further else names) in self.excluded:
             return "this selection is ruled out"
         if not further:
@@ -218,41 +226,41 @@ class Together:
         possible = self.table.some_subset(self.configuration, names, may, self.left, out)
         return "" if possible else "nothing more can be chosen together with these under the rules"
 
-    def __deepcopy__(self, memo: object) -> Together:
+    def __deepcopy__(self, memo: object) -> SelectionObjection:
         return self  # nothing of it changes
 
-    def __reduce__(self) -> tuple[Callable[..., Together], tuple[object, ...]]:
-        return _rebuild, (self.table.lookahead, self.table.look, *self._facts())
+    def __reduce__(self) -> tuple[Callable[..., SelectionObjection], tuple[object, ...]]:
+        return _rebuild_objection, (self.table.lookahead, self.table.look, *self._list_facts())
 
-    def _facts(self) -> tuple[object, ...]:
+    def _list_facts(self) -> tuple[object, ...]:
         return self.configuration, self.members, self.excluded, self.left, self.part
 
-    def _key(self) -> tuple[object, ...]:
-        return self.table.automaton.fingerprint, self.table.look, *self._facts()
+    def _make_key(self) -> tuple[object, ...]:
+        return self.table.automaton.fingerprint, self.table.look, *self._list_facts()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Together) and self._key() == other._key()
+        return isinstance(other, SelectionObjection) and self._make_key() == other._make_key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._make_key())
 
 
 @dataclass(frozen=True, slots=True)
-class SomeTogether:
+class SelectionBeginning:
     """Whether options can be chosen together with some of those after them."""
 
-    rule: Together
+    rule: SelectionObjection
 
     def __call__(self, numbers: tuple[int, ...]) -> bool:
         """Whether the options of these numbers can be chosen, with higher ones or alone."""
         rule = self.rule
         if max(numbers) > len(rule.members):  # nothing comes after "more"
             return not rule(numbers)
-        must = rule.names(numbers)
+        must = rule.collect_names(numbers)
         may = must.union(rule.members[max(numbers) :], rule.part.later)
         out = RuledOut(rule.excluded, rule.part) if rule.part.marker else rule.excluded
         return rule.table.some_subset(rule.configuration, must, may, rule.left, out)
 
 
-def _rebuild(lookahead: Lookahead, look: bool, *facts: Any) -> Together:
-    return Together(ChoiceTable(lookahead, look=look), *facts)
+def _rebuild_objection(lookahead: Lookahead, look: bool, *facts: Any) -> SelectionObjection:
+    return SelectionObjection(ChoiceTable(lookahead, look=look), *facts)

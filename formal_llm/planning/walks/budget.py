@@ -44,7 +44,7 @@ class Budget:
         """Whether anything but steps and backtracks is bounded."""
         return not (self.questions is self.requests is self.tokens is self.cost is None)
 
-    def leaves(self, questions: int) -> bool:
+    def allows_question(self, questions: int) -> bool:
         """Whether the number of questions asked tells alone that another one may be asked: nothing else is bounded."""
         return self.requests is self.tokens is self.cost is None and (
             self.questions is None or questions < self.questions
@@ -91,11 +91,11 @@ class Meter:
         self._begun = perf_counter()
         self._seconds: float | None = None
 
-    def stop(self) -> None:
+    def stop_clock(self) -> None:
         """Stop the clock."""
         self._seconds = perf_counter() - self._begun
 
-    def go_on(self) -> None:
+    def resume_clock(self) -> None:
         """Let the clock run on as if it had never been stopped."""
         self._seconds = None
 
@@ -103,22 +103,22 @@ class Meter:
         """A meter that goes on from here by itself."""
         return copy(self)
 
-    def usage(self, kept: int, besides: TokenUsage | None = None) -> Usage:
+    def count_usage(self, kept: int, besides: TokenUsage | None = None) -> Usage:
         """What was used; ``kept`` answers are still part of the plan, ``besides`` comes on top."""
         seconds = self._seconds if self._seconds is not None else perf_counter() - self._begun
         tokens = self.tokens if besides is None else self.tokens + besides
         return Usage(
             self.questions, self.forced, self.backtracks, self.questions - kept,
             tokens.requests, tokens.input_tokens, tokens.output_tokens, seconds,
-            tokens.cached_tokens, tokens.cache_write_tokens, self.cost(tokens), Verdicts.unpack(self.verdicts),
+            tokens.cached_tokens, tokens.cache_write_tokens, self.price_tokens(tokens), Verdicts.unpack(self.verdicts),
             self.drafts, self.drafted,
         )  # fmt: skip
 
-    def cost(self, tokens: TokenUsage) -> float | None:
+    def price_tokens(self, tokens: TokenUsage) -> float | None:
         """What tokens cost; None without prices."""
         return None if self._prices is None else self._prices.cost(tokens)
 
-    def set(self, usage: Usage) -> None:
+    def restore_usage(self, usage: Usage) -> None:
         """Count as if this had been used so far."""
         self.questions, self.forced, self.backtracks = usage.questions, usage.forced, usage.backtracks
         self.tokens, self.verdicts = usage.token_usage, usage.verdicts.pack()

@@ -16,7 +16,7 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage, Verdicts
 from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.walks.budget import Budget
-from formal_llm.planning.walks.drafted import Draft
+from formal_llm.planning.walks.drafted import WalkDraft
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 from formal_llm.planning.walks.trail import Stage, Trail
 
@@ -48,7 +48,7 @@ class JournalRow:
     page: bool = False
 
     @classmethod
-    def of(cls, entry: JournalEntry, at: int | None = None) -> JournalRow:
+    def from_entry(cls, entry: JournalEntry, at: int | None = None) -> JournalRow:
         """The row of a journal's entry, which stands after so many moves."""
         chosen = None if entry.chosen is None else entry.key
         page = entry.chosen is not None and entry.chosen.menu is not None
@@ -57,19 +57,19 @@ class JournalRow:
     @classmethod
     def from_data(cls, row: Mapping[str, Any]) -> JournalRow:
         """The row in JSON data that has the shape of one."""
-        chosen = None if row["chosen"] is None else _branch(row["chosen"])
+        chosen = None if row["chosen"] is None else _decode_key(row["chosen"])
         told = (row.get("probability"), row.get("at"), row.get("drafted", False), row.get("note", ""), "page" in row)
-        return cls(chosen, tuple(map(_branch, row["excluded"])), row["asked"], *told)
+        return cls(chosen, tuple(map(_decode_key, row["excluded"])), row["asked"], *told)
 
     def to_data(self) -> dict[str, JSON]:
         """The row as JSON data."""
-        excluded = sorted(map(_plain, self.excluded), key=repr)
+        excluded = sorted(map(_encode_key, self.excluded), key=repr)
         told = {"probability": self.probability, "at": self.at}
         known: dict[str, JSON] = {name: value for name, value in told.items() if value is not None}
         known |= {"drafted": True} if self.drafted else {}
         known |= {"note": self.note} if self.note else {}
         known |= {"page": True} if self.page else {}
-        return {"chosen": _plain(self.chosen), "excluded": excluded, "asked": self.asked, **known}
+        return {"chosen": _encode_key(self.chosen), "excluded": excluded, "asked": self.asked, **known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,15 @@ class Checkpoint:
     dead: bool
     usage: Usage
     silent: tuple[tuple[int, ChoiceKey], ...] = ()
-    draft: Draft | None = None
+    draft: WalkDraft | None = None
 
     @classmethod
-    def of(cls, trail: Trail, task: str, usage: Usage, draft: Draft | None = None) -> Checkpoint:
+    def from_trail(cls, trail: Trail, task: str, usage: Usage, draft: WalkDraft | None = None) -> Checkpoint:
         """The checkpoint of a walk, from its trail, the description of its task, what it took, and its draft."""
         table, asked = trail.table, [trail.state] if isinstance(trail.state, JournalEntry) else []
         entries = (*trail.journal, *asked)
-        sure = not trail.silent and all(entry.fork.sure for entry in entries)
-        rows = tuple(JournalRow.of(entry, None if sure else entry.moves) for entry in entries)
+        sure = not trail.silent and all(entry.fork.is_certain for entry in entries)
+        rows = tuple(JournalRow.from_entry(entry, None if sure else entry.moves) for entry in entries)
         dead, silent = trail.state is Stage.DEAD, tuple(trail.silent)
         return cls(fingerprint_of(table.automaton), table.look, task, rows, dead, usage, silent, draft)
 
@@ -118,7 +118,7 @@ class Checkpoint:
             "journal": [row.to_data() for row in self.rows],
             "dead": self.dead,
             "usage": asdict(self.usage),
-            **({"silent": [[moves, _plain(key)] for moves, key in self.silent]} if self.silent else {}),
+            **({"silent": [[moves, _encode_key(key)] for moves, key in self.silent]} if self.silent else {}),
             **({"draft": {"text": self.draft.text, "at": self.draft.at}} if self.draft is not None else {}),
         }
 
@@ -133,20 +133,20 @@ class Checkpoint:
         if isinstance(told, str) and told != _FORMAT:
             raise SnapshotError(f"unknown format {told!r}; this version reads {_FORMAT}")
         for found in problems(read, _SHAPE):
-            raise _damaged(found.problem)
+            raise _make_damage_error(found.problem)
         _check_usage(read["usage"], sum(row["asked"] for row in read["journal"]))
         return cls(
             read["fingerprint"],
             read["lookahead"] == "on",
             read["task"],
-            tuple(map(JournalRow.from_data, _checked(read["journal"]))),
+            tuple(map(JournalRow.from_data, _check_rows(read["journal"]))),
             read["dead"],
             Usage(**read["usage"]),
-            tuple((row[0], _branch(row[1])) for row in _pairs(read.get("silent", ()))),
-            Draft(read["draft"]["text"], max(0, read["draft"]["at"])) if "draft" in read else None,
+            tuple((row[0], _decode_key(row[1])) for row in _check_pairs(read.get("silent", ()))),
+            WalkDraft(read["draft"]["text"], max(0, read["draft"]["at"])) if "draft" in read else None,
         )
 
-    def check(self, fingerprint: str, look: bool) -> None:
+    def check_automaton(self, fingerprint: str, look: bool) -> None:
         """Raise unless the checkpoint belongs to the automaton of this fingerprint.
 
         Raises:
@@ -170,11 +170,11 @@ class Checkpoint:
         on_event, trail.on_event = trail.on_event, None
         trail.stops = frozenset(row.at for row in self.rows if row.at is not None)
         if trail.stops:
-            trail.again()
-            trail.settle(budget, partial)
+            trail.start_over()
+            trail.advance_to_choice(budget, partial)
         probability: float | None = 1.0  # of pages that are no more, since more or less is offered there now
         for number, row in enumerate(self.rows, 1):
-            self._pass_by(trail, -1 if row.at is None else row.at, budget, partial)
+            self._take_silent_choices(trail, -1 if row.at is None else row.at, budget, partial)
             if row.page and not _is_offered(row.chosen, trail):
                 probability = None if probability is None or row.probability is None else probability * row.probability
                 continue
@@ -182,63 +182,70 @@ class Checkpoint:
                 row, probability = replace(row, probability=None), 1.0
             else:
                 row, probability = replace(row, probability=row.probability * probability), 1.0
-            if not self._choose(number, row, trail, budget, partial):
+            if not self._replay_row(number, row, trail, budget, partial):
                 break
         else:
-            self._pass_by(trail, INFINITE, budget, partial)
+            self._take_silent_choices(trail, INFINITE, budget, partial)
         trail.stops = frozenset()
         if self.dead:
             trail.state = Stage.DEAD
-        trail.meter.set(self.usage)
+        trail.meter.restore_usage(self.usage)
         trail.on_event = on_event
 
-    def _pass_by(self, trail: Trail, until: float, budget: Budget, partial: Callable[[], Plan]) -> None:
+    def _take_silent_choices(self, trail: Trail, until: float, budget: Budget, partial: Callable[[], Plan]) -> None:
         """Where there is a choice now that was none then, since more had been decided: take what was taken then."""
         silent = dict(self.silent)
         while isinstance(entry := trail.state, JournalEntry) and entry.moves < until:
             key = silent.get(entry.moves)
-            choice = None if key is None else entry.find(key, trail.table, trail.left(budget))
+            choice = None if key is None else entry.find_choice(key, trail.table, trail.count_moves_left(budget))
             if key is None or choice is None:
                 return
-            trail.pass_by(choice, key)
-            trail.settle(budget, partial)
+            trail.take_silently(choice, key)
+            trail.advance_to_choice(budget, partial)
 
-    def _choose(self, number: int, row: JournalRow, trail: Trail, budget: Budget, partial: Callable[[], Plan]) -> bool:
+    def _replay_row(
+        self, number: int, row: JournalRow, trail: Trail, budget: Budget, partial: Callable[[], Plan]
+    ) -> bool:
         """Make the choice of a row; False where it is known by now that it leads nowhere, and the walk stands there."""
         entry = trail.state
         if not isinstance(entry, JournalEntry) or (row.at is not None and row.at != entry.moves):
-            raise _unfit(number, "it has a choice where the automaton has none")
-        left = trail.left(budget)
+            raise _make_misfit_error(number, "it has a choice where the automaton has none")
+        left = trail.count_moves_left(budget)
         entry.excluded, entry.note = frozenset(row.excluded), row.note
-        strange = next((key for key in row.excluded if not _could_be(key, entry)), None)
+        strange = next((key for key in row.excluded if not _is_possible_key(key, entry)), None)
         if strange is not None:
-            raise _unfit(number, f"it rules out {_plain(strange)}, which is no choice there")
-        chosen = None if row.chosen is None else entry.find(row.chosen, trail.table, left)
-        gone = row.chosen is not None and chosen is None and not entry.fork.sure and _could_be(row.chosen, entry)
+            raise _make_misfit_error(number, f"it rules out {_encode_key(strange)}, which is no choice there")
+        chosen = None if row.chosen is None else entry.find_choice(row.chosen, trail.table, left)
+        gone = (
+            row.chosen is not None
+            and chosen is None
+            and not entry.fork.is_certain
+            and _is_possible_key(row.chosen, entry)
+        )
         if row.chosen is None or gone:
             if row.chosen is not None:
                 entry.excluded |= {row.chosen}
-            dead, only = entry.is_dead(trail.table, left), entry.only(trail.table, left)
-            if (dead or only is not None) and entry.fork.sure:
-                raise _unfit(number, "what it rules out leaves no two answers to the question there")
+            dead, only = entry.is_dead(trail.table, left), entry.find_only_choice(trail.table, left)
+            if (dead or only is not None) and entry.fork.is_certain:
+                raise _make_misfit_error(number, "what it rules out leaves no two answers to the question there")
             trail.stops = frozenset()
             if only is not None:
-                trail.take(entry, only)
+                trail.take_choice(entry, only)
             elif dead:
                 trail.state = Stage.DEAD
-            trail.settle(budget, partial)
+            trail.advance_to_choice(budget, partial)
             return False
         if chosen is None or row.chosen in entry.excluded:
-            raise _unfit(number, "it takes a choice that is not offered")
+            raise _make_misfit_error(number, "it takes a choice that is not offered")
         entry.asked, entry.probability, entry.drafted = row.asked, row.probability, row.drafted
         if trail.asker.wording.conversation:
-            entry.question = trail.asker.ask(entry, trail.moves, trail.journal, left)
-        trail.take(entry, chosen)
+            entry.question = trail.asker.build_question(entry, trail.moves, trail.journal, left)
+        trail.take_choice(entry, chosen)
         trail.opening = False
         try:
-            trail.settle(budget, partial)
+            trail.advance_to_choice(budget, partial)
         except NoValidPlan:  # a walk that had come to this would not have kept the choice
-            raise _unfit(number, "from there on every branch is ruled out") from None
+            raise _make_misfit_error(number, "from there on every branch is ruled out") from None
         return True
 
 
@@ -279,43 +286,43 @@ def _check_usage(usage: Mapping[str, Any], answered: int) -> None:
     amounts = {name: amount for name, amount in usage.items() if name != "verdicts"} | usage.get("verdicts", {})
     for name, amount in amounts.items():
         if amount is not None and not 0 <= amount <= _MOST:  # also false for nan
-            raise _damaged(f"usage, {name} is no amount: {str(amount)[:60]}")
+            raise _make_damage_error(f"usage, {name} is no amount: {str(amount)[:60]}")
     if (usage.get("questions") or 0) < answered:
-        raise _damaged(f"usage, questions is less than the {answered} answers of the journal")
+        raise _make_damage_error(f"usage, questions is less than the {answered} answers of the journal")
 
 
-def _checked(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def _check_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     """The rows, each of which says what it can say where it stands."""
     for number, row in enumerate(rows, 1):
         probability = row.get("probability")
         if probability is not None and not 0 <= probability <= 1:
-            raise _damaged(f"journal {number}, probability is from 0 to 1, not {str(probability)[:60]}")
+            raise _make_damage_error(f"journal {number}, probability is from 0 to 1, not {str(probability)[:60]}")
         if row["chosen"] is None and (number < len(rows) or row["asked"]):
-            raise _damaged(f"journal {number}, chosen is null, but only the last question can be open")
+            raise _make_damage_error(f"journal {number}, chosen is null, but only the last question can be open")
         yield row
 
 
-def _pairs(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+def _check_pairs(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
     for number, row in enumerate(rows, 1):
         if len(row) != 2 or not isinstance(row[0], int):
-            raise _damaged(f"silent {number} is a number of moves and a choice")
+            raise _make_damage_error(f"silent {number} is a number of moves and a choice")
         yield row
 
 
-def _damaged(problem: str) -> SnapshotError:
+def _make_damage_error(problem: str) -> SnapshotError:
     return SnapshotError(f"the snapshot is damaged: {problem}")
 
 
-def _unfit(number: int, problem: str) -> SnapshotError:
+def _make_misfit_error(number: int, problem: str) -> SnapshotError:
     return SnapshotError(f"the snapshot does not fit: journal {number}: {problem}")
 
 
-def _could_be(key: ChoiceKey, entry: JournalEntry) -> bool:
+def _is_possible_key(key: ChoiceKey, entry: JournalEntry) -> bool:
     """Whether a key is one of the fork of an entry."""
     fork = entry.fork
     if isinstance(key, int) or not fork.several:
         return isinstance(key, int) and not fork.several and 0 <= key < fork.total
-    return bool(key) and key <= fork.scope.every | ({fork.scope.marker} - {""})
+    return bool(key) and key <= fork.scope.all_members | ({fork.scope.marker} - {""})
 
 
 def _is_offered(key: ChoiceKey | None, trail: Trail) -> bool:
@@ -328,9 +335,9 @@ def _is_offered(key: ChoiceKey | None, trail: Trail) -> bool:
     return any(choice.index == key for choice in entry.fork.choices)
 
 
-def _plain(branch: ChoiceKey | None) -> int | list[str] | None:
+def _encode_key(branch: ChoiceKey | None) -> int | list[str] | None:
     return sorted(branch) if isinstance(branch, frozenset) else branch
 
 
-def _branch(plain: int | Sequence[str]) -> ChoiceKey:
+def _decode_key(plain: int | Sequence[str]) -> ChoiceKey:
     return plain if isinstance(plain, int) else frozenset(plain)

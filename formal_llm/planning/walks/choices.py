@@ -32,12 +32,19 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.walks.forks import Choice, Fork, Forks, Template, candidates, indices
-from formal_llm.planning.walks.subsets import Names, Subset, ways
+from formal_llm.planning.walks.forks import (
+    Choice,
+    ChoiceFork,
+    ForkCache,
+    ForkTemplate,
+    collect_indices,
+    list_candidates,
+)
+from formal_llm.planning.walks.subsets import Names, Subset, iter_subsets
 
 
 @cache
-def _tell_of_solver() -> None:
+def _warn_missing_solver() -> None:
     warnings.warn(
         "whether some options lead to a valid plan was not decided in the search time of a question; the solver "
         'decides most of these: pip install "formal-llm[solver]"',
@@ -64,9 +71,9 @@ class ChoiceTable:
         self.vocabulary = Vocabulary(lookahead.source)
         self.look = look
         self._rules: str | None = None
-        self._templates: dict[tuple[State, str | None], Template] = {}
+        self._templates: dict[tuple[State, str | None], ForkTemplate] = {}
         #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
-        self._forks = Forks()
+        self._forks = ForkCache()
 
     @classmethod
     def of(
@@ -127,7 +134,7 @@ class ChoiceTable:
             self._rules = "\n".join(line.strip("\n") for line in written)
         return self._rules
 
-    def at(self, configuration: Hashable, steps: float) -> Fork:
+    def at(self, configuration: Hashable, steps: float) -> ChoiceFork:
         """The choices of ``configuration`` when ``steps`` more moves may be made."""
         signature, deeper = self.lookahead.signature(configuration)
         found = self._forks.get(signature)
@@ -135,27 +142,29 @@ class ChoiceTable:
             return found[0]
         with self.lookahead.work.within(self.search_time):
             if found is None or found[0].open:
-                found = self._forks.keep(signature, *self._make(configuration, deeper))
+                found = self._forks.store_fork(signature, *self._make_fork(configuration, deeper))
                 if found[0].unknown and self.lookahead.lacks_solver:
-                    _tell_of_solver()
+                    _warn_missing_solver()
             fork, reach = found
             enough = reach + deeper <= steps
             if not self.look or (enough and (fork.several or not fork.unknown)):
                 return fork
-            return self._near(configuration, fork, steps, enough)
+            return self._filter_remaining(configuration, fork, steps, enough)
 
     def in_time(self) -> AbstractContextManager[None]:
         """Bound what a question takes."""
         return self.lookahead.work.within(self.search_time)
 
-    def _near(self, configuration: Hashable, fork: Fork, steps: float, enough: bool) -> Fork:
+    def _filter_remaining(self, configuration: Hashable, fork: ChoiceFork, steps: float, enough: bool) -> ChoiceFork:
         """What is left of a fork with so many moves: asked anew, not remembered.
 
         Where they are ``enough`` for the choices that are decided, the others are only looked at by what is known.
         """
         if fork.several:
-            return self._selection(configuration, self.lookahead.selection(configuration) or (), 0.0, steps)[0]
-        asked = fork.unknown if enough else indices(fork.choices)
+            return self._make_selection_fork(configuration, self.lookahead.selection(configuration) or (), 0.0, steps)[
+                0
+            ]
+        asked = fork.unknown if enough else collect_indices(fork.choices)
         self.lookahead.work.share(len(asked))
         if enough and self.search_time is not None:
             self.lookahead.work.part = 0.0
@@ -163,12 +172,14 @@ class ChoiceTable:
             choice.index
             for choice in fork.choices
             if choice.index in asked
-            and not self._finishes(self.after(configuration, choice), steps - len(choice.moves))
+            and not self._can_finish(self.after(configuration, choice), steps - len(choice.moves))
         }
         if not ruled_out:
             return fork
         near = tuple(choice for choice in fork.choices if choice.index not in ruled_out)
-        return Fork(near, fork.total, unknown=fork.unknown - ruled_out, open=fork.open - ruled_out, tally=fork.tally)
+        return ChoiceFork(
+            near, fork.total, unknown=fork.unknown - ruled_out, open=fork.open - ruled_out, tally=fork.tally
+        )
 
     @property
     def start_time(self) -> float | None:
@@ -188,7 +199,7 @@ class ChoiceTable:
         """Remember a second look after which a choice is not offered any more."""
         self.lookahead.learn(self.after(configuration, choice), verdict)
 
-    def _finishes(self, configuration: Any, steps: float) -> bool:
+    def _can_finish(self, configuration: Any, steps: float) -> bool:
         """Whether a plan may be finished within ``steps`` moves; without lookahead anything may."""
         bound = None if steps == INFINITE else int(steps)
         return not self.look or (steps >= 0 and self.lookahead.completable(configuration, steps=bound).possible)
@@ -201,79 +212,85 @@ class ChoiceTable:
             configuration = self.automaton.step(configuration, move)
         return configuration
 
-    def _make(self, configuration: Hashable, deeper: float) -> tuple[Fork, float]:
+    def _make_fork(self, configuration: Hashable, deeper: float) -> tuple[ChoiceFork, float]:
         top = self.lookahead.top(configuration) if self.look else None
         template = None if top is None else self._templates.get(top)  # there are none of selections
         chosen = self.lookahead.selection(configuration) if template is None else None
         if chosen is not None and len(chosen) > 1:
-            return self._selection(configuration, chosen, deeper, INFINITE)
+            return self._make_selection_fork(configuration, chosen, deeper, INFINITE)
         if top is None:
-            found = list(candidates(self.automaton, configuration, self.lookahead.at_class))
-            return self._filtered(found, len(found), deeper)
+            found = list(list_candidates(self.automaton, configuration, self.lookahead.at_class))
+            return self._filter_candidates(found, len(found), deeper)
         while template is None or template.branches.stale:
             template = self._templates[top] = self._make_template(top)
         judged = self.lookahead.able(template.branches, configuration)
-        return template.fork(judged), judged.reach
+        return template.get_fork(judged), judged.reach
 
     @building()
-    def _make_template(self, top: tuple[State, str | None]) -> Template:
+    def _make_template(self, top: tuple[State, str | None]) -> ForkTemplate:
         pda = self.lookahead.pda
         assert pda is not None
         start = Configuration(top[0], EMPTY if top[1] is None else Stack(top[1], EMPTY))
-        found = list(candidates(pda, start, pda.at_class))
+        found = list(list_candidates(pda, start, pda.at_class))
         branches = [Branch(len(choice.moves), choice.reads, after) for choice, after in found]
-        return Template(tuple(choice for choice, _ in found), self.lookahead.branches(top, branches))
+        return ForkTemplate(tuple(choice for choice, _ in found), self.lookahead.branches(top, branches))
 
-    def _filtered(self, found: list[tuple[Choice, Any]], total: int, deeper: float) -> tuple[Fork, float]:
+    def _filter_candidates(
+        self, found: list[tuple[Choice, Any]], total: int, deeper: float
+    ) -> tuple[ChoiceFork, float]:
         if not self.look:
-            return Fork(tuple(choice for choice, _ in found), total), 0.0
+            return ChoiceFork(tuple(choice for choice, _ in found), total), 0.0
         self.lookahead.work.share(len(found))
         verdicts = [self.lookahead.completable(after) for _, after in found]
         doubtful = [number for number, verdict in enumerate(verdicts) if verdict.value == "unknown"]
         for place, number in enumerate(doubtful):  # once more, with what the others have left of the time
             self.lookahead.work.share(len(doubtful) - place)
             verdicts[number] = self.lookahead.completable(found[number][1])
-        return self._judged(list(zip((choice for choice, _ in found), verdicts, strict=True)), total, deeper)
+        return self._build_fork(list(zip((choice for choice, _ in found), verdicts, strict=True)), total, deeper)
 
-    def _judged(self, judged: list[tuple[Choice, Verdict]], total: int, deeper: float) -> tuple[Fork, float]:
+    def _build_fork(self, judged: list[tuple[Choice, Verdict]], total: int, deeper: float) -> tuple[ChoiceFork, float]:
         """The fork of choices with their verdicts, and the moves that finish a plan after those that are decided."""
-        reach = max((self._reach(c.moves, verdict, deeper) for c, verdict in judged if verdict.possible), default=0.0)
-        return Fork(
+        reach = max(
+            (self._count_reach(c.moves, verdict, deeper) for c, verdict in judged if verdict.possible), default=0.0
+        )
+        return ChoiceFork(
             tuple(choice for choice, verdict in judged if verdict.possible),
             total,
-            unknown=indices(choice for choice, verdict in judged if verdict.value == "unknown"),
-            open=indices(choice for choice, verdict in judged if (verdict.value, verdict.how) == ("unknown", TIME)),
+            unknown=collect_indices(choice for choice, verdict in judged if verdict.value == "unknown"),
+            open=collect_indices(
+                choice for choice, verdict in judged if (verdict.value, verdict.how) == ("unknown", TIME)
+            ),
             tally=sum(TALLY.get(verdict.how, TALLY[SEARCH]) for _, verdict in judged),
         ), max(reach, 0.0)
 
     @staticmethod
-    def _reach(moves: tuple[Any, ...], verdict: Verdict, deeper: float) -> float:
+    def _count_reach(moves: tuple[Any, ...], verdict: Verdict, deeper: float) -> float:
         return len(moves) + (-1 if verdict.steps is None else verdict.steps) - deeper
 
-    def _selection(
+    def _make_selection_fork(
         self, configuration: Any, members: tuple[str, ...], deeper: float, steps: float
-    ) -> tuple[Fork, float]:
+    ) -> tuple[ChoiceFork, float]:
         """The fork of a selection, and the moves that finish a plan after what is known to be possible there."""
         self.lookahead.work.share(len(members))
-        found = list(self._members(configuration, members, steps))
+        found = list(self._list_members(configuration, members, steps))
         few, all_of_them = self.few_subsets(configuration, steps, 1) if len(found) > 1 else ([], False)
         only = few[0].names if few and all_of_them else None
-        fork = Fork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
+        fork = ChoiceFork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
         reach = 0.0
         if self.look and steps == INFINITE:
             lost, decide = Verdict("unknown", TIME), self.lookahead.completable  # lost: no way was found in time
             judged = [(choice, lost if after is None else decide(after)) for choice, after in found]
-            told, reach = self._judged(judged, len(members), deeper)
+            told, reach = self._build_fork(judged, len(members), deeper)
             fork = replace(fork, unknown=told.unknown, open=told.open, tally=told.tally)
             # Two sets that can be finished in so many moves: where there are as many, more than one can be chosen.
             for way in few:
-                reach = max(reach, self._reach(way.moves, self.lookahead.completable(way.after), deeper))
+                reach = max(reach, self._count_reach(way.moves, self.lookahead.completable(way.after), deeper))
         return fork, reach
 
-    def _members(self, configuration: Any, members: tuple[str, ...], steps: float) -> Iterator[tuple[Choice, Any]]:
+    def _list_members(self, configuration: Any, members: tuple[str, ...], steps: float) -> Iterator[tuple[Choice, Any]]:
         """The members of a selection that some possible subset holds, with what comes after it; None: not known."""
         for index, name in enumerate(members):
-            found = self._select(configuration, frozenset((name,)), frozenset(members), steps)
+            found = self._find_subset(configuration, frozenset((name,)), frozenset(members), steps)
             if found is not None:
                 yield Choice(index, found[0], (name,)), found[1]
             elif self.lookahead.work.left <= 0:
@@ -283,7 +300,7 @@ class ChoiceTable:
         """The choice of just these members of the selection on top of the stack, with ``steps`` more moves; or None."""
         members = self.lookahead.selection(configuration) or ()
         with self.in_time():
-            found = self._select(configuration, names, names, steps)
+            found = self._find_subset(configuration, names, names, steps)
         return None if found is None else Choice(-1, found[0], tuple(name for name in members if name in names))
 
     def few_subsets(
@@ -303,7 +320,7 @@ class ChoiceTable:
         must, may = within or (frozenset(), frozenset(self.lookahead.selection(configuration) or ()))
         found: list[Subset] = []
         with self.in_time():
-            for way in self._ways(configuration, must, may, steps):
+            for way in self._iter_subsets(configuration, must, may, steps):
                 if way is None:
                     if found or self.lookahead.work.left <= 0:
                         return found, False
@@ -318,16 +335,16 @@ class ChoiceTable:
     ) -> bool:
         """Whether a choice that is not ``excluded`` is allowed of all of ``must`` and some of ``may``."""
         with self.in_time():
-            return bool(self._select(configuration, must, may, steps, excluded)) or self.lookahead.work.left <= 0
+            return bool(self._find_subset(configuration, must, may, steps, excluded)) or self.lookahead.work.left <= 0
 
-    def _select(
+    def _find_subset(
         self, configuration: Any, must: Names, may: Names, steps: float, excluded: Container[object] = ()
     ) -> tuple[tuple[Any, ...], Any] | None:
         """Moves through a selection that take all of ``must`` and nothing but ``may``, and what they lead to.
 
         None where there are none, or where the time is spent first; it never is where just one set is asked for.
         """
-        for way in self._ways(configuration, must, may, steps):
+        for way in self._iter_subsets(configuration, must, may, steps):
             if way is not None:
                 if way.names not in excluded:
                     return way.moves, way.after
@@ -335,5 +352,5 @@ class ChoiceTable:
                 break
         return None
 
-    def _ways(self, configuration: Any, must: Names, may: Names, steps: float) -> Iterator[Subset | None]:
-        return ways(self.lookahead, self._finishes, configuration, must, may, steps)
+    def _iter_subsets(self, configuration: Any, must: Names, may: Names, steps: float) -> Iterator[Subset | None]:
+        return iter_subsets(self.lookahead, self._can_finish, configuration, must, may, steps)

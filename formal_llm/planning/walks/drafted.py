@@ -18,7 +18,7 @@ from formal_llm.planning.walks.wording import Wording
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class WalkDraft:
     """A draft of a plan.
 
     Attributes:
@@ -30,20 +30,20 @@ class Draft:
     at: int = 0
 
 
-class AlongDrafts:
+class DraftFollower:
     """What a walk does with a draft.
 
     Attributes:
         draft: the draft that it goes along; None where there is none, or where another one is due.
     """
 
-    draft: Draft | None = None
+    draft: WalkDraft | None = None
     budget: Budget
     wording: Wording
     _trail: Trail
 
     @abstractmethod
-    def _settle(self) -> None:
+    def _advance_walk(self) -> None:
         """Go on to the next question or to the end."""
 
     @property
@@ -92,13 +92,15 @@ class AlongDrafts:
             BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
         """
         entry = self.choice
-        chosen = None if entry is None or key in entry.excluded else entry.find(key, self._trail.table, self.left)
+        chosen = (
+            None if entry is None or key in entry.excluded else entry.find_choice(key, self._trail.table, self.left)
+        )
         if entry is None or chosen is None:
             return False
         entry.drafted = True
         self._trail.meter.drafted += 1
-        self._trail.take_for_sure(entry, chosen)
-        self._settle()
+        self._trail.take_checked(entry, chosen)
+        self._advance_walk()
         return True
 
     def note(self, text: str) -> None:

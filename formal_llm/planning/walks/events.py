@@ -18,12 +18,12 @@ from formal_llm.planning.task import Task
 
 
 @dataclass(frozen=True, slots=True)
-class _OfWalk:
+class _WalkEvent:
     id: int = field(default=0, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Started(_OfWalk):
+class Started(_WalkEvent):
     """A walk begins: a valid plan exists, and nothing has been asked yet."""
 
     task: Task
@@ -31,7 +31,7 @@ class Started(_OfWalk):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfQuestion(_OfWalk):
+class _QuestionEvent(_WalkEvent):
     question: Question
 
     @property
@@ -41,19 +41,19 @@ class _OfQuestion(_OfWalk):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(_OfQuestion):
+class Asked(_QuestionEvent):
     """A question goes to the LLM."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(_OfQuestion):
+class Answered(_QuestionEvent):
     """A legal answer came."""
 
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
-class Forced(_OfWalk):
+class Forced(_WalkEvent):
     """A choice was taken without a question: the rules leave only this one.
 
     Attributes:
@@ -68,7 +68,7 @@ class Forced(_OfWalk):
 
 
 @dataclass(frozen=True, slots=True)
-class Backtracked(_OfWalk):
+class Backtracked(_WalkEvent):
     """A dead end: the walk went back to an earlier choice and ruled out the branch it came from.
 
     Attributes:
@@ -82,7 +82,7 @@ class Backtracked(_OfWalk):
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted(_OfWalk):
+class Drafted(_WalkEvent):
     """A draft of the whole plan came and was followed.
 
     Attributes:
@@ -98,7 +98,7 @@ class Drafted(_OfWalk):
 
 
 @dataclass(frozen=True, slots=True)
-class Finished(_OfWalk):
+class Finished(_WalkEvent):
     """The plan is finished."""
 
     plan: Plan
@@ -106,7 +106,7 @@ class Finished(_OfWalk):
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(_OfWalk):
+class Failed(_WalkEvent):
     """No plan was made.
 
     Attributes:

@@ -33,13 +33,13 @@ class Choice:
     leap: Leap | None = None
     menu: Menu | None = None
 
-    def all(self) -> Iterator[Choice]:
+    def iter_choices(self) -> Iterator[Choice]:
         """The choice itself; of a menu all that it leads to in the end."""
         if self.menu is None:
             yield self
         else:
             for item in self.menu.items:
-                yield from item.all()
+                yield from item.iter_choices()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ class Menu:
 
     text: str
     items: tuple[Choice, ...]
-    make: Callable[[frozenset[str]], Fork]
+    make: Callable[[frozenset[str]], ChoiceFork]
     key: int
 
     @property
@@ -65,7 +65,7 @@ class Menu:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SelectionPart:
     """The part of a selection that one question asks for.
 
     Attributes:
@@ -81,11 +81,11 @@ class Part:
     marker: str = ""
 
     @property
-    def every(self) -> frozenset[str]:
+    def all_members(self) -> frozenset[str]:
         """All members of the selection that can still be chosen, and what was taken before."""
         return self.here | self.later
 
-    def answer(self, names: frozenset[str]) -> frozenset[str]:
+    def make_answer(self, names: frozenset[str]) -> frozenset[str]:
         """What is to be chosen here so that these are chosen in the end: names, or going on as well."""
         return names if not self.marker or names <= self.here else (names & self.here) | {self.marker}
 
@@ -95,14 +95,14 @@ class RuledOut:
     """The sets that are ruled out on a page of a selection: sets by themselves, and all that one answer leads to."""
 
     answers: frozenset[Any]
-    part: Part
+    part: SelectionPart
 
     def __contains__(self, names: object) -> bool:
-        return isinstance(names, frozenset) and (names in self.answers or self.part.answer(names) in self.answers)
+        return isinstance(names, frozenset) and (names in self.answers or self.part.make_answer(names) in self.answers)
 
 
 @dataclass(slots=True, eq=False)
-class Fork:
+class ChoiceFork:
     """The choices of a configuration.
 
     Attributes:
@@ -128,26 +128,26 @@ class Fork:
     tally: int = 0
     shown: Any = field(default=None, repr=False)
     paged: Any = field(default=None, repr=False)
-    part: Part | None = None
+    part: SelectionPart | None = None
     more: Menu | None = field(default=None, repr=False)
 
     @property
-    def sure(self) -> bool:
+    def is_certain(self) -> bool:
         """Whether filters alone have told what is offered, so that it is the same wherever it is asked."""
         return not self.tally >> 32
 
-    def all(self) -> Iterator[Choice]:
+    def iter_choices(self) -> Iterator[Choice]:
         """The choices, and on a page those on the pages after it."""
         for choice in (*self.choices, *(self.more.items if self.more is not None else ())):
-            yield from choice.all()
+            yield from choice.iter_choices()
 
     @property
-    def scope(self) -> Part:
+    def scope(self) -> SelectionPart:
         """Of a selection, the part that is asked: all of it where there are no pages."""
-        return self.part or Part(frozenset(choice.reads[0] for choice in self.choices))
+        return self.part or SelectionPart(frozenset(choice.reads[0] for choice in self.choices))
 
 
-class Template:
+class ForkTemplate:
     """The choices at a (state, stack top), whatever lies below."""
 
     __slots__ = ("branches", "choices", "forks")
@@ -157,43 +157,43 @@ class Template:
             Choice(c.index, c.moves, c.reads, leap) for c, leap in zip(choices, branches.leaps, strict=True)
         )
         self.branches = branches
-        self.forks: dict[tuple[int, int, int, int], Fork] = {}
+        self.forks: dict[tuple[int, int, int, int], ChoiceFork] = {}
 
-    def fork(self, judged: Judged) -> Fork:
+    def get_fork(self, judged: Judged) -> ChoiceFork:
         """The fork of the choices that a plan may be finished after; always the same object for the same ones."""
         able, _, unknown, standing, tally = judged
         fork = self.forks.get((able, unknown, standing, tally))
         if fork is None:
             if len(self.forks) * len(self.choices) > _CACHE:
                 self.forks.clear()
-            fork = self.forks[able, unknown, standing, tally] = Fork(
-                self._of(able),
+            fork = self.forks[able, unknown, standing, tally] = ChoiceFork(
+                self._select_choices(able),
                 len(self.choices),
-                unknown=indices(self._of(unknown)),
-                open=indices(self._of(standing)),
+                unknown=collect_indices(self._select_choices(unknown)),
+                open=collect_indices(self._select_choices(standing)),
                 tally=tally,
             )
         return fork
 
-    def _of(self, bits: int) -> tuple[Choice, ...]:
+    def _select_choices(self, bits: int) -> tuple[Choice, ...]:
         """The choices of a set of branches."""
         return tuple([choice for number, choice in enumerate(self.choices) if bits >> number & 1]) if bits else ()
 
 
-class Forks:
+class ForkCache:
     """Forks by what decides them, each with the moves that finish a plan; as many as a bound on memory allows."""
 
     __slots__ = ("_forks", "_options")
 
     def __init__(self) -> None:
-        self._forks: dict[Hashable, tuple[Fork, float]] = {}
+        self._forks: dict[Hashable, tuple[ChoiceFork, float]] = {}
         self._options = 0
 
-    def get(self, signature: Hashable) -> tuple[Fork, float] | None:
+    def get(self, signature: Hashable) -> tuple[ChoiceFork, float] | None:
         """What is kept under a signature."""
         return self._forks.get(signature)
 
-    def keep(self, signature: Hashable, fork: Fork, reach: float) -> tuple[Fork, float]:
+    def store_fork(self, signature: Hashable, fork: ChoiceFork, reach: float) -> tuple[ChoiceFork, float]:
         """Keep a fork; the others are dropped where they have become too many."""
         self._options += _OWN + len(fork.choices)
         if self._options > _CACHE:
@@ -203,12 +203,12 @@ class Forks:
         return found
 
 
-def indices(choices: Iterable[Choice]) -> frozenset[int]:
+def collect_indices(choices: Iterable[Choice]) -> frozenset[int]:
     """The indices of choices."""
     return frozenset(choice.index for choice in choices)
 
 
-def candidates(
+def list_candidates(
     automaton: Automaton[C, M], configuration: C, at_class: Callable[[C], bool]
 ) -> Iterator[tuple[Choice, C]]:
     """The choices of a configuration that are single options, with what they lead to."""

@@ -17,14 +17,14 @@ from formal_llm.automata.models.quantities import amount
 from formal_llm.automata.models.symbols import reach
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.journal import JournalEntry
-from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.templates import fill_template
 from formal_llm.planning.walks.wording import Wording
 
 #: How many sets are listed at the most.
 LISTED = 8
 
 
-def hints(table: ChoiceTable, entry: JournalEntry, left: float, wording: Wording) -> Iterator[str]:
+def list_hints(table: ChoiceTable, entry: JournalEntry, left: float, wording: Wording) -> Iterator[str]:
     """The lines that say what may be chosen together; none where any set of the options may.
 
     Args:
@@ -35,42 +35,42 @@ def hints(table: ChoiceTable, entry: JournalEntry, left: float, wording: Wording
     """
     fork, part, taken = entry.fork, entry.fork.scope, entry.fork.scope.taken
     if taken:
-        yield fill(wording.page_taken, {"options": ", ".join(map(table.vocabulary.label, sorted(taken)))})
+        yield fill_template(wording.page_taken, {"options": ", ".join(map(table.vocabulary.label, sorted(taken)))})
     names = tuple(choice.reads[0] for choice in fork.choices) + ((part.marker,) if part.marker else ())
-    few, all_of_them = table.few_subsets(entry.configuration, left, LISTED, entry.ruled_out, entry.within)
+    few, all_of_them = table.few_subsets(entry.configuration, left, LISTED, entry.ruled_out, entry.subset_bounds)
     if all_of_them:
-        answers = {part.answer(way.names) for way in few}
+        answers = {part.make_answer(way.names) for way in few}
         if len(answers) < 2 ** len(names) - 1:
-            yield fill(wording.selection_sets, {"sets": _sets(answers, names)})
+            yield fill_template(wording.selection_sets, {"sets": _write_sets(answers, names)})
         return
     # Only what is in all sets that were found can be in every set.
     always = (part.here - taken).intersection(*(way.names for way in few))
-    sure = [n for n in always if not table.some_subset(entry.configuration, taken, part.every - {n}, left)]
+    sure = [n for n in always if not table.some_subset(entry.configuration, taken, part.all_members - {n}, left)]
     if sure:
-        yield fill(wording.selection_with, {"options": _sets([sure], names)})
-    yield from _sums(table, entry.configuration, tuple(sorted(part.every)), wording)
+        yield fill_template(wording.selection_with, {"options": _write_sets([sure], names)})
+    yield from _hint_sums(table, entry.configuration, tuple(sorted(part.all_members)), wording)
     out = [key - taken for key in entry.excluded if isinstance(key, frozenset) and key - taken <= set(names)]
     if out:
-        yield fill(wording.selection_not, {"sets": _sets(sorted(out, key=sorted)[:LISTED], names)})
+        yield fill_template(wording.selection_not, {"sets": _write_sets(sorted(out, key=sorted)[:LISTED], names)})
 
 
-def _sets(sets: Iterable[Collection[str]], names: Sequence[str]) -> str:
+def _write_sets(sets: Iterable[Collection[str]], names: Sequence[str]) -> str:
     """Sets of options by their numbers: ``1, 2; 3``."""
     numbers = ([number for number, name in enumerate(names, 1) if name in one] for one in sets)
     return "; ".join(", ".join(map(str, one)) for one in sorted(numbers, key=lambda one: (len(one), one)))
 
 
-def _sums(table: ChoiceTable, configuration: Any, names: Sequence[str], wording: Wording) -> Iterator[str]:
+def _hint_sums(table: ChoiceTable, configuration: Any, names: Sequence[str], wording: Wording) -> Iterator[str]:
     """What the sums that the options carry have to come to; of an upper bound only where some set is too much."""
     automaton = table.automaton
     if not isinstance(automaton, LimitedAutomaton):
         return
     free = table.subset(configuration, frozenset(names), float("inf")) is not None
-    later = _readable_below(table, configuration)
+    later = _find_readable_below(table, configuration)
     for limit in automaton.limits.sums:
         most, least, scope = None, Fraction(0), wording.selection_sum
         for part in limit.parts():
-            found = _due(automaton, configuration, part)
+            found = _find_amount_due(automaton, configuration, part)
             if found is None or not any(name in found[0] for name in names):
                 continue
             if later is None or any(name in found[0] for name in later):
@@ -80,10 +80,10 @@ def _sums(table: ChoiceTable, configuration: Any, names: Sequence[str], wording:
             elif not free:
                 most = found[1]
         if most is not None or least:
-            yield fill(scope, {"amount": _range(least, most), "quantity": limit.quantity})
+            yield fill_template(scope, {"amount": _write_range(least, most), "quantity": limit.quantity})
 
 
-def _due(
+def _find_amount_due(
     automaton: LimitedAutomaton[Any], configuration: Any, part: SumLimit
 ) -> tuple[Collection[str], Fraction] | None:
     """The terminals that count for a bound on a sum, and what is left or still needed of it."""
@@ -98,7 +98,7 @@ def _due(
     return None
 
 
-def _readable_below(table: ChoiceTable, configuration: Any) -> set[str] | None:
+def _find_readable_below(table: ChoiceTable, configuration: Any) -> set[str] | None:
     """The terminals that may come after the selection on top of the stack, or more; None where that is not known."""
     pda = table.lookahead.pda
     if pda is None:
@@ -117,15 +117,15 @@ def _readable_below(table: ChoiceTable, configuration: Any) -> set[str] | None:
     return {t.read for name in popped for t in possible.get(name, ()) if t.read is not None}
 
 
-def _range(least: Fraction, most: Fraction | None) -> str:
+def _write_range(least: Fraction, most: Fraction | None) -> str:
     if most is None:
-        return f"at least {_written(least)}"
+        return f"at least {_write_number(least)}"
     if least == most:
-        return f"exactly {_written(most)}"
-    return f"between {_written(least)} and {_written(most)}" if least else f"at most {_written(most)}"
+        return f"exactly {_write_number(most)}"
+    return f"between {_write_number(least)} and {_write_number(most)}" if least else f"at most {_write_number(most)}"
 
 
-def _written(amount: Fraction) -> str:
+def _write_number(amount: Fraction) -> str:
     """A number that came from a decimal one, as that."""
     if amount.denominator == 1:
         return str(amount.numerator)

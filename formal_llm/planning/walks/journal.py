@@ -18,7 +18,7 @@ from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.question import Answer, Question
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, Fork, Menu, RuledOut
+from formal_llm.planning.walks.forks import Choice, ChoiceFork, Menu, RuledOut
 
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
 ChoiceKey = int | frozenset[str]
@@ -26,7 +26,7 @@ _NOTHING: frozenset[ChoiceKey] = frozenset()
 _NO_VERDICTS: Mapping[ChoiceKey, Verdict] = MappingProxyType({})
 
 
-class Past(NamedTuple):
+class QuestionPast(NamedTuple):
     """How a walk came to a question: the last question before it that was answered, and the moves since.
 
     So questions share what lies before them, and all of them together take memory in proportion to the walk.
@@ -36,7 +36,7 @@ class Past(NamedTuple):
     since: tuple[Move, ...]
 
     @property
-    def answered(self) -> list[JournalEntry]:
+    def answered_entries(self) -> list[JournalEntry]:
         """The questions that were answered before, the first one first."""
         found = []
         entry = self.earlier
@@ -48,7 +48,7 @@ class Past(NamedTuple):
     @property
     def moves(self) -> list[Move]:
         """All moves before the question."""
-        parts = [entry.past.since for entry in self.answered if entry.past is not None]
+        parts = [entry.past.since for entry in self.answered_entries if entry.past is not None]
         return list(chain.from_iterable((*parts, self.since)))
 
 
@@ -76,7 +76,7 @@ class JournalEntry:
         "past", "probability", "question",
     )  # fmt: skip
 
-    def __init__(self, configuration: Hashable, fork: Fork, moves: int) -> None:
+    def __init__(self, configuration: Hashable, fork: ChoiceFork, moves: int) -> None:
         self.configuration = configuration
         self.fork = fork
         self.moves = moves
@@ -88,7 +88,7 @@ class JournalEntry:
         self.probability: float | None = None
         self.question: Question | None = None
         self.looked_at: Mapping[ChoiceKey, Verdict] = _NO_VERDICTS
-        self.past: Past | None = None
+        self.past: QuestionPast | None = None
 
     @property
     def key(self) -> ChoiceKey:
@@ -102,16 +102,16 @@ class JournalEntry:
         """All that is ruled out with the choice that was made here."""
         if self.chosen is None or self.fork.several or self.chosen.menu is None:
             return frozenset((self.key,))
-        return frozenset(choice.index for choice in self.chosen.all())
+        return frozenset(choice.index for choice in self.chosen.iter_choices())
 
     @property
-    def offered(self) -> tuple[Choice, ...]:
+    def offered_choices(self) -> tuple[Choice, ...]:
         """The choices that are not ruled out; of a selection all members, since what is ruled out are sets of them."""
         out = self.excluded
         if out and not self.fork.several:
             return tuple(
                 choice for choice in self.fork.choices
-                if (choice.index not in out if choice.menu is None else any(c.index not in out for c in choice.all()))
+                if any(c.index not in out for c in ([choice] if choice.menu is None else choice.iter_choices()))
             )  # fmt: skip
         return self.fork.choices
 
@@ -124,22 +124,22 @@ class JournalEntry:
             else RuledOut(self.excluded | {self.fork.part.taken}, self.fork.part)
         )
 
-    def ruled_out_on(self, page: Fork) -> frozenset[ChoiceKey]:
+    def ruled_out_on(self, page: ChoiceFork) -> frozenset[ChoiceKey]:
         """What is ruled out here, as far as it concerns a page after this one."""
         part = page.part
         if not self.excluded or part is None:
             return self.excluded
-        return frozenset(k for k in self.excluded if isinstance(k, frozenset) and part.taken < k <= part.every)
+        return frozenset(k for k in self.excluded if isinstance(k, frozenset) and part.taken < k <= part.all_members)
 
-    def opens(self, numbers: Sequence[int]) -> bool:
+    def opens_page(self, numbers: Sequence[int]) -> bool:
         """Whether an answer opens another page."""
-        offered = self.offered
+        offered = self.offered_choices
         if self.fork.several:
             return max(numbers) > len(offered)
         return offered[numbers[0] - 1].menu is not None
 
     @property
-    def said(self) -> str:
+    def answer_text(self) -> str:
         """The numbers by which the choice was named when it was asked."""
         if self.fork.several:
             numbers = [n for n, choice in enumerate(self.fork.choices, 1) if choice.reads[0] in self.members]
@@ -148,12 +148,16 @@ class JournalEntry:
             )
             return ", ".join(map(str, [*numbers, *further]))
         key = self.key
-        found = (n for n, choice in enumerate(self.offered, 1) if any(c.index == key for c in (choice, *choice.all())))
+        found = (
+            n
+            for n, choice in enumerate(self.offered_choices, 1)
+            if any(c.index == key for c in (choice, *choice.iter_choices()))
+        )
         return str(next(found))
 
-    def named(self, numbers: Iterable[int]) -> ChoiceKey:
+    def resolve_key(self, numbers: Iterable[int]) -> ChoiceKey:
         """What the numbers of a legal answer choose."""
-        offered = self.offered
+        offered = self.offered_choices
         if not self.fork.several:
             return offered[next(iter(numbers)) - 1].index
         more = [self.fork.more.marker] if self.fork.more is not None else []
@@ -164,7 +168,7 @@ class JournalEntry:
         """The same entry for another walk, which may choose something else here."""
         return copy(self)
 
-    def find(self, key: ChoiceKey, table: ChoiceTable, left: float) -> Choice | None:
+    def find_choice(self, key: ChoiceKey, table: ChoiceTable, left: float) -> Choice | None:
         """The choice that ``key`` stands for, members noted, with ``left`` more moves; None where there is none.
 
         Choices of the pages after this one are found, too.
@@ -172,15 +176,15 @@ class JournalEntry:
         fork = self.fork
         if not fork.several:
             here = (choice for choice in fork.choices if choice.index == key)
-            return next(here, None) or next((choice for choice in fork.all() if choice.index == key), None)
+            return next(here, None) or next((choice for choice in fork.iter_choices() if choice.index == key), None)
         if not isinstance(key, frozenset) or not key >= fork.scope.taken:
             return None
         self.members = key
         if fork.more is not None and fork.more.marker in key:
-            return self._further(key - {fork.more.marker}, fork.more, table, left)
+            return self._find_next_page(key - {fork.more.marker}, fork.more, table, left)
         return table.subset(self.configuration, key, left)
 
-    def _further(self, taken: frozenset[str], more: Menu, table: ChoiceTable, left: float) -> Choice | None:
+    def _find_next_page(self, taken: frozenset[str], more: Menu, table: ChoiceTable, left: float) -> Choice | None:
         """Going on to the next page of a selection; where just one set is left there, that one."""
         if not taken <= self.fork.scope.here:
             return None
@@ -190,41 +194,41 @@ class JournalEntry:
             return table.subset(self.configuration, few[0].names, left) if few else None
         return Choice(more.key, (), tuple(sorted(taken)), menu=more)
 
-    def only(self, table: ChoiceTable, left: float) -> Choice | None:
+    def find_only_choice(self, table: ChoiceTable, left: float) -> Choice | None:
         """The one choice that is left, of a selection that of the one set that is left; None where there are more.
 
         Also None where there is none, and where it is not known whether there are more. Arguments as above.
         """
         if not self.fork.several:
-            return self.offered[0] if len(self.offered) == 1 else None
-        few, all_of_them = table.few_subsets(self.configuration, left, 1, self.ruled_out, self.within)
-        if not few or not (all_of_them or self.within):
+            return self.offered_choices[0] if len(self.offered_choices) == 1 else None
+        few, all_of_them = table.few_subsets(self.configuration, left, 1, self.ruled_out, self.subset_bounds)
+        if not few or not (all_of_them or self.subset_bounds):
             return None
         if all_of_them and len(few) == 1:
-            return self.find(few[0].names, table, left)
+            return self.find_choice(few[0].names, table, left)
         # Several sets may be one answer: to go on to the next page.
         part = self.fork.scope
-        keys = {part.answer(way.names) for way in few}
+        keys = {part.make_answer(way.names) for way in few}
         if len(keys) > 1 or keys <= {way.names for way in few}:
             return None
         out = RuledOut(self.excluded | {part.taken} | keys, part)
-        others = table.few_subsets(self.configuration, left, 0, out, self.within)
-        return self.find(keys.pop(), table, left) if others == ([], True) else None
+        others = table.few_subsets(self.configuration, left, 0, out, self.subset_bounds)
+        return self.find_choice(keys.pop(), table, left) if others == ([], True) else None
 
     def is_dead(self, table: ChoiceTable, left: float) -> bool:
         """Whether nothing is left to choose; arguments as above."""
         if not self.fork.several:
-            return not self.offered
-        return table.few_subsets(self.configuration, left, 0, self.ruled_out, self.within) == ([], True)
+            return not self.offered_choices
+        return table.few_subsets(self.configuration, left, 0, self.ruled_out, self.subset_bounds) == ([], True)
 
     @property
-    def within(self) -> tuple[frozenset[str], frozenset[str]] | None:
+    def subset_bounds(self) -> tuple[frozenset[str], frozenset[str]] | None:
         """What each set must and may have that can be chosen on a page of a selection; None without pages."""
         part = self.fork.part
-        return None if part is None else (part.taken, part.every)
+        return None if part is None else (part.taken, part.all_members)
 
 
-def shares(answer: Answer, count: int) -> tuple[float, ...] | None:
+def normalise_probabilities(answer: Answer, count: int) -> tuple[float, ...] | None:
     """The probabilities of options 1 to ``count``, normalised so that they sum to 1.
 
     An option that the answer gives no probability has probability 0; what it gives to other numbers is dropped.
@@ -245,7 +249,7 @@ def shares(answer: Answer, count: int) -> tuple[float, ...] | None:
     return tuple(value / total for value in found) if total else None
 
 
-def log_probability(entries: Iterable[JournalEntry]) -> float | None:
+def sum_log_probability(entries: Iterable[JournalEntry]) -> float | None:
     """The logarithm of the probability of all answers in a journal: the sum over those that were asked.
 
     None where one of them had no probability, as what comes from a draft has none.

@@ -27,8 +27,8 @@ from formal_llm.errors import unknown
 from formal_llm.llms.builtin import stems
 from formal_llm.llms.question import Option
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.walks.forks import Choice, Fork, Menu, Part, indices
-from formal_llm.planning.walks.templates import fill
+from formal_llm.planning.walks.forks import Choice, ChoiceFork, Menu, SelectionPart, collect_indices
+from formal_llm.planning.walks.templates import fill_template
 from formal_llm.planning.walks.wording import Wording
 
 #: Options by their texts.
@@ -90,7 +90,7 @@ class Pages:
         object.__setattr__(self, "by", (by,) if isinstance(by, str) or callable(by) else tuple(by))
 
     @property
-    def told(self) -> list[object]:
+    def cache_key(self) -> list[object]:
         """What tells these pages from others, as JSON data: functions by their names."""
         ways = (one if isinstance(one, str) else getattr(one, "__qualname__", "") for one in (*self.by, self.order))
         return [self.options, self.characters, *ways]
@@ -125,33 +125,33 @@ class Pager:
                     f"{unknown('number of options for pages', told, [NAME, *known])}; no terminal carries it"
                 )
 
-    def first(self, fork: Fork, texts: Callable[[Fork], Sequence[str]]) -> Fork:
+    def make_first_page(self, fork: ChoiceFork, texts: Callable[[ChoiceFork], Sequence[str]]) -> ChoiceFork:
         """The first page of a fork; the fork itself where it fits on one. ``texts`` are those of its choices."""
-        found: tuple[Pager, Fork] | None = fork.paged
+        found: tuple[Pager, ChoiceFork] | None = fork.paged
         if found is None or (found[0] is not self and found[0] != self):
-            found = fork.paged = (self, self._first(fork, texts(fork)))
+            found = fork.paged = (self, self._split_fork(fork, texts(fork)))
         return found[1]
 
-    def _first(self, fork: Fork, texts: Sequence[str]) -> Fork:
-        place = _Place(self, fork, dict(zip((choice.index for choice in fork.choices), texts, strict=True)))
-        if place.fits(fork.choices):
+    def _split_fork(self, fork: ChoiceFork, texts: Sequence[str]) -> ChoiceFork:
+        place = _ForkPages(self, fork, dict(zip((choice.index for choice in fork.choices), texts, strict=True)))
+        if place.can_fit(fork.choices):
             return fork
-        ordered = place.ordered()
-        return place.of_set(ordered, frozenset()) if fork.several else place.page(ordered, 0)
+        ordered = place.order_choices()
+        return place.make_selection_page(ordered, frozenset()) if fork.several else place.make_page(ordered, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _ForkPages:
     """The choices of a fork, with their texts by index."""
 
     pager: Pager
-    fork: Fork
+    fork: ChoiceFork
     texts: Mapping[int, str]
 
-    def text(self, choice: Choice) -> str:
+    def describe_choice(self, choice: Choice) -> str:
         return self.texts[choice.index] if choice.menu is None else choice.menu.text
 
-    def offer(self, choice: Choice) -> Offer:
+    def make_offer(self, choice: Choice) -> Offer:
         numbers: dict[str, Number] = {}
         for name in choice.reads:
             symbol = self.pager.vocabulary.symbols.get(name)
@@ -161,22 +161,22 @@ class _Place:
 
     # -- order --------------------------------------------------------------------------------------------------
 
-    def ordered(self) -> tuple[Choice, ...]:
+    def order_choices(self) -> tuple[Choice, ...]:
         """The choices, what fits the task best first."""
         order, choices = self.pager.pages.order, self.fork.choices
         if order is None:
-            worth = self._worth()
+            worth = self._rate_choices()
             return tuple(sorted(choices, key=lambda choice: -worth[choice.index]))
-        rank = _by_number(order) if isinstance(order, str) else order
-        return tuple(sorted(choices, key=lambda choice: rank(self.offer(choice))))
+        rank = _make_rank(order) if isinstance(order, str) else order
+        return tuple(sorted(choices, key=lambda choice: rank(self.make_offer(choice))))
 
-    def _worth(self) -> dict[int, float]:
+    def _rate_choices(self) -> dict[int, float]:
         """How much each choice has of the words of the task; a word counts the more, the fewer have it."""
         wanted = frozenset(stems(self.pager.task))
         words = self.pager.vocabulary
         said = {
             choice.index: wanted.intersection(
-                stems(" ".join([self.texts[choice.index], *map(words.description, choice.reads)]))
+                stems(" ".join([self.texts[choice.index], *map(words.describe_terminal, choice.reads)]))
             )
             for choice in self.fork.choices
         } if wanted else {}  # fmt: skip
@@ -185,92 +185,102 @@ class _Place:
 
     # -- pages --------------------------------------------------------------------------------------------------
 
-    def fits(self, choices: Sequence[Choice]) -> bool:
+    def can_fit(self, choices: Sequence[Choice]) -> bool:
         """Whether choices are one question."""
         pages = self.pager.pages
         return len(choices) <= max(2, pages.options) and (
-            pages.characters is None or len(choices) <= 2 or self._length(choices) <= pages.characters
+            pages.characters is None or len(choices) <= 2 or self._count_characters(choices) <= pages.characters
         )
 
-    def _length(self, choices: Iterable[Choice]) -> int:
-        return sum(_line(number, self.text(choice)) for number, choice in enumerate(choices, 1))
+    def _count_characters(self, choices: Iterable[Choice]) -> int:
+        return sum(
+            _count_line_characters(number, self.describe_choice(choice)) for number, choice in enumerate(choices, 1)
+        )
 
-    def page(self, choices: tuple[Choice, ...], level: int) -> Fork:
+    def make_page(self, choices: tuple[Choice, ...], level: int) -> ChoiceFork:
         """The page of choices that are not grouped yet, by what groups them at a level."""
         by = self.pager.pages.by
-        for place in range(level, 0 if self.fits(choices) else len(by)):
-            groups = self._groups(by[place], choices)
+        for place in range(level, 0 if self.can_fit(choices) else len(by)):
+            groups = self._make_groups(by[place], choices)
             if len(groups) > 1:
-                return self.listed(tuple(self._grouped(name, group, place + 1) for name, group in groups))
-        return self.listed(choices)
+                return self.make_listed_page(
+                    tuple(self._make_group_choice(name, group, place + 1) for name, group in groups)
+                )
+        return self.make_listed_page(choices)
 
-    def _grouped(self, name: str, group: tuple[Choice, ...], level: int) -> Choice:
+    def _make_group_choice(self, name: str, group: tuple[Choice, ...], level: int) -> Choice:
         if len(group) == 1:
             return group[0]
-        text = fill(self.pager.wording.group_option, {"group": name, "count": len(group)})
-        return self._menu(text, group, lambda _: self.page(group, level))
+        text = fill_template(self.pager.wording.group_option, {"group": name, "count": len(group)})
+        return self._make_menu(text, group, lambda _: self.make_page(group, level))
 
-    def _menu(self, text: str, items: tuple[Choice, ...], make: Callable[[frozenset[str]], Fork]) -> Choice:
-        menu = Menu(text, items, make, _key(choice for item in items for choice in item.all()))
+    def _make_menu(self, text: str, items: tuple[Choice, ...], make: Callable[[frozenset[str]], ChoiceFork]) -> Choice:
+        menu = Menu(text, items, make, _hash_choices(choice for item in items for choice in item.iter_choices()))
         return Choice(menu.key, (), menu=menu)
 
-    def listed(self, items: tuple[Choice, ...]) -> Fork:
+    def make_listed_page(self, items: tuple[Choice, ...]) -> ChoiceFork:
         """The page that begins with the first of some options, with "more" where they do not fit."""
-        head, rest = self._cut(items)
-        return self._fork((*head, self._more(rest, lambda _: self.listed(rest))) if rest else head)
+        head, rest = self._cut_page(items)
+        return self._make_fork(
+            (*head, self._make_more_choice(rest, lambda _: self.make_listed_page(rest))) if rest else head
+        )
 
-    def of_set(self, members: tuple[Choice, ...], taken: frozenset[str]) -> Fork:
+    def make_selection_page(self, members: tuple[Choice, ...], taken: frozenset[str]) -> ChoiceFork:
         """The page of a selection that begins with the first of some members, after others were chosen."""
-        head, rest = self._cut(members)
-        more = self._more(rest, partial(self.of_set, rest)).menu if rest else None
+        head, rest = self._cut_page(members)
+        more = self._make_more_choice(rest, partial(self.make_selection_page, rest)).menu if rest else None
         later = frozenset(choice.reads[0] for choice in rest)
         here = taken.union(choice.reads[0] for choice in head)
-        return self._fork(head, more, Part(here, taken, later, "" if more is None else more.marker))
+        return self._make_fork(head, more, SelectionPart(here, taken, later, "" if more is None else more.marker))
 
-    def _more(self, rest: tuple[Choice, ...], make: Callable[[frozenset[str]], Fork]) -> Choice:
-        count = sum(1 for item in rest for _ in item.all())
-        return self._menu(fill(self.pager.wording.more_option, {"count": count}), rest, make)
+    def _make_more_choice(self, rest: tuple[Choice, ...], make: Callable[[frozenset[str]], ChoiceFork]) -> Choice:
+        count = sum(1 for item in rest for _ in item.iter_choices())
+        return self._make_menu(fill_template(self.pager.wording.more_option, {"count": count}), rest, make)
 
-    def _cut(self, items: tuple[Choice, ...]) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
+    def _cut_page(self, items: tuple[Choice, ...]) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
         """The options of a page, and those after it: none, or at least two."""
-        if self.fits(items):
+        if self.can_fit(items):
             return items, ()
         pages, count = self.pager.pages, min(self.pager.pages.options - 1, len(items) - 2)
         if pages.characters is not None:
-            left = pages.characters - _line(count + 1, fill(self.pager.wording.more_option, {"count": len(self.texts)}))
-            while count > 1 and self._length(items[:count]) > left:
+            left = pages.characters - _count_line_characters(
+                count + 1, fill_template(self.pager.wording.more_option, {"count": len(self.texts)})
+            )
+            while count > 1 and self._count_characters(items[:count]) > left:
                 count -= 1
         return items[:count], items[count:]
 
-    def _fork(self, choices: tuple[Choice, ...], more: Menu | None = None, part: Part | None = None) -> Fork:
-        whole, here = self.fork, indices(choices)
-        texts = [*map(self.text, choices), *([more.text] if more is not None else [])]
+    def _make_fork(
+        self, choices: tuple[Choice, ...], more: Menu | None = None, part: SelectionPart | None = None
+    ) -> ChoiceFork:
+        whole, here = self.fork, collect_indices(choices)
+        texts = [*map(self.describe_choice, choices), *([more.text] if more is not None else [])]
         options = tuple(Option(number, text) for number, text in enumerate(texts, 1))
-        return Fork(
+        return ChoiceFork(
             choices, whole.total, whole.several, unknown=whole.unknown & here, open=whole.open & here,
             tally=whole.tally, shown=(self.pager.wording, options), more=more, part=part,
         )  # fmt: skip
 
     # -- groups -------------------------------------------------------------------------------------------------
 
-    def _groups(self, by: By, choices: tuple[Choice, ...]) -> list[tuple[str, tuple[Choice, ...]]]:
+    def _make_groups(self, by: By, choices: tuple[Choice, ...]) -> list[tuple[str, tuple[Choice, ...]]]:
         """Groups of choices, with their names; in each the order stays."""
         if callable(by):
             named: dict[str, list[Choice]] = {}
             for choice in choices:
-                named.setdefault(str(by(self.offer(choice))), []).append(choice)
+                named.setdefault(str(by(self.make_offer(choice))), []).append(choice)
             return [(name, tuple(group)) for name, group in named.items()]
         if by == NAME:
             keys = {choice: self.texts[choice.index].casefold() for choice in choices}
-            spans = self._spans(keys)
-            return [(_between(*(self.texts[c.index][:_EDGE] for c in span)), group) for span, group in spans]
-        numbers = {choice: self.offer(choice).numbers for choice in choices}
-        spans = self._spans({choice: known[by] for choice, known in numbers.items() if by in known})
-        found = [(f"{by} {_between(*(shown(numbers[c][by]) for c in span))}", group) for span, group in spans]
+            spans = self._split_spans(keys)
+            return [(_name_range(*(self.texts[c.index][:_EDGE] for c in span)), group) for span, group in spans]
+        numbers = {choice: self.make_offer(choice).numbers for choice in choices}
+        spans = self._split_spans({choice: known[by] for choice, known in numbers.items() if by in known})
+        found = [(f"{by} {_name_range(*(shown(numbers[c][by]) for c in span))}", group) for span, group in spans]
         without = tuple(choice for choice in choices if by not in numbers[choice])
         return [*found, (f"no {by}", without)] if without else found
 
-    def _spans(self, keys: Mapping[Choice, Any]) -> list[tuple[tuple[Choice, Choice], tuple[Choice, ...]]]:
+    def _split_spans(self, keys: Mapping[Choice, Any]) -> list[tuple[tuple[Choice, Choice], tuple[Choice, ...]]]:
         """Choices in groups from the lowest key to the highest, about as many in each; equal keys stay together.
 
         As many groups as there are pages, where that is no more than a question has options.
@@ -292,20 +302,20 @@ class _Place:
         return [((span[0], span[-1]), tuple(group)) for span, group in zip(spans, groups, strict=True)]
 
 
-def _by_number(quantity: str) -> Callable[[Offer], Any]:
+def _make_rank(quantity: str) -> Callable[[Offer], Any]:
     if quantity == NAME:
         return lambda offer: offer.text.casefold()
     return lambda offer: (quantity not in offer.numbers, offer.numbers.get(quantity, 0))
 
 
-def _between(first: str, last: str) -> str:
+def _name_range(first: str, last: str) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def _key(choices: Iterable[Choice]) -> int:
+def _hash_choices(choices: Iterable[Choice]) -> int:
     return -1 - crc32(repr(sorted((choice.index, choice.reads) for choice in choices)).encode())
 
 
-def _line(number: int, text: str) -> int:
+def _count_line_characters(number: int, text: str) -> int:
     """The characters of a line."""
     return len(f"{number}: {text}\n")

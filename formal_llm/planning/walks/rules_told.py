@@ -11,10 +11,10 @@ from formal_llm.automata.models.symbols import members
 from formal_llm.planning.walks.choices import ChoiceTable
 
 
-def told_names(table: ChoiceTable) -> str:
+def describe_names(table: ChoiceTable) -> str:
     """The names that a plan is made of, a line each with what they stand for; those that no plan may have left out."""
     words, limits = table.vocabulary, table.lookahead.limits
-    pda = _base(table)
+    pda = _find_base(table)
     texts: dict[str, set[str]] = {}
     for move in pda.transitions if pda is not None and pda.cfg is None else ():
         if move.read is not None:
@@ -27,36 +27,36 @@ def told_names(table: ChoiceTable) -> str:
             text = printed[0] if len(printed) == 1 else ""
             symbol = words.symbols.get(name)
             numbers = [f"{quantity}={n}" for quantity, n in symbol.numbers.items()] if symbol is not None else []
-            told = (text or words.label(name), words.description(name), *numbers)
+            told = (text or words.label(name), words.describe_terminal(name), *numbers)
             about = [one for one in told if one not in ("", name)]
             lines.append(f"- {name}: {', '.join(about)}" if about else f"- {name}")
     return "\n".join(lines)
 
 
-def told_rules(table: ChoiceTable) -> str:
+def describe_rules(table: ChoiceTable) -> str:
     """What may follow what."""
-    pda = _base(table)
+    pda = _find_base(table)
     if pda is None or (pda.cfg is None and not _is_chart(pda)):
         return table.rules()
-    lines = list(_of_grammar(pda.cfg) if pda.cfg is not None else _of_chart(pda))
+    lines = list(_describe_grammar(pda.cfg) if pda.cfg is not None else _describe_chart(pda))
     factors = table.lookahead.pda.factors[1:] if table.lookahead.pda is not None else ()
     return "\n".join([*lines, *(f"- and: {one.name}" for one in factors if one.name)])
 
 
-def told_limits(table: ChoiceTable) -> str:
+def describe_limits(table: ChoiceTable) -> str:
     """How often names may be used, and what their numbers may come to."""
     limits = table.lookahead.limits
     sums = [line for one in limits.sums for line in one.lines()]
     times = [line for line in limits.lines() if not line.startswith(("%limit", "%require"))]
-    return "\n".join([*_counts(limits), *(f"- {line.removeprefix('%limit ')}" for line in (*sums, *times))])
+    return "\n".join([*_describe_counts(limits), *(f"- {line.removeprefix('%limit ')}" for line in (*sums, *times))])
 
 
-def _base(table: ChoiceTable) -> PDA | None:
+def _find_base(table: ChoiceTable) -> PDA | None:
     pda = table.lookahead.pda
     return None if pda is None else base_of(pda)
 
 
-def _of_grammar(cfg: CFG) -> Iterator[str]:
+def _describe_grammar(cfg: CFG) -> Iterator[str]:
     yield f"A plan is one {cfg.start}. Each line says what a symbol is made of, in this order; | parts the choices."
     by_head: dict[str, list[Production]] = {}
     if len(cfg.authored) < len(cfg.productions):
@@ -72,11 +72,11 @@ def _of_grammar(cfg: CFG) -> Iterator[str]:
         yield f"- {head}{shown}: {' | '.join(' '.join(one.body) or '(nothing)' for one in productions)}"
 
 
-def _of_chart(pda: PDA) -> Iterator[str]:
+def _describe_chart(pda: PDA) -> Iterator[str]:
     begins, ends = ("ends", "begins") if pda.order == "backward" else ("begins", "ends")
     yield f"A plan {begins} at {pda.start_state}; each step leads from one place to another."
     leaving: dict[object, list[str]] = {}
-    selecting = _selecting(pda)
+    selecting = _find_selecting(pda)
     within = {move.target for move in selecting}
     for move in pda.transitions:
         if move in selecting:
@@ -89,7 +89,7 @@ def _of_chart(pda: PDA) -> Iterator[str]:
     yield f"It {ends} at {', '.join(sorted(map(str, pda.accepting_states)))}."
 
 
-def _selecting(pda: PDA) -> dict[Transition, State]:
+def _find_selecting(pda: PDA) -> dict[Transition, State]:
     """The transitions that begin a selection, each with where it leads in the end."""
     after = {move.pop: move.target for move in pda.transitions if move.pop is not None}
     return {
@@ -101,27 +101,27 @@ def _selecting(pda: PDA) -> dict[Transition, State]:
 
 def _is_chart(pda: PDA) -> bool:
     """Whether the stack is used for selections alone."""
-    selecting = _selecting(pda)
+    selecting = _find_selecting(pda)
     within = {move.target for move in selecting}
     return all(
         move in selecting or move.state in within or (move.pop is None and not move.push) for move in pda.transitions
     )
 
 
-def _counts(limits: Limits) -> Iterator[str]:
+def _describe_counts(limits: Limits) -> Iterator[str]:
     if limits.default is not None:
-        yield f"- each name {_most(limits.default)}, where nothing else is said"
+        yield f"- each name {_write_most(limits.default)}, where nothing else is said"
     said: dict[str, list[str]] = {}
     for name, most in limits.at_most.items():
-        said.setdefault(_most(most), []).append(name)
+        said.setdefault(_write_most(most), []).append(name)
     for name, least in limits.at_least.items():
-        said.setdefault(f"at least {_times(least)}", []).append(name)
+        said.setdefault(f"at least {_write_times(least)}", []).append(name)
     yield from (f"- {how}: {', '.join(names)}" for how, names in said.items())
 
 
-def _most(count: int | None) -> str:
-    return "as often as you like" if count is None else f"at most {_times(count)}" if count else "never"
+def _write_most(count: int | None) -> str:
+    return "as often as you like" if count is None else f"at most {_write_times(count)}" if count else "never"
 
 
-def _times(count: int) -> str:
+def _write_times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"

@@ -28,7 +28,7 @@ class Subset(NamedTuple):
     names: Names
 
 
-def ways(
+def iter_subsets(
     lookahead: Lookahead,
     finishes: Callable[[Hashable, float], bool],
     configuration: Hashable,

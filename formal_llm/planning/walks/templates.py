@@ -25,13 +25,13 @@ FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
-def fill(template: str, values: Mapping[str, object]) -> str:
+def fill_template(template: str, values: Mapping[str, object]) -> str:
     """``template`` with each ``{name}`` replaced.
 
     Raises:
         ValueError: a name that is not in ``values``; the message lists those that are.
     """
-    form, names = _compiled(template)
+    form, names = _compile_template(template)
     try:
         return form % tuple([values[name] for name in names])
     except KeyError as name:
@@ -40,12 +40,12 @@ def fill(template: str, values: Mapping[str, object]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _compiled(template: str) -> tuple[str, tuple[str, ...]]:
+def _compile_template(template: str) -> tuple[str, tuple[str, ...]]:
     """A template as Python's ``%`` takes it, and the names of its placeholders in order."""
     pieces = _PLACEHOLDER.split(template)
     return "%s".join(text.replace("%", "%%") for text in pieces[::2]), tuple(pieces[1::2])
 
 
-def told_twice(texts: Iterable[str]) -> set[str]:
+def find_duplicates(texts: Iterable[str]) -> set[str]:
     """The texts that stand there more than once."""
     return {text for text, count in Counter(texts).items() if count > 1}

@@ -55,7 +55,7 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
     return replace(wording, **changes)
 
 
-def suited(wording: Wording, llm: LLM) -> Wording:
+def adapt_wording(wording: Wording, llm: LLM) -> Wording:
     """The wording as an LLM reads it best: short, where it says so in ``wording``; for wordings that nobody chose."""
     name = getattr(llm, "wording", "")
     return shortened(wording, name) if name else wording

@@ -16,11 +16,11 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided, WalkError
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.walks.asking import Asker
+from formal_llm.planning.walks.asking import QuestionBuilder
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Backtracked, EventCallback, Forced
-from formal_llm.planning.walks.forks import Choice, Fork
+from formal_llm.planning.walks.forks import Choice, ChoiceFork
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
 
 
@@ -64,7 +64,9 @@ class Trail:
         "table",
     )  # fmt: skip
 
-    def __init__(self, table: ChoiceTable, asker: Asker, meter: Meter, on_event: EventCallback | None) -> None:
+    def __init__(
+        self, table: ChoiceTable, asker: QuestionBuilder, meter: Meter, on_event: EventCallback | None
+    ) -> None:
         self.table = table
         self.asker = asker
         self.meter = meter
@@ -77,7 +79,7 @@ class Trail:
         self.stops: frozenset[int] = frozenset()
         self.opening = False
         if not table.begin(self.configuration).possible:
-            raise self._no_plan()
+            raise self._make_no_plan_error()
 
     def copy(self, on_event: EventCallback | None) -> Trail:
         """A trail that goes on from here by itself. It costs two short lists: all else is shared."""
@@ -95,13 +97,13 @@ class Trail:
         """The terminals so far."""
         return tuple([move.read for move in self.moves if move.read is not None])
 
-    def left(self, budget: Budget) -> float:
+    def count_moves_left(self, budget: Budget) -> float:
         """The moves that may still be made; infinite without a step budget."""
         return INFINITE if budget.steps is None else budget.steps - len(self.moves)
 
     # -- going on -----------------------------------------------------------------------------------------------
 
-    def take(self, entry: JournalEntry, choice: Choice) -> None:
+    def take_choice(self, entry: JournalEntry, choice: Choice) -> None:
         """Choose."""
         entry.chosen = choice
         self.journal.append(entry)
@@ -111,31 +113,31 @@ class Trail:
             self.state.excluded = entry.ruled_out_on(page)
             self.opening = bool(self.state.excluded)
         else:
-            self._go(choice)
+            self._make_moves(choice)
 
-    def _open(self, left: float) -> None:
+    def _open_page(self, left: float) -> None:
         """See what is left of a page on which something may be ruled out already."""
         self.opening = False
         if isinstance(entry := self.state, JournalEntry):
-            self._stand(entry, left)
+            self._stop_at_choice(entry, left)
 
-    def _stand(self, entry: JournalEntry, left: float) -> None:
+    def _stop_at_choice(self, entry: JournalEntry, left: float) -> None:
         """Stand at a choice; take the one that is left where no more are, and go back where none is."""
-        if (only := entry.only(self.table, left)) is not None:
-            self.take(entry, only)
+        if (only := entry.find_only_choice(self.table, left)) is not None:
+            self.take_choice(entry, only)
         else:
             self.state = _DEAD if entry.is_dead(self.table, left) else entry
 
-    def _go(self, choice: Choice) -> None:
+    def _make_moves(self, choice: Choice) -> None:
         if choice.moves:
             self.configuration = self.table.after(self.configuration, choice)
             self.moves += choice.moves
             self.state = _ON_THE_WAY
         else:
             self.state = _DONE
-            self.meter.stop()
+            self.meter.stop_clock()
 
-    def settle(self, budget: Budget, partial: Callable[[], Plan]) -> None:
+    def advance_to_choice(self, budget: Budget, partial: Callable[[], Plan]) -> None:
         """Go on to the next choice or to the end: take what leaves no choice, go back from dead ends.
 
         Raises:
@@ -146,10 +148,10 @@ class Trail:
         while (state := self.state) is _ON_THE_WAY or state is _DEAD or self.opening:
             left = most - len(self.moves)
             if self.opening:
-                self._open(left)
+                self._open_page(left)
                 continue
             if state is _DEAD:
-                self._go_back(budget, partial)
+                self._leave_dead_end(budget, partial)
                 continue
             fork = table.at(self.configuration, left)
             self.meter.verdicts += fork.tally
@@ -158,15 +160,15 @@ class Trail:
                 self.meter.capped = True
                 self.state = _DEAD
             elif (count > 1 and fork.only is None) or (count and self.stops and len(self.moves) in self.stops):
-                self.state = JournalEntry(self.configuration, self.asker.page(fork), len(self.moves))
+                self.state = JournalEntry(self.configuration, self.asker.take_first_page(fork), len(self.moves))
             elif count:
-                self._force(fork, left)
+                self._take_forced(fork, left)
             else:
                 self.state = _DEAD
                 if left < INFINITE and table.at(self.configuration, INFINITE).choices:
                     self.meter.capped = True
 
-    def _force(self, fork: Fork, left: float) -> None:
+    def _take_forced(self, fork: ChoiceFork, left: float) -> None:
         """Take the one choice that is left."""
         choice = fork.choices[0]
         if fork.several:
@@ -177,39 +179,39 @@ class Trail:
             choice = only
         if fork.total > 1:
             self.meter.forced += 1
-            if not fork.sure:
+            if not fork.is_certain:
                 self.silent.append((len(self.moves), frozenset(choice.reads) if fork.several else choice.index))
             if self.on_event is not None:
                 others = 2**fork.total - 2 if fork.several else fork.total - 1
-                text = self.asker.text(fork, choice)
+                text = self.asker.describe_choice(fork, choice)
                 self.on_event(Forced(text, others, self.asker.walk, id=self.asker.id))
-        self._go(choice)
+        self._make_moves(choice)
 
-    def pass_by(self, choice: Choice, key: ChoiceKey) -> None:
+    def take_silently(self, choice: Choice, key: ChoiceKey) -> None:
         """Take what once was the only choice, without a question."""
         self.silent.append((len(self.moves), key))
-        self._go(choice)
+        self._make_moves(choice)
 
-    def again(self) -> None:
+    def start_over(self) -> None:
         """Stand at the beginning, before anything was taken."""
         self.journal, self.moves, self.silent = [], [], []
         self.configuration, self.state = self.table.automaton.start(), _ON_THE_WAY
 
-    def take_for_sure(self, entry: JournalEntry, choice: Choice) -> None:
+    def take_checked(self, entry: JournalEntry, choice: Choice) -> None:
         """Choose; what was not decided in time is looked at once more, and may turn out to be a dead end."""
-        self.take(entry, choice)
+        self.take_choice(entry, choice)
         if entry.fork.open and self._is_open(entry, choice):
             verdict = self._second_look(entry, choice)
             if verdict.value == "no":
                 self.table.rule_out(entry.configuration, choice, verdict)
                 self.state = _DEAD
 
-    def ponder(self) -> bool:
+    def ponder_option(self) -> bool:
         """Look beforehand at an option that was not decided in time; False where none is left then."""
         entry = self.state
         if not isinstance(entry, JournalEntry) or not entry.fork.open or entry.fork.several:
             return False
-        left = [one for one in entry.offered if self._is_open(entry, one) and one.index not in entry.looked_at]
+        left = [one for one in entry.offered_choices if self._is_open(entry, one) and one.index not in entry.looked_at]
         if left:
             self._second_look(entry, left[0])
         return len(left) > 1
@@ -227,7 +229,7 @@ class Trail:
 
     # -- going back ---------------------------------------------------------------------------------------------
 
-    def _go_back(self, budget: Budget, partial: Callable[[], Plan]) -> None:
+    def _leave_dead_end(self, budget: Budget, partial: Callable[[], Plan]) -> None:
         """Leave a dead end: restore the last choice, remove the branch, stand there again if two or more are left."""
         if not self.journal:
             if self.meter.capped and budget.steps is not None:
@@ -239,28 +241,28 @@ class Trail:
                 except Undecided:
                     decided = False
                 raise BudgetExceeded("steps", budget.steps, partial(), needed, decided=decided)
-            raise self._no_plan()
+            raise self._make_no_plan_error()
         if budget.backtracks is not None and self.meter.backtracks >= budget.backtracks:
             raise BudgetExceeded("backtracks", budget.backtracks, partial())
         self.meter.backtracks += 1
         entry = self.journal.pop()
-        self._return(entry, entry.excluded | entry.branch, budget)
+        self._return_to(entry, entry.excluded | entry.branch, budget)
 
-    def _return(self, entry: JournalEntry, excluded: frozenset[ChoiceKey], budget: Budget) -> None:
+    def _return_to(self, entry: JournalEntry, excluded: frozenset[ChoiceKey], budget: Budget) -> None:
         """Stand again at a choice, less the branches that are ruled out there."""
-        self.meter.go_on()
+        self.meter.resume_clock()
         self.configuration = entry.configuration
         del self.moves[entry.moves :]
         self.silent = [(moves, key) for moves, key in self.silent if moves < entry.moves]
         if self.on_event is not None and entry.chosen is not None and entry.key in excluded:
-            text = self.asker.chosen_text(entry)
+            text = self.asker.describe_chosen(entry)
             self.on_event(Backtracked(text, self.word, self.asker.walk, id=self.asker.id))
         fresh = JournalEntry(entry.configuration, entry.fork, entry.moves)
         fresh.excluded = excluded
         self.opening = False
-        self._stand(fresh, self.left(budget))
+        self._stop_at_choice(fresh, self.count_moves_left(budget))
 
-    def back(self, budget: Budget) -> None:
+    def take_back(self, budget: Budget) -> None:
         """Return to the last choice that was asked, with all its branches.
 
         Raises:
@@ -270,11 +272,11 @@ class Trail:
             entry = self.journal[place]
             if entry.asked:
                 del self.journal[place:]
-                self._return(entry, entry.excluded, budget)
+                self._return_to(entry, entry.excluded, budget)
                 return
         raise WalkError("nothing to go back to: no question has been answered yet")
 
-    def cut(self, position: int | None) -> None:
+    def mark_dead_end(self, position: int | None) -> None:
         """Stand in a dead end behind the last choice, or behind the last one before a place in the word.
 
         Raises:
@@ -289,7 +291,7 @@ class Trail:
         del self.journal[keep:]
         self.state = _DEAD
 
-    def _no_plan(self) -> NoValidPlan:
+    def _make_no_plan_error(self) -> NoValidPlan:
         if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
             return NoValidPlan("every branch was tried or ruled out")
         table = self.table

@@ -29,20 +29,20 @@ from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.source import source_of
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.asking import Asker
+from formal_llm.planning.walks.asking import QuestionBuilder
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.checkpoint import Checkpoint
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.drafted import AlongDrafts
+from formal_llm.planning.walks.drafted import DraftFollower
 from formal_llm.planning.walks.events import EventCallback, Finished
-from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
+from formal_llm.planning.walks.journal import JournalEntry, normalise_probabilities, sum_log_probability
 from formal_llm.planning.walks.pages import Pages
 from formal_llm.planning.walks.settings import LookaheadMode, WalkSettings
 from formal_llm.planning.walks.trail import Stage, Trail
 from formal_llm.planning.walks.wording import Wording
 
 
-class Walk(AlongDrafts):
+class Walk(DraftFollower):
     """One plan being made.
 
     Args:
@@ -85,14 +85,14 @@ class Walk(AlongDrafts):
             table = ChoiceTable.of(source_of(source, "Walk"), goal=self.task.goal, limits=both, lookahead=lookahead)
         self.wording = (wording or Wording()).settled(table)
         self.budget = budget or Budget()
-        self._asker = Asker(table, self.wording, self.task.description, name, Pages.of(pages))
+        self._asker = QuestionBuilder(table, self.wording, self.task.description, name, Pages.of(pages))
         self._trail = Trail(table, self._asker, Meter(prices), on_event)
         with suppress(BudgetExceeded):  # raised again when the question is looked at
-            self._settle()
+            self._advance_walk()
 
-    def _settle(self) -> None:
+    def _advance_walk(self) -> None:
         trail = self._trail
-        trail.settle(self.budget, lambda: self.partial)
+        trail.advance_to_choice(self.budget, lambda: self.partial)
         if trail.state is Stage.DONE and trail.on_event is not None:
             trail.on_event(Finished(self.plan, self.name, id=self.id))
 
@@ -120,7 +120,7 @@ class Walk(AlongDrafts):
     def done(self) -> bool:
         """Whether the plan is finished."""
         if isinstance(self._trail.state, Stage) and self._trail.state is not Stage.DONE:
-            self._settle()
+            self._advance_walk()
         return self._trail.state is Stage.DONE
 
     @property
@@ -143,10 +143,12 @@ class Walk(AlongDrafts):
             entry = self._trail.state
             assert isinstance(entry, JournalEntry)  # it has settled, and not at the end
         if entry.question is None:
-            if not self.budget.leaves(self._trail.meter.questions):
+            if not self.budget.allows_question(self._trail.meter.questions):
                 self.afford()
             trail = self._trail
-            entry.question = self._asker.ask(entry, trail.moves, trail.journal, trail.left(self.budget))
+            entry.question = self._asker.build_question(
+                entry, trail.moves, trail.journal, trail.count_moves_left(self.budget)
+            )
         return entry.question
 
     @property
@@ -162,7 +164,7 @@ class Walk(AlongDrafts):
     @property
     def left(self) -> float:
         """The moves that may still be made; infinite without a step budget."""
-        return self._trail.left(self.budget)
+        return self._trail.count_moves_left(self.budget)
 
     @property
     def undecided(self) -> bool:
@@ -177,7 +179,7 @@ class Walk(AlongDrafts):
     @property
     def log_probability(self) -> float | None:
         """The logarithm of the probability of the answers that led here (see :attr:`Plan.log_probability`)."""
-        return log_probability(self._trail.journal)
+        return sum_log_probability(self._trail.journal)
 
     @property
     def plan(self) -> Plan:
@@ -195,7 +197,7 @@ class Walk(AlongDrafts):
         """The plan as far as it is made."""
         asker, table, moves = self._asker, self.table, tuple(self._trail.moves)
         return Plan(
-            self.task.description, lambda: asker.tree(moves), order=self.wording.reads, usage=self.usage,
+            self.task.description, lambda: asker.build_plan_tree(moves), order=self.wording.reads, usage=self.usage,
             complete=self._trail.state is Stage.DONE, log_probability=self.log_probability,
             run=lambda: (table.lookahead.source, moves),
         )  # fmt: skip
@@ -203,10 +205,10 @@ class Walk(AlongDrafts):
     @property
     def usage(self) -> Usage:
         """What the walk took so far."""
-        return self._usage()
+        return self._count_usage()
 
-    def _usage(self, besides: TokenUsage | None = None) -> Usage:
-        return self._trail.meter.usage(sum(entry.asked for entry in self._trail.journal), besides)
+    def _count_usage(self, besides: TokenUsage | None = None) -> Usage:
+        return self._trail.meter.count_usage(sum(entry.asked for entry in self._trail.journal), besides)
 
     def afford(self, tokens: TokenUsage | None = None, *, question: bool = True) -> None:
         """Raise if the budget leaves nothing for another question.
@@ -218,14 +220,14 @@ class Walk(AlongDrafts):
         Raises:
             BudgetExceeded: with the partial plan.
         """
-        usage = self._usage(tokens)
+        usage = self._count_usage(tokens)
         spent = (self.budget if question else replace(self.budget, questions=None)).spent(usage)
         if spent is not None:
             raise BudgetExceeded(*spent, self.partial.with_usage(usage))
 
     def cost(self, tokens: TokenUsage) -> float | None:
         """What tokens cost; None without prices."""
-        return self._trail.meter.cost(tokens)
+        return self._trail.meter.price_tokens(tokens)
 
     def charge(self, tokens: TokenUsage, questions: int = 0) -> None:
         """Count what was used in vain: for a question that got no answer, or for answers that led to no plan."""
@@ -248,15 +250,18 @@ class Walk(AlongDrafts):
         entry = self._trail.state
         assert isinstance(entry, JournalEntry)
         answer = given if type(given) is Answer else question.check(given)
-        numbers, offered = answer.numbers, entry.offered
+        numbers, offered = answer.numbers, entry.offered_choices
         if entry.fork.several:
             question.check(answer)
-            chosen = entry.find(entry.named(numbers), self._trail.table, self.left)
+            chosen = entry.find_choice(entry.resolve_key(numbers), self._trail.table, self.left)
             assert chosen is not None  # the question's objection has seen to that
         else:
             if len(numbers) != 1 or not 1 <= numbers[0] <= len(offered):
                 question.check(answer)
-            if answer.probabilities is not None and (found := shares(answer, len(offered))) is not None:
+            if (
+                answer.probabilities is not None
+                and (found := normalise_probabilities(answer, len(offered))) is not None
+            ):
                 entry.probability = found[numbers[0] - 1]
             chosen = offered[numbers[0] - 1]
         self._trail.meter.questions += 1
@@ -264,12 +269,12 @@ class Walk(AlongDrafts):
             self._trail.meter.tokens += answer.usage
         entry.asked = True
         question.let_go(prompt=not self.wording.conversation)
-        self._trail.take_for_sure(entry, chosen)
-        self._settle()
+        self._trail.take_checked(entry, chosen)
+        self._advance_walk()
 
     def ponder(self) -> bool:
         """Look beforehand at one :attr:`undecided` option, for as long as :meth:`answer` would; False: none is left."""
-        return self._trail.ponder()
+        return self._trail.ponder_option()
 
     def back(self) -> None:
         """Take the last answer back: its question is asked again, with all its options.
@@ -277,7 +282,7 @@ class Walk(AlongDrafts):
         Raises:
             WalkError: no question has been answered yet.
         """
-        self._trail.back(self.budget)
+        self._trail.take_back(self.budget)
 
     def rule_out(self, position: int | None = None) -> None:
         """Remove a branch for a reason from outside, and go on from the choice that led into it.
@@ -290,8 +295,8 @@ class Walk(AlongDrafts):
             WalkError: the position is not in the word.
             NoValidPlan: no branch is left. Then the walk is over.
         """
-        self._trail.cut(position)
-        self._settle()
+        self._trail.mark_dead_end(position)
+        self._advance_walk()
 
     def fork(self, *, on_event: EventCallback | None = None) -> Walk:
         """A second walk that stands where this one does; what is done to either does not touch the other.
@@ -317,13 +322,13 @@ class Walk(AlongDrafts):
         on_event = self._trail.on_event
         self._trail, self.draft = fork._trail.copy(on_event), fork.draft
         if usage is not None:
-            self._trail.meter.set(usage)
+            self._trail.meter.restore_usage(usage)
         if self._trail.state is Stage.DONE and on_event:
             on_event(Finished(self.plan, self.name, id=self.id))
 
     def snapshot(self) -> dict[str, JSON]:
         """The walk as JSON data: the journal of choices, and the automaton's fingerprint."""
-        return Checkpoint.of(self._trail, self.task.description, self.usage, self.draft).to_data()
+        return Checkpoint.from_trail(self._trail, self.task.description, self.usage, self.draft).to_data()
 
     @classmethod
     def restore(
@@ -344,7 +349,7 @@ class Walk(AlongDrafts):
             settings.setdefault("lookahead", "on" if checkpoint.look else "off")
         settings.setdefault("task", checkpoint.task)
         walk = cls(source, **settings)
-        checkpoint.check(fingerprint_of(walk.table.automaton), walk.table.look)
+        checkpoint.check_automaton(fingerprint_of(walk.table.automaton), walk.table.look)
         checkpoint.replay(walk._trail, walk.budget, lambda: walk.partial)
         walk.draft = checkpoint.draft
         return walk

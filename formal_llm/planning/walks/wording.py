@@ -22,7 +22,7 @@ from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_
 from formal_llm.planning.plans.vocabulary import order_of
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.forks import Choice, with_questions
-from formal_llm.planning.walks.templates import FIELDS, fill, told_twice
+from formal_llm.planning.walks.templates import FIELDS, fill_template, find_duplicates
 
 #: How a question ends that needs no colon after it.
 _ASKING = ("?", ":", "!", ".", "…", "？", "؟")
@@ -129,7 +129,7 @@ class Wording:
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
         for name, known in FIELDS:
             try:
-                fill(getattr(self, name), known)
+                fill_template(getattr(self, name), known)
             except ValueError as error:
                 raise ValueError(f"wording, {name}: {error}") from None
 
@@ -203,12 +203,16 @@ class Wording:
         instruction = self.instruction_several if several else self.instruction
         values = {
             "task": task,
-            "progress": self.progress(tree, 0 if shown is None else len(self._chosen(shown, self._steps(shown)))),
-            "target": fill(self.question_target, {"question": question}) if question else self.goal(tree, wanted),
+            "progress": self.progress(
+                tree, 0 if shown is None else len(self._write_progress_lines(shown, self._list_steps(shown)))
+            ),
+            "target": fill_template(self.question_target, {"question": question})
+            if question
+            else self.goal(tree, wanted),
             "options": "\n".join(f"{number}: {text}" for number, text in enumerate(options, 1)),
-            "instruction": "\n".join([*hints, fill(instruction, {"count": len(options)})]),
+            "instruction": "\n".join([*hints, fill_template(instruction, {"count": len(options)})]),
         }
-        return fill(self.prompt if shown is None else self.follow_up, values)
+        return fill_template(self.prompt if shown is None else self.follow_up, values)
 
     def before(
         self, earlier: Iterable[tuple[str, str]], task: str = "", rules: Callable[[], str] = str
@@ -219,7 +223,7 @@ class Wording:
         """
         system = self.system
         if "{" in system:
-            system = fill(system, {"task": task, "rules": rules() if "{rules}" in system else ""})
+            system = fill_template(system, {"task": task, "rules": rules() if "{rules}" in system else ""})
         pairs = [*self.examples, *earlier]
         talk = [Message(role, text) for pair in pairs for role, text in zip(("user", "assistant"), pair, strict=True)]
         return (*([Message("system", system)] if system else []), *talk)
@@ -233,14 +237,16 @@ class Wording:
     def ask_draft(self, task: str, tree: Node, told: Mapping[str, str], *, nested: bool) -> str:
         """What asks for a draft, at the tree of the plan so far; ``told`` are names, rules and limits in words."""
         instruction = self.draft_call if nested else self.draft_steps
-        return fill(self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **told})
+        return fill_template(
+            self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **told}
+        )
 
     def progress(self, tree: Node, skip: int = 0) -> str:
         """The steps so far, in the order in which they were chosen, and the one to choose now."""
-        steps = self._steps(tree)
-        return "\n".join([*self._chosen(tree, steps)[skip:], f"{self._step_name(len(steps))}: ?"])
+        steps = self._list_steps(tree)
+        return "\n".join([*self._write_progress_lines(tree, steps)[skip:], f"{self._step_name(len(steps))}: ?"])
 
-    def _steps(self, tree: Node) -> tuple[Step, ...]:
+    def _list_steps(self, tree: Node) -> tuple[Step, ...]:
         """The steps of a tree in the order in which they were chosen."""
         steps = read_steps(tree, self.reads)
         return steps[::-1] if self.backward else steps
@@ -250,46 +256,48 @@ class Wording:
             return f"Step {place + 1}"
         return f"Step n-{place}" if place else "Step n"
 
-    def _chosen(self, tree: Node, steps: Sequence[Step]) -> list[str]:
+    def _write_progress_lines(self, tree: Node, steps: Sequence[Step]) -> list[str]:
         """The lines of the progress: the steps so far, numbered, and the decisions between them."""
-        lines = [f"{self._step_name(n)}: {fill(self.step, {'text': step.text})}" for n, step in enumerate(steps)]
+        lines = [
+            f"{self._step_name(n)}: {fill_template(self.step, {'text': step.text})}" for n, step in enumerate(steps)
+        ]
         if tree.symbol != "plan" or all(node.question is None for node in tree.children):
             return lines
         # Decisions are made in flat trees only, where every other node is a step.
         numbered = iter(lines)
-        return [next(numbered) if node.question is None else self._decided(node) for node in tree.children]
+        return [next(numbered) if node.question is None else self._write_decision(node) for node in tree.children]
 
-    def _decided(self, node: Node) -> str:
+    def _write_decision(self, node: Node) -> str:
         question = node.question or ""
         colon = "" if question.endswith(_ASKING) else ":"
-        return fill(self.decision, {"question": f"{question}{colon}", "answer": node.text or node.label})
+        return fill_template(self.decision, {"question": f"{question}{colon}", "answer": node.text or node.label})
 
     def goal(self, tree: Node, wanted: str = "") -> str:
         """What is to be got now: the leftmost symbol whose production is not chosen yet, by its label or as given."""
         path = path_to_open(tree)
         if path is None:
-            return fill(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
+            return fill_template(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
         node = path[-1]
         while len(path) > 1 and len(path[-2].children) == 1 and repeated(path[-2].symbol) is None:
             path.pop()  # a renaming: what is wanted is what stands above it
         if len(path) == 1 and self.backward:
-            return fill(self.first_target, {"label": wanted or node.label})
+            return fill_template(self.first_target, {"label": wanted or node.label})
         if not self.backward or not is_nested(tree):
-            return fill(self.next_target, {"label": wanted or node.label})
+            return fill_template(self.next_target, {"label": wanted or node.label})
         parent, child = path[-2], path[-1]
         if repeated(parent.symbol) is not None:
             above = path[-3].children if len(path) > 2 else []
             tool = only_terminal(above[0]) if len(above) > 1 else None
             if tool is None:
-                return fill(self.next_target, {"label": wanted or child.label})
-            return fill(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ""})
+                return fill_template(self.next_target, {"label": wanted or child.label})
+            return fill_template(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ""})
         tool = only_terminal(parent.children[0])
         if tool is None or child is parent.children[0]:
-            return fill(self.next_target, {"label": wanted or node.label})
+            return fill_template(self.next_target, {"label": wanted or node.label})
         alike = [sibling for sibling in parent.children[1:] if sibling.label == child.label]
         place = next(number for number, sibling in enumerate(alike) if sibling is child)
         ordinal = f"{_ORDINALS[place]} " if 1 < len(alike) <= len(_ORDINALS) else ""
-        return fill(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ordinal})
+        return fill_template(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ordinal})
 
     def option(self, choice: Choice, label: Callable[[str], str]) -> str:
         """The text of an option; ``label`` gives the text of a symbol."""
@@ -310,7 +318,7 @@ class Wording:
             more, enough = ("{label}", self.none_option) if alone else (self.another_option, self.enough_option)
             if body and choice.reads and again.of != choice.reads[0]:
                 return label(choice.reads[0])  # one of a class
-            return fill(more if body else enough, {"label": label(again.of)})
+            return fill_template(more if body else enough, {"label": label(again.of)})
         if not body:
             return "nothing"
         if not choice.reads or members(body[0]) is not None:
@@ -318,7 +326,7 @@ class Wording:
         if len(body) == 1:
             return label(choice.reads[0])
         if self.backward:
-            return fill(self.tool_option, {"label": label(choice.reads[0])})
+            return fill_template(self.tool_option, {"label": label(choice.reads[0])})
         return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
 
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
@@ -326,14 +334,14 @@ class Wording:
         texts = with_questions(choices, [self.option(choice, label) for choice in choices])
         if len(set(texts)) == len(texts):
             return tuple(texts)
-        alike = told_twice(texts)
+        alike = find_duplicates(texts)
         added: dict[tuple[str, ...], str] = {(): " alone"}
         for number, choice in enumerate(choices):
             production = production_of(choice.moves[0]) if choice.moves and texts[number] in alike else None
             if production is not None:
                 rest = production.body[1:]
                 texts[number] += added.get(rest) or added.setdefault(rest, f" from {' and '.join(map(label, rest))}")
-        alike = told_twice(texts)
+        alike = find_duplicates(texts)
         for number, text in enumerate(texts):
             if text in alike:
                 # Equal labels for different symbols: the names are all that is left to tell them apart.

@@ -51,4 +51,4 @@ def legal_tokens(vocabulary: TokenVocabulary, texts: set[bytes], written: bytes)
 
 
 def written(texts: PlanTexts, words: list[tuple[str, ...]]) -> set[bytes]:
-    return {texts.write(word).encode() for word in words}
+    return {texts.write_word(word).encode() for word in words}

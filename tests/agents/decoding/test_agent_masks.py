@@ -8,7 +8,7 @@ from formal_llm import Behaviour, Limits
 from formal_llm.agents.decoding.agent_masks import AgentMasks
 from formal_llm.agents.decoding.contents import FreeText, OneOf, Regex
 from formal_llm.agents.decoding.masked_logits import MaskedLogits
-from formal_llm.agents.decoding.masks import tokens_of
+from formal_llm.agents.decoding.masks import list_mask_tokens
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks
 from formal_llm.agents.markers import Markers
@@ -35,7 +35,7 @@ def engine(vocabulary=BYTES, **more):
 def run(matcher, rng, most=200):
     tokens = []
     while not matcher.stopped and len(tokens) < most:
-        allowed = tokens_of(matcher.mask())
+        allowed = list_mask_tokens(matcher.mask())
         assert allowed
         longer = [token for token in allowed if token > 95]
         tokens.append(rng.choice(longer if longer and rng.random() < 0.5 else allowed))
@@ -64,7 +64,7 @@ def test_random_runs_are_runs_of_the_agent():
         matcher = masked.compile(monitor)
         tokens = run(matcher, random.Random(seed))
         if matcher.stopped:
-            names = check(BYTES.text(tokens).decode(), monitor)
+            names = check(BYTES.decode_tokens(tokens).decode(), monitor)
             assert names.count("Action") <= 2
             assert matcher.monitor.word == tuple(names)
             seen.add(tuple(names))
@@ -79,12 +79,12 @@ def test_the_world_has_its_turn():
         assert matcher.accept(byte - 31)
     assert matcher.waits_for == "Result"
     assert matcher.may_stop()
-    assert tokens_of(matcher.mask()) == [0]
+    assert list_mask_tokens(matcher.mask()) == [0]
     assert not matcher.accept(5)
     assert matcher.accept(0)
     assert matcher.stopped
     after = engine().compile(matcher.monitor)
-    assert {BYTES.pieces[token][:1] for token in tokens_of(after.mask())} == {b"["}
+    assert {BYTES.pieces[token][:1] for token in list_mask_tokens(after.mask())} == {b"["}
     assert after.monitor.word == ("Thought", "Action", "Result")
 
 
@@ -120,7 +120,7 @@ def test_a_tiny_model_runs_the_agent(beams):
 
     tokenizer = tiny_models.tokenizer()
     model = tiny_models.causal("llama")
-    vocabulary = TokenVocabulary.of(tokenizer, tiny_models.VOCABULARY)
+    vocabulary = TokenVocabulary.from_tokenizer(tokenizer, tiny_models.VOCABULARY)
     monitor = Monitor(AGENT, limits=Limits(at_most={"Thought": 2}))
     contents = {**CONTENTS, "Result": OneOf(" done")}
     matcher = AgentMasks(XGrammarMasks(vocabulary), MARKERS, contents).compile(monitor)
@@ -136,4 +136,4 @@ def test_a_tiny_model_runs_the_agent(beams):
     )
     tokens = written[0, prompt.shape[1] :].tolist()
     assert tokenizer.eos_token_id in tokens
-    check(vocabulary.text(tokens[: tokens.index(tokenizer.eos_token_id)]).decode(errors="replace"), monitor)
+    check(vocabulary.decode_tokens(tokens[: tokens.index(tokenizer.eos_token_id)]).decode(errors="replace"), monitor)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG
 from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
-from formal_llm.agents.decoding.masks import tokens_of
+from formal_llm.agents.decoding.masks import list_mask_tokens
 from formal_llm.agents.decoding.plan_texts import PlanTexts
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from formal_llm.errors import ModelError, NoValidPlan, Undecided
@@ -34,7 +34,7 @@ def follow(matcher, vocabulary, texts, choices):
     """Write at random, and compare each mask with what the texts say."""
     so_far = b""
     for choice in choices:
-        allowed = tokens_of(matcher.mask())
+        allowed = list_mask_tokens(matcher.mask())
         assert set(allowed) == legal_tokens(vocabulary, texts, so_far)
         assert matcher.may_stop() == (so_far in texts) == (END in allowed)
         assert allowed
@@ -46,7 +46,7 @@ def follow(matcher, vocabulary, texts, choices):
         assert matcher.accept(token)
         if token == END:
             assert matcher.stopped
-            assert tokens_of(matcher.mask()) == [END]
+            assert list_mask_tokens(matcher.mask()) == [END]
             break
         so_far += vocabulary.pieces[token]
     return so_far
@@ -73,10 +73,10 @@ class TestAgainstAllTexts:
         plans = PlanTexts(cfg, **settings)
         matcher = AutomatonMasks(vocabulary).compile(plans)
         so_far = follow(matcher, vocabulary, written(plans, words), choices)
-        if matcher.stopped:
-            word = plans.read(so_far)
+        if matcher.has_stopped:
+            word = plans.read_word(so_far)
             assert word in words
-            assert plans.write(word).encode() == so_far
+            assert plans.write_word(word).encode() == so_far
 
     @given(bounded_grammars(), vocabularies(), st.lists(st.integers(0, 99), max_size=10), st.integers(0, 9))
     @examples(40)
@@ -86,22 +86,22 @@ class TestAgainstAllTexts:
             return
         texts = {name: "x" * (number + 1) for number, name in enumerate(cfg.terminals)}
         matcher = AutomatonMasks(vocabulary).compile(PlanTexts(cfg, texts=texts, separator=","))
-        seen = [matcher.mask().tobytes()]
+        seen = [matcher.compute_mask().tobytes()]
         for choice in choices:
-            allowed = tokens_of(matcher.mask())
+            allowed = list_mask_tokens(matcher.compute_mask())
             matcher.accept(allowed[choice % len(allowed)])
-            if matcher.stopped:
+            if matcher.has_stopped:
                 break
-            seen.append(matcher.mask().tobytes())
-        taken = len(seen) - 1 + matcher.stopped
+            seen.append(matcher.compute_mask().tobytes())
+        taken = len(seen) - 1 + matcher.has_stopped
         twin = matcher.fork()
         back = min(back, taken)
         matcher.rollback(back)
-        assert matcher.mask().tobytes() == (seen[taken - back] if back else twin.mask().tobytes())
-        assert twin.stopped or twin.mask().tobytes() == seen[-1]
+        assert matcher.compute_mask().tobytes() == (seen[taken - back] if back else twin.compute_mask().tobytes())
+        assert twin.has_stopped or twin.compute_mask().tobytes() == seen[-1]
         twin.reset()
-        assert twin.mask().tobytes() == seen[0]
-        assert not twin.stopped
+        assert twin.compute_mask().tobytes() == seen[0]
+        assert not twin.has_stopped
         with pytest.raises(ValueError, match="taken back"):
             twin.rollback(1)
 
@@ -111,34 +111,34 @@ class TestMasks:
         plans = PlanTexts(HOUSEWORK)
         matcher = AutomatonMasks(BYTES).compile(plans)
         for token in (257, 260):  # "wash", "sh hot\nw": no label goes on so
-            assert (token in tokens_of(matcher.mask())) == (token == 257)
+            assert (token in list_mask_tokens(matcher.compute_mask())) == (token == 257)
         assert matcher.accept(257)
         # "\n" ends wash, " " goes on as "wash hot"; nothing else is legal, and the plan is not whole
-        assert tokens_of(matcher.mask()) == [1 + ord("\n"), 1 + ord(" ")]
+        assert list_mask_tokens(matcher.compute_mask()) == [1 + ord("\n"), 1 + ord(" ")]
         assert not matcher.may_stop()
         matcher.rollback(1)
         assert matcher.accept(1 + ord("w"))
         assert matcher.accept(1 + ord("a"))
-        assert tokens_of(matcher.mask()) == [1 + ord("s"), 260]
+        assert list_mask_tokens(matcher.compute_mask()) == [1 + ord("s"), 260]
         assert matcher.accept(260)
         # "wash hot" is used up: what follows "w" is "wash" itself, of which "wash hot" is no longer the end
         for byte in b"ash":
             assert matcher.accept(1 + byte)
-        assert tokens_of(matcher.mask()) == [1 + ord("\n")]
+        assert list_mask_tokens(matcher.compute_mask()) == [1 + ord("\n")]
 
     def test_a_sum_is_kept(self):
         cfg = CFG.from_string("S -> hotel S | hostel S | end\nhotel cost=3\nhostel cost=2\n%limit cost <= 4")
         matcher = AutomatonMasks(BYTES).compile(PlanTexts(cfg, separator=","))
         for byte in b"hotel,":
             assert matcher.accept(1 + byte)
-        assert tokens_of(matcher.mask()) == [1 + ord("e")]
+        assert list_mask_tokens(matcher.compute_mask()) == [1 + ord("e")]
 
     def test_left_recursion(self):
         cfg = CFG.from_string("S -> S a | S b | c")
         matcher = AutomatonMasks(BYTES).compile(PlanTexts(cfg, separator=""))
         for byte in b"cabba":
             assert matcher.accept(1 + byte)
-        assert tokens_of(matcher.mask()) == [0, 1 + ord("a"), 1 + ord("b")]
+        assert list_mask_tokens(matcher.compute_mask()) == [0, 1 + ord("a"), 1 + ord("b")]
 
     def test_what_cannot_be_spelled(self):
         engine = AutomatonMasks(TokenVocabulary([b"", b"a", b"b"], [0]))
@@ -150,4 +150,4 @@ class TestMasks:
         plans = PlanTexts(cfg)
         plans.start.complete, plans.start.bytes = False, frozenset()
         with pytest.raises(Undecided):
-            AutomatonMasks(BYTES).compile(plans).mask()
+            AutomatonMasks(BYTES).compile(plans).compute_mask()

@@ -7,10 +7,10 @@ from formal_llm.agents.decoding.contents import (
     JsonSchema,
     OneOf,
     Regex,
-    Written,
-    ebnf,
-    fitting,
-    problem,
+    SegmentPattern,
+    cfg_to_ebnf,
+    filter_matching_texts,
+    find_problem,
 )
 from formal_llm.errors import AutomatonError
 
@@ -18,17 +18,17 @@ from formal_llm.errors import AutomatonError
 class TestWritten:
     def test_something_follows_a_content(self):
         with pytest.raises(ValueError, match="nothing follows"):
-            Written(FreeText())
+            SegmentPattern(FreeText())
         with pytest.raises(ValueError, match="one character at least"):
-            Written(FreeText(), ("",))
+            SegmentPattern(FreeText(), ("",))
         with pytest.raises(ValueError, match="may follow, or never: 'a'"):
-            Written(FreeText(), ("a",), never=("a",))
+            SegmentPattern(FreeText(), ("a",), never=("a",))
         with pytest.raises(ValueError, match="'Action' stands in 'Action Input'"):
-            Written(FreeText(), ("Action",), never=("Action Input",))
+            SegmentPattern(FreeText(), ("Action",), never=("Action Input",))
 
     def test_equal_contents_are_one(self):
-        assert Written(OneOf("a", "b"), ("x",)) == Written(OneOf("a", "b"), ("x",))
-        assert len({Written(JsonSchema.of({"type": "object"}), ("x",)) for _ in range(2)}) == 1
+        assert SegmentPattern(OneOf("a", "b"), ("x",)) == SegmentPattern(OneOf("a", "b"), ("x",))
+        assert len({SegmentPattern(JsonSchema.from_schema({"type": "object"}), ("x",)) for _ in range(2)}) == 1
 
 
 class TestEbnf:
@@ -36,7 +36,7 @@ class TestEbnf:
 
     def test_separators_stand_between_terminals(self):
         cfg = CFG.from_string('%order forward\nS -> A b\nA -> a A | ε\na "say \\"a\\""')
-        assert ebnf(cfg, ", ").splitlines() == [
+        assert cfg_to_ebnf(cfg, ", ").splitlines() == [
             "root ::= h0",
             'h0 ::= h1 ", b" | "b"',
             't0 ::= t1 ", b"',
@@ -50,29 +50,34 @@ class TestEbnf:
             Production("S", ("L",)),
             Production("L", ("loop", "L")),
         )
-        assert "loop" not in ebnf(CFG(rules))
+        assert "loop" not in cfg_to_ebnf(CFG(rules))
         with pytest.raises(AutomatonError, match="no word: S cannot be completed"):
-            ebnf(CFG([Production("S", ("a", "S"))]))
+            cfg_to_ebnf(CFG([Production("S", ("a", "S"))]))
 
     def test_limits_do_not_fit(self):
         with pytest.raises(AutomatonError, match="AutomatonMasks"):
-            ebnf(CFG.from_string("S -> a S | b\n%limit 1 a"))
+            cfg_to_ebnf(CFG.from_string("S -> a S | b\n%limit 1 a"))
 
 
 def test_what_is_wrong_with_a_text() -> None:
-    assert problem(FreeText(), "anything") == problem(OneOf("a", "b"), "b") == problem(Regex("[0-9]+"), "12") == ""
-    assert problem(OneOf("a", "b"), "c") == "it is none of 'a', 'b'"
-    assert problem(Regex("[0-9]+"), "12 ") == "it does not match [0-9]+"
+    assert (
+        find_problem(FreeText(), "anything")
+        == find_problem(OneOf("a", "b"), "b")
+        == find_problem(Regex("[0-9]+"), "12")
+        == ""
+    )
+    assert find_problem(OneOf("a", "b"), "c") == "it is none of 'a', 'b'"
+    assert find_problem(Regex("[0-9]+"), "12 ") == "it does not match [0-9]+"
     with pytest.raises(ValueError, match="no regular expression"):
-        problem(Regex("["), "")
+        find_problem(Regex("["), "")
     with pytest.raises(ValueError, match="only masks hold a text to a Grammar"):
-        problem(Grammar("root ::= x"), "")
+        find_problem(Grammar("root ::= x"), "")
 
 
 def test_what_fits_what_is_begun() -> None:
     texts = OneOf("New", "New York", "Old")
-    assert fitting(texts, "") == ["New", "New York", "Old"]
-    assert fitting(texts, " New") == ["New", "New York"]
-    assert fitting(texts, "New Y") == ["New York"]
-    assert fitting(texts, "New\n") == ["New"]
-    assert fitting(texts, "Young") == []
+    assert filter_matching_texts(texts, "") == ["New", "New York", "Old"]
+    assert filter_matching_texts(texts, " New") == ["New", "New York"]
+    assert filter_matching_texts(texts, "New Y") == ["New York"]
+    assert filter_matching_texts(texts, "New\n") == ["New"]
+    assert filter_matching_texts(texts, "Young") == []

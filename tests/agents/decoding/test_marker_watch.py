@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.agents.decoding.contents import FreeText, Written
-from formal_llm.agents.decoding.marker_watch import MarkerWatch
-from formal_llm.agents.decoding.masks import packed
+from formal_llm.agents.decoding.contents import FreeText, SegmentPattern
+from formal_llm.agents.decoding.marker_watch import MarkerDetector
+from formal_llm.agents.decoding.masks import pack_mask
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
 from tests.agents.decoding.spelling import vocabularies
 
@@ -14,10 +14,10 @@ markers = st.lists(st.text("xy", min_size=1, max_size=3), min_size=1, max_size=3
 
 @given(markers, st.text("xy,", max_size=6), vocabularies())
 def test_doubtful_tokens_are_those_by_which_a_marker_comes_up(found, text, vocabulary):
-    watch = MarkerWatch(vocabulary, Written(FreeText(), tuple(found)))
+    watch = MarkerDetector(vocabulary, SegmentPattern(FreeText(), tuple(found)))
     written = text.encode()
-    everything = packed(range(len(vocabulary.pieces)), vocabulary.size)
-    doubtful = set(watch.doubtful(written, everything))
+    everything = pack_mask(range(len(vocabulary.pieces)), vocabulary.size)
+    doubtful = set(watch.find_doubtful_tokens(written, everything))
     for token, piece in enumerate(vocabulary.pieces):
         # Those markers only that end inside the token: what stands before it was looked at before.
         ends = [
@@ -25,15 +25,15 @@ def test_doubtful_tokens_are_those_by_which_a_marker_comes_up(found, text, vocab
             for size in range(1, len(piece) + 1)
             if any((written + piece[:size]).endswith(marker.encode()) for marker in found)
         ]
-        assert (watch.completed(written, token) is not None) == bool(ends) == (token in doubtful)
-    assert not set(watch.doubtful(written, packed([], vocabulary.size)))
+        assert (watch.check_completed_marker(written, token) is not None) == bool(ends) == (token in doubtful)
+    assert not set(watch.find_doubtful_tokens(written, pack_mask([], vocabulary.size)))
 
 
 def test_the_first_marker_counts_and_of_two_the_longest():
     vocabulary = TokenVocabulary([b"", b"Answer:", b":", b": x"], [0])
-    watch = MarkerWatch(vocabulary, Written(FreeText(), ("Answer:",), never=("Final Answer:",)))
-    assert watch.completed(b"The ", 1) is True
-    assert watch.completed(b"The Final ", 1) is False
-    assert watch.completed(b"Answer", 2) is True
-    assert watch.completed(b"Answer", 3) is False
-    assert watch.completed(b"Answers", 2) is None
+    watch = MarkerDetector(vocabulary, SegmentPattern(FreeText(), ("Answer:",), never=("Final Answer:",)))
+    assert watch.check_completed_marker(b"The ", 1) is True
+    assert watch.check_completed_marker(b"The Final ", 1) is False
+    assert watch.check_completed_marker(b"Answer", 2) is True
+    assert watch.check_completed_marker(b"Answer", 3) is False
+    assert watch.check_completed_marker(b"Answers", 2) is None

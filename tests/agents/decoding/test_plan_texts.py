@@ -20,11 +20,11 @@ class TestTexts:
         texts = PlanTexts(cfg, separator=separator, texts=dict(zip(cfg.terminals, names * 2, strict=False)))
         legal = written(texts, words)
         for text in sorted(legal)[:5]:
-            found = texts.read(text)
+            found = texts.read_word(text)
             assert found in words
-            assert texts.write(found).encode() == text
+            assert texts.write_word(found).encode() == text
             wrong = text[: len(cut)] + cut
-            assert (texts.read(wrong) is not None) == (wrong in legal)
+            assert (texts.read_word(wrong) is not None) == (wrong in legal)
 
     @given(bounded_grammars(), st.lists(labels, min_size=6, max_size=6), separators, st.integers(0, 20))
     @examples(60)
@@ -35,21 +35,21 @@ class TestTexts:
         texts = PlanTexts(cfg, separator=separator, texts=dict(zip(cfg.terminals, names * 2, strict=False)), end=".")
         legal = written(texts, words)
         begun = sorted(legal)[cut % len(legal)][:cut]
-        state = texts.start.follow(begun)
-        whole = begun + texts.finish(state)
+        state = texts.start.follow_text(begun)
+        whole = begun + texts.finish_text(state)
         assert whole in legal
-        fewest = min(len(word) for word in words if texts.write(word).encode().startswith(begun))
-        assert len(texts.read(whole)) == fewest
+        fewest = min(len(word) for word in words if texts.write_word(word).encode().startswith(begun))
+        assert len(texts.read_word(whole)) == fewest
 
     def test_one_state_for_what_goes_on_alike(self):
         texts = PlanTexts(CFG.from_string('S -> a S | b S | c\na "wash"\nb "dry"'))
-        assert texts.start.follow(b"wash\n") is texts.start.follow(b"dry\nwash\n")
-        assert texts.start.follow(b"x") is None
+        assert texts.start.follow_text(b"wash\n") is texts.start.follow_text(b"dry\nwash\n")
+        assert texts.start.follow_text(b"x") is None
 
     def test_a_plan_without_a_step(self):
         texts = PlanTexts(CFG.from_string("S -> a | ε"), begin="[", end="]")
-        assert texts.read("[]") == ()
-        assert texts.write(("a",)) == "[a]"
+        assert texts.read_word("[]") == ()
+        assert texts.write_word(("a",)) == "[a]"
         assert PlanTexts(CFG.from_string("S -> a | ε")).start.may_stop
 
     def test_texts_that_cannot_be(self):
@@ -61,9 +61,9 @@ class TestTexts:
 
     def test_an_automaton_of_ones_own(self):
         texts = PlanTexts(Plain(), separator="")
-        assert texts.read("abab") == ("a", "b", "a", "b")
-        assert texts.start.follow(b"ab").bytes == frozenset(b"ab")
-        assert texts.finish(texts.start.follow(b"bab")) == b"a"
+        assert texts.read_word("abab") == ("a", "b", "a", "b")
+        assert texts.start.follow_text(b"ab").bytes == frozenset(b"ab")
+        assert texts.finish_text(texts.start.follow_text(b"bab")) == b"a"
 
     def test_what_is_not_decided_is_left_out_and_told(self, monkeypatch):
         completable = Lookahead.completable

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from formal_llm.agents.decoding.steps import ENOUGH, MORE, Coming, Do, Steps, Telling, adriven, driven, relayed
+from formal_llm.agents.decoding.steps import (
+    ENOUGH,
+    MORE,
+    Do,
+    IncomingText,
+    Steps,
+    Telling,
+    adriven,
+    driven,
+    relay_steps,
+)
 from formal_llm.errors import LLMError
 from formal_llm.llms.generation import Generated, Writing
 from formal_llm.llms.question import Question
@@ -57,7 +67,7 @@ def test_errors_are_thrown_in(drive: Drive) -> None:
     with pytest.raises(LLMError):
         told += drive(steps(), FunctionTextLLM(fail, fail))
     caught = steps()
-    assert drive(relayed(caught, lambda step: step is not ASKED), FunctionTextLLM(fail, fail)) == ["no"] * 3
+    assert drive(relay_steps(caught, lambda step: step is not ASKED), FunctionTextLLM(fail, fail)) == ["no"] * 3
 
 
 @DRIVERS
@@ -74,10 +84,10 @@ def test_a_text_as_it_comes(drive: Drive, streaming: bool, pieces: int) -> None:
                 closed.append(True)
 
     def steps() -> Steps[object]:
-        coming = Coming(ASKED, streaming=streaming)
+        coming = IncomingText(ASKED, streaming=streaming)
         for _ in range(pieces):
             if coming.made is None:
-                yield (yield from coming.more())
+                yield (yield from coming.read_next())
         yield (yield from coming.close())
 
     whole = Generated("abcde", TokenUsage(1, 0, 2), "")

@@ -13,22 +13,22 @@ pieces = st.lists(st.binary(max_size=3), max_size=30)
 class TestTokenizers:
     def test_byte_level(self):
         tokenizer = tiny_models.tokenizer(chat=True)
-        vocabulary = TokenVocabulary.of(tokenizer, 1_000)
+        vocabulary = TokenVocabulary.from_tokenizer(tokenizer, 1_000)
         for text in TEXTS:
-            assert vocabulary.text(tokenizer.encode(text, add_special_tokens=False)) == text.encode()
+            assert vocabulary.decode_tokens(tokenizer.encode(text, add_special_tokens=False)) == text.encode()
         assert vocabulary.size == 1_000
         assert vocabulary.stops == (tokenizer.eos_token_id,)
         assert not any(vocabulary.pieces[number] for number in tokenizer.all_special_ids)
-        assert vocabulary.unspelled("".join(TEXTS)) == ""
+        assert vocabulary.find_unspelled_characters("".join(TEXTS)) == ""
 
     @pytest.mark.parametrize("unigram", [False, True])
     def test_sentence_pieces(self, unigram):
         tokenizer = tiny_models.sentence_pieces(unigram=unigram)
-        vocabulary = TokenVocabulary.of(tokenizer)
+        vocabulary = TokenVocabulary.from_tokenizer(tokenizer)
         for text in ("Image Denoising; the", "two  blanks\n"):
             # A text begins with a blank there.
-            assert vocabulary.text(tokenizer.encode(text, add_special_tokens=False)) == b" " + text.encode()
-        assert vocabulary.unspelled("wash ä\n漢") == "ä漢"
+            assert vocabulary.decode_tokens(tokenizer.encode(text, add_special_tokens=False)) == b" " + text.encode()
+        assert vocabulary.find_unspelled_characters("wash ä\n漢") == "ä漢"
 
     def test_pieces_that_are_bytes(self):
         from tokenizers import AddedToken, Tokenizer, decoders, models
@@ -41,13 +41,13 @@ class TestTokenizers:
         made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
         made.add_tokens([AddedToken("<tool>", special=False)])
         ready = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="</s>")
-        vocabulary = TokenVocabulary.of(ready, stops=[1])
+        vocabulary = TokenVocabulary.from_tokenizer(ready, stops=[1])
         assert vocabulary.pieces[2:4] == (b"a", b" a")
         assert vocabulary.pieces[4 + 0xE4] == b"\xe4"
         assert vocabulary.pieces[-1] == b"<tool>"  # it is no special token: it is text
         assert vocabulary.stops == (0, 1)
         assert vocabulary.pieces[:2] == (b"", b"")
-        assert vocabulary.unspelled("漢") == ""
+        assert vocabulary.find_unspelled_characters("漢") == ""
 
     def test_tokens_that_stand_for_nothing_known(self):
         from tokenizers import Tokenizer, models
@@ -55,7 +55,7 @@ class TestTokenizers:
 
         words = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a")))
         with pytest.raises(ModelError, match="cannot be told"):
-            TokenVocabulary.of(words)
+            TokenVocabulary.from_tokenizer(words)
 
 
 class TestTokens:
@@ -63,17 +63,17 @@ class TestTokens:
     def test_tokens_by_how_they_begin(self, found, beginning):
         vocabulary = TokenVocabulary([b"", *found], [0])
         expected = [n for n, piece in enumerate([b"", *found]) if piece and piece.startswith(beginning)]
-        assert sorted(vocabulary.beginning(beginning)) == expected
-        within = vocabulary.narrow(vocabulary.everything, beginning)
-        exact = sorted(vocabulary.exactly(within, beginning))
+        assert sorted(vocabulary.find_tokens_beginning(beginning)) == expected
+        within = vocabulary.narrow_range(vocabulary.full_range, beginning)
+        exact = sorted(vocabulary.iter_exact_tokens(within, beginning))
         assert exact == [number for number in expected if vocabulary.pieces[number] == beginning]
 
     def test_what_can_be_spelled(self):
         whole = TokenVocabulary([b"a", "ä".encode()], [])
-        assert whole.unspelled("äab") == "b"
+        assert whole.find_unspelled_characters("äab") == "b"
         # A token that ends inside a character: behind it, the whole character does not help.
         broken = TokenVocabulary([b"a", "ä".encode(), "ä".encode()[:1]], [])
-        assert broken.unspelled("äa") == "ä"
+        assert broken.find_unspelled_characters("äa") == "ä"
 
     def test_sizes_that_cannot_be(self):
         with pytest.raises(ValueError, match="the tokenizer has 2 tokens"):

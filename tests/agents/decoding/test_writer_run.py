@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.agents import Markers, Monitor, Segment, Transcript
-from formal_llm.agents.decoding.manner import Manner, Phrases
+from formal_llm.agents.decoding.manner import Phrases, WritingConfig
 from formal_llm.agents.decoding.steps import Steps, driven
 from formal_llm.agents.decoding.writer import Bounds, Spent, Told
 from formal_llm.agents.decoding.writer_run import WriterRun
@@ -17,19 +17,19 @@ from formal_llm.llms import ScriptedLLM
 class Asks(WriterRun):
     """Asks again and again."""
 
-    def _steps(self) -> Steps[Told]:
+    def _generate_steps(self) -> Steps[Told]:
         while True:
-            self._afford("a")
-            place = yield from self._ask("a", "", "Which?", ["x", "y"])
+            self._count_request("a")
+            place = yield from self._ask_choice("a", "", "Which?", ["x", "y"])
             yield Segment("a", "xy"[place])
 
 
 def test_questions_and_their_count() -> None:
-    how = Manner(Markers({"a": "[A]"}), "", Bounds(requests=2), Phrases(), 0.0, False)
+    how = WritingConfig(Markers({"a": "[A]"}), "", Bounds(requests=2), Phrases(), 0.0, False)
     run = Asks(how, Transcript("t"), Monitor(CFG.from_string("S -> a S | a")), frozenset(), {})
     told: list[Told] = []
     with pytest.raises(WritingError, match="2 requests and has not ended"):
-        for one in driven(run.steps(), ScriptedLLM([2, 1, 1])):
+        for one in driven(run.relay_to_end(), ScriptedLLM([2, 1, 1])):
             told.append(one)  # noqa: PERF402
     assert [one.text for one in told if isinstance(one, Segment)] == ["y", "x"]
     assert run.transcript.segments == (Segment("a", "y"), Segment("a", "x"))

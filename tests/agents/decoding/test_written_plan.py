@@ -4,7 +4,7 @@ import pytest
 
 from formal_llm import CFG, verify
 from formal_llm.agents.decoding.plan_texts import PlanTexts
-from formal_llm.agents.decoding.written_plan import PlanWriter, vocabulary_of
+from formal_llm.agents.decoding.written_plan import PlanWriter, read_vocabulary
 from formal_llm.errors import ModelError
 from formal_llm.llms.local.model import TransformersLLM
 from tests import tiny_models
@@ -54,11 +54,11 @@ def test_a_model_without_an_end():
     model = tiny_models.causal("llama")
     model.generation_config.eos_token_id = None
     with pytest.raises(ModelError, match="no token of this model ends a text"):
-        vocabulary_of(TransformersLLM.of(model, tokenizer))
+        read_vocabulary(TransformersLLM.of(model, tokenizer))
 
 
 def test_ends_that_the_model_names_besides(models):
     llm = models["bytes"]
     llm.scorer.model.generation_config.eos_token_id = [2, 5]
-    assert vocabulary_of(llm).stops == (2, 5)
+    assert read_vocabulary(llm).stops == (2, 5)
     llm.scorer.model.generation_config.eos_token_id = 2

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG
 from formal_llm.agents.decoding.automaton_masks import AutomatonMasks
-from formal_llm.agents.decoding.contents import FreeText, Grammar, JsonSchema, OneOf, Regex, Written, ebnf
-from formal_llm.agents.decoding.masks import tokens_of
+from formal_llm.agents.decoding.contents import FreeText, Grammar, JsonSchema, OneOf, Regex, SegmentPattern, cfg_to_ebnf
+from formal_llm.agents.decoding.masks import list_mask_tokens
 from formal_llm.agents.decoding.plan_texts import PlanTexts
 from formal_llm.agents.decoding.token_vocabulary import TokenVocabulary
-from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks, overlap
+from formal_llm.agents.decoding.xgrammar_masks import XGrammarMasks, can_overlap
 from formal_llm.errors import AutomatonError, LLMError
 from tests.agents.decoding.spelling import END, SPECIAL, labels, separators, vocabularies
 from tests.strategies import examples, grammars
@@ -36,7 +36,7 @@ def written(engine, what, text):
 
 
 def allowed(matcher, vocabulary=BYTES):
-    return {vocabulary.pieces[token] if token != END else END for token in tokens_of(matcher.mask())}
+    return {vocabulary.pieces[token] if token != END else END for token in list_mask_tokens(matcher.mask())}
 
 
 def lost(vocabulary):
@@ -67,13 +67,15 @@ class TestAgainstOurOwn:
         texts = dict(zip(cfg.terminals, names * 3, strict=False))
         if cfg.start not in cfg.productive:
             with pytest.raises(AutomatonError, match="no word"):
-                ebnf(cfg)
+                cfg_to_ebnf(cfg)
             return
         ours = AutomatonMasks(vocabulary).compile(PlanTexts(cfg, separator=separator, texts=texts))
-        theirs = XGrammarMasks(vocabulary).compile(Written(Grammar(ebnf(cfg, separator, texts)), may_end=True))
+        theirs = XGrammarMasks(vocabulary).compile(
+            SegmentPattern(Grammar(cfg_to_ebnf(cfg, separator, texts)), may_end=True)
+        )
         for choice in choices:
-            expected = tokens_of(ours.mask())
-            found = set(tokens_of(theirs.mask()))
+            expected = list_mask_tokens(ours.compute_mask())
+            found = set(list_mask_tokens(theirs.compute_mask()))
             assert found <= set(expected)
             assert set(expected) - found <= lost(vocabulary)
             assert theirs.may_stop() == ours.may_stop()
@@ -81,28 +83,28 @@ class TestAgainstOurOwn:
             assert ours.accept(token)
             assert theirs.accept(token)
             if token == END:
-                assert theirs.stopped
-                assert tokens_of(theirs.mask()) == [END]
+                assert theirs.has_stopped
+                assert list_mask_tokens(theirs.compute_mask()) == [END]
                 return
 
     @given(vocabularies(), st.lists(st.integers(0, 99), max_size=8), st.integers(0, 8))
     @examples(20)
     def test_ways_back(self, vocabulary, choices, back):
-        matcher = XGrammarMasks(vocabulary).compile(Written(Regex("(x|yx)*,?"), may_end=True))
-        seen = [matcher.mask().tobytes()]
+        matcher = XGrammarMasks(vocabulary).compile(SegmentPattern(Regex("(x|yx)*,?"), may_end=True))
+        seen = [matcher.compute_mask().tobytes()]
         for choice in choices:
-            tokens = tokens_of(matcher.mask())
+            tokens = list_mask_tokens(matcher.compute_mask())
             matcher.accept(tokens[choice % len(tokens)])
-            seen.append(matcher.mask().tobytes())
-            if matcher.stopped:
+            seen.append(matcher.compute_mask().tobytes())
+            if matcher.has_stopped:
                 break
         back = min(back, len(seen) - 1)
         twin = matcher.fork()
         matcher.rollback(back)
-        assert matcher.mask().tobytes() == seen[len(seen) - 1 - back]
-        assert twin.mask().tobytes() == seen[-1]
+        assert matcher.compute_mask().tobytes() == seen[len(seen) - 1 - back]
+        assert twin.compute_mask().tobytes() == seen[-1]
         twin.reset()
-        assert twin.mask().tobytes() == seen[0]
+        assert twin.compute_mask().tobytes() == seen[0]
         with pytest.raises(ValueError, match="taken back"):
             twin.rollback(1)
 
@@ -121,7 +123,7 @@ class TestMarkers:
         markers = [one for one in markers if not any(one in other and not other.endswith(one) for other in markers)]
         follow, never = markers[:legal], markers[legal:]
         may_end = may_end or not follow
-        matcher = XGrammarMasks(vocabulary).compile(Written(content, tuple(follow), may_end, tuple(never)))
+        matcher = XGrammarMasks(vocabulary).compile(SegmentPattern(content, tuple(follow), may_end, tuple(never)))
         all_markers = [marker.encode() for marker in markers]
         text = b""
         for choice in choices:
@@ -133,9 +135,9 @@ class TestMarkers:
                         expected.add(token)
             if not expected:  # each letter would be a marker that may not follow
                 with pytest.raises(LLMError, match="nothing can be written"):
-                    matcher.mask()
+                    matcher.compute_mask()
                 return
-            assert set(tokens_of(matcher.mask())) == expected
+            assert set(list_mask_tokens(matcher.compute_mask())) == expected
             for token in range(vocabulary.size):
                 if token not in expected:
                     assert not matcher.accept(token)
@@ -150,21 +152,21 @@ class TestMarkers:
 
     def test_one_marker_is_forced_where_the_content_can_only_end(self):
         engine = XGrammarMasks(BYTES)
-        matcher = written(engine, Written(OneOf("yes", "no"), ("\nAct:",), never=("\nEnd:",)), b"yes")
+        matcher = written(engine, SegmentPattern(OneOf("yes", "no"), ("\nAct:",), never=("\nEnd:",)), b"yes")
         assert allowed(matcher) == {b"\n", b"\nAct", b"\nAct:"}
-        both = written(engine, Written(OneOf("yes", "no"), ("\nAct:", "\nEnd:")), b"no")
+        both = written(engine, SegmentPattern(OneOf("yes", "no"), ("\nAct:", "\nEnd:")), b"no")
         assert allowed(both) == {b"\n", b"\nAct", b"\nAct:", b"\nEnd:"}
         assert not both.may_stop()
         assert both.accept(2 + 256 + 4)
         assert both.may_stop()
 
     def test_a_budget_of_tokens(self):
-        matcher = written(XGrammarMasks(BYTES), Written(FreeText(max_tokens=3), ("\nAct:",)), b"abc")
+        matcher = written(XGrammarMasks(BYTES), SegmentPattern(FreeText(max_tokens=3), ("\nAct:",)), b"abc")
         assert allowed(matcher) == {b"\n", b"\nAct", b"\nAct:"}
 
     def test_special_tokens_are_no_text(self):
-        matcher = XGrammarMasks(BYTES).compile(Written(may_end=True))
-        tokens = tokens_of(matcher.mask())
+        matcher = XGrammarMasks(BYTES).compile(SegmentPattern(may_end=True))
+        tokens = list_mask_tokens(matcher.compute_mask())
         assert END in tokens
         assert SPECIAL not in tokens
         assert max(tokens) < len(BYTES.pieces)
@@ -180,36 +182,38 @@ class TestMarkers:
         ],
     )
     def test_overlap(self, markers, found):
-        assert overlap(markers) is found
+        assert can_overlap(markers) is found
 
 
 class TestContents:
     def test_a_regular_expression(self):
         engine = XGrammarMasks(BYTES)
-        assert allowed(written(engine, Written(Regex(r"[0-9]{2}-[ab]"), may_end=True), b"12-")) == {b"a", b"b"}
+        assert allowed(written(engine, SegmentPattern(Regex(r"[0-9]{2}-[ab]"), may_end=True), b"12-")) == {b"a", b"b"}
         with pytest.raises(AutomatonError, match="cannot read"):
-            engine.compile(Written(Regex("(("), may_end=True))
+            engine.compile(SegmentPattern(Regex("(("), may_end=True))
 
     def test_a_schema(self):
         schema = {"type": "object", "properties": {"n": {"enum": ["a Act: b", "x"]}}, "required": ["n"]}
         text = b'{"n": "x"}'
         assert json.loads(text)
         engine = XGrammarMasks(BYTES)
-        what = Written(JsonSchema.of(schema), ("Act:",))
+        what = SegmentPattern(JsonSchema.from_schema(schema), ("Act:",))
         assert allowed(written(engine, what, text)) >= {b"A", b"Act:"}
         assert allowed(written(engine, what, b'{"n": "')) == {b"x"}  # the other one holds a marker
 
     @pytest.mark.parametrize("more", [{}, {"pattern": "^[a-zA: ]*$"}])
     def test_no_marker_in_a_text_of_json(self, more):
         schema = {"type": "object", "properties": {"n": {"type": "string", **more}}, "required": ["n"]}
-        what = Written(JsonSchema.of(schema), ("Act:",), never=("End:",))
+        what = SegmentPattern(JsonSchema.from_schema(schema), ("Act:",), never=("End:",))
         matcher = written(XGrammarMasks(BYTES), what, b'{"n": "xAct')
         assert b"t" in allowed(matcher)
         assert b":" not in allowed(matcher)
         assert not matcher.accept(2 + ord(":"))
 
     def test_a_content_that_wants_a_marker(self):
-        matcher = written(XGrammarMasks(BYTES), Written(OneOf("x\nAct:y"), ("\nEnd:",), never=("\nAct:",)), b"x\nAct")
+        matcher = written(
+            XGrammarMasks(BYTES), SegmentPattern(OneOf("x\nAct:y"), ("\nEnd:",), never=("\nAct:",)), b"x\nAct"
+        )
         with pytest.raises(LLMError, match="nothing can be written"):
             matcher.mask()
 
@@ -217,6 +221,6 @@ class TestContents:
         cfg = CFG.from_string('S -> some(a, b) T\nT -> c T | ε\na "wash \\"hot\\""')
         engine = XGrammarMasks(BYTES)
         text = 'wash "hot"\nb\nc\nc'
-        matcher = written(engine, Written(Grammar(ebnf(cfg)), may_end=True), text.encode())
+        matcher = written(engine, SegmentPattern(Grammar(cfg_to_ebnf(cfg)), may_end=True), text.encode())
         assert allowed(matcher) == {END, b"\n"}
-        assert re.fullmatch(r"root ::= h\d\n", ebnf(cfg).splitlines(keepends=True)[0])
+        assert re.fullmatch(r"root ::= h\d\n", cfg_to_ebnf(cfg).splitlines(keepends=True)[0])

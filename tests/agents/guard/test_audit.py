@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.agents.guard.audit import NOTHING, AuditLog, read_lines, read_log, sealed
+from formal_llm.agents.guard.audit import NOTHING, AuditLog, read_lines, read_log, seal_line
 from formal_llm.errors import AuditError
 from tests.strategies import examples
 
@@ -49,7 +49,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def chain() -> bytes:
     head, data = NOTHING, b""
     for row in [{"format": "formal-llm guard log 1", "rules": ""}, *ROWS]:
-        line, head = sealed(row, head)  # type: ignore[arg-type]
+        line, head = seal_line(row, head)  # type: ignore[arg-type]
         data += line
     return data
 
@@ -76,7 +76,7 @@ def test_lines_that_are_taken_out_put_in_or_moved() -> None:
     ):
         assert read_lines(b"".join(changed)).faults[0].line == line
     # A line that somebody sealed anew does not fit the one after it.
-    forged, _ = sealed({"event": "other"}, read_lines(lines[0]).head)
+    forged, _ = seal_line({"event": "other"}, read_lines(lines[0]).head)
     assert [fault.line for fault in read_lines(b"".join([lines[0], forged, *lines[2:]])).faults] == [3]
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from formal_llm.agents.guard import Call, Guard, GuardRules, Result
-from formal_llm.agents.guard.component import Component, Node
-from formal_llm.agents.guard.copies import Moves
+from formal_llm.agents.guard.component import Component, ComponentNode
+from formal_llm.agents.guard.copies import MachineMove
 from formal_llm.agents.guard.machines import State
 from tests.agents.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
 from tests.agents.guard.short_runs import (
@@ -24,19 +24,19 @@ def test_component() -> None:
     rules = GuardRules.from_string(
         "tools a, b, c, d\nrule r: a before b\nrule s: c before d\nrule t: never b after a\n"
     )
-    ((_, supervisor),) = Guard(rules).tiers(frozenset())
+    ((_, supervisor),) = Guard(rules).list_supervisors(frozenset())
     assert [list(one.component.parts) for one in supervisor.lookouts] == [[0, 2], [1]]
 
 
-def begun(text: str) -> tuple[Component, Node]:
+def begun(text: str) -> tuple[Component, ComponentNode]:
     """The component of the first rule, and where it begins."""
     guard = Guard(GuardRules.from_string(text))
-    ((_, supervisor),) = guard.tiers(frozenset())
+    ((_, supervisor),) = guard.list_supervisors(frozenset())
     component = supervisor.lookouts[0].component
-    return component, guard.positions.node(guard.start().position, component)
+    return component, guard.positions.project_node(guard.start().position, component)
 
 
-def events_until(component: Component, move: Moves, state: State) -> int:
+def events_until(component: Component, move: MachineMove, state: State) -> int:
     """How many events a rule needs till one may come, or after how many there is nowhere new; 50 at most."""
     place = component.plain[move.place]
     machine, layers, seen = component.parts[place].machine, [{state}], {state}
@@ -50,7 +50,7 @@ def events_until(component: Component, move: Moves, state: State) -> int:
     return len(layers) - 1
 
 
-def guess(component: Component, node: Node) -> int:
+def guess(component: Component, node: ComponentNode) -> int:
     """For each rule that owes events the fewest that have to come before one that brings it nearer; summed."""
     total = 0
     for place, number in enumerate(component.plain):
@@ -60,7 +60,9 @@ def guess(component: Component, node: Node) -> int:
             for move in step.plain:
                 if move.place == place:
                     after = machine.step(state, move.letters, move.weight)
-                    if after is not None and (machine.distance(after) or 0) < (machine.distance(state) or 0):
+                    if after is not None and (machine.distance_to_acceptance(after) or 0) < (
+                        machine.distance_to_acceptance(state) or 0
+                    ):
                         found.append(sum(events_until(component, one, node.plain[one.place]) for one in step.plain))
         total += min(found, default=0)
     return total
@@ -84,13 +86,13 @@ CHAINS = {
 def test_the_guess_of_what_has_to_come_first(name: str) -> None:
     text, expected = CHAINS[name]
     component, node = begun(text)
-    assert component.lacking(node) == expected
+    assert component.estimate_missing_events(node) == expected
     assert guess(component, node) == expected
     seen, todo = {node}, [node]
     for now in todo[:40]:
-        assert component.lacking(now) == guess(component, now)
+        assert component.estimate_missing_events(now) == guess(component, now)
         for step in component.steps:
-            for after in component.after(now, step):
+            for after in component.find_successors(now, step):
                 if after is not None and after not in seen and len(todo) < 40:
                     seen.add(after)
                     todo.append(after)
@@ -102,33 +104,33 @@ def test_the_guess_of_rules_at_random(rules: list[tuple[str, str, str, int]]) ->
     component, node = begun(text(rules))
     todo = [node]
     for now in todo:
-        assert component.lacking(now) == guess(component, now)
-        found = [after for step in component.steps for after in component.after(now, step)]
+        assert component.estimate_missing_events(now) == guess(component, now)
+        found = [after for step in component.steps for after in component.find_successors(now, step)]
         todo += [after for after in found if after is not None and len(todo) < 12 and after not in todo]
 
 
 def test_calls_under_way_are_counted_down_one_by_one() -> None:
     text = "a: t.result\nrule r: at least 3 a\n"
     guard = Guard(GuardRules.from_string(text))
-    ((_, supervisor),) = guard.tiers(frozenset())
+    ((_, supervisor),) = guard.list_supervisors(frozenset())
     (component,) = (lookout.component for lookout in supervisor.lookouts)
     state = guard.start()
     for number in range(3):
         state = state.after(Call("t", {}, f"{number}"))
     (result,) = (step for step in component.steps if step.symbol.kind == "result")
     (call,) = (step for step in component.steps if step.symbol.kind == "call")
-    node = guard.positions.node(state.position, component)
+    node = guard.positions.project_node(state.position, component)
     for left in (3, 2, 1):
         assert [count for _, count in node.pending] == [left]
-        assert [*component.after(node, call)] == []
-        (more,) = component.after(node, call, again=True)
+        assert [*component.find_successors(node, call)] == []
+        (more,) = component.find_successors(node, call, again=True)
         assert more is not None and [count for _, count in more.pending] == [left + 1]
-        (after,) = component.after(node, result)
+        (after,) = component.find_successors(node, result)
         assert after is not None
         node = after
         state = state.after(Result("t", {}, "", f"{left - 1}"))
-        assert node == guard.positions.node(state.position, component)
-    assert node.pending == () and [*component.after(node, result)] == []
+        assert node == guard.positions.project_node(state.position, component)
+    assert node.pending == () and [*component.find_successors(node, result)] == []
 
 
 def test_cases_that_owe_alike_are_counted() -> None:
@@ -138,18 +140,18 @@ def test_cases_that_owe_alike_are_counted() -> None:
     (letter,) = (step for step in component.steps if step.symbol.tool == "letter")
     for owing in (1, 2, 3):
         node = max(
-            (one for one in component.after(node, call) if one is not None),
-            key=lambda one: component.distance(one) or 0,
+            (one for one in component.find_successors(node, call) if one is not None),
+            key=lambda one: component.distance_to_acceptance(one) or 0,
         )
         ((_, live),) = node.copies
-        assert [count for _, count in live] == [owing] and component.distance(node) == owing
-        assert not component.accepting(node)
+        assert [count for _, count in live] == [owing] and component.distance_to_acceptance(node) == owing
+        assert not component.is_accepting(node)
     for owing in (2, 1, 0):
         node = min(
-            (one for one in component.after(node, letter) if one is not None),
-            key=lambda one: component.distance(one) or 0,
+            (one for one in component.find_successors(node, letter) if one is not None),
+            key=lambda one: component.distance_to_acceptance(one) or 0,
         )
-        assert component.distance(node) == owing and component.accepting(node) is not bool(owing)
+        assert component.distance_to_acceptance(node) == owing and component.is_accepting(node) is not bool(owing)
 
 
 def test_one_copy_moves_where_an_event_is_about_it_and_all_where_it_has_no_key() -> None:
@@ -164,24 +166,24 @@ def test_one_copy_moves_where_an_event_is_about_it_and_all_where_it_has_no_key()
         {frozenset({((2, True), 2)}), frozenset({((1, True), 1)})},
         {frozenset({((2, True), 3)}), frozenset({((2, True), 1), ((1, True), 1)})},
     ):
-        found = [after for after in component.after(node, a) if after is not None]
+        found = [after for after in component.find_successors(node, a) if after is not None]
         assert {after.copies for after in found} == {((base, live),) for live in expected}
         for after in found:
             owed = sum(int(str(state[0])) * number for state, number in after.copies[0][1])
-            assert component.distance(after) == owed
-            assert component.distance_after(node, after, a, component.distance(node) or 0) == owed
-        node = max(found, key=lambda one: component.distance(one) or 0)
-    assert [*component.after(node, x)] == [None]
+            assert component.distance_to_acceptance(after) == owed
+            assert component.distance_after(node, after, a, component.distance_to_acceptance(node) or 0) == owed
+        node = max(found, key=lambda one: component.distance_to_acceptance(one) or 0)
+    assert [*component.find_successors(node, x)] == [None]
 
 
 def test_a_result_comes_for_a_call_of_its_tool_that_it_may_come_for() -> None:
     guard = Guard(
         GuardRules.from_string("a: t.result\nb: u.result\nrule r: at least 3 a\nrule s: at most 3 b since a\n")
     )
-    ((_, supervisor),) = guard.tiers(frozenset())
+    ((_, supervisor),) = guard.list_supervisors(frozenset())
     (component,) = (lookout.component for lookout in supervisor.lookouts)
     state = guard.start().after(Call("t", {}, "1")).after(Call("u", {}, "2"))
-    node = guard.positions.node(state.position, component)
+    node = guard.positions.project_node(state.position, component)
     assert [call for call, _ in node.pending] == [("t", frozenset()), ("u", frozenset())]
     (result,) = (step for step in component.steps if (step.symbol.kind, step.symbol.tool) == ("result", "t"))
     none: frozenset[str] = frozenset()
@@ -190,5 +192,5 @@ def test_a_result_comes_for_a_call_of_its_tool_that_it_may_come_for() -> None:
         (frozenset({frozenset({"big"})}), 0),
         (frozenset[frozenset[str]](), 1),
     ):
-        found = [*component.after(node, result._replace(symbol=replace(result.symbol, after=calls)))]
+        found = [*component.find_successors(node, result._replace(symbol=replace(result.symbol, after=calls)))]
         assert [one and one.pending for one in found] == [((("u", frozenset()), 1),)] * count

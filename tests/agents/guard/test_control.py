@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from formal_llm.agents.guard import Call, Guard, GuardRules
-from formal_llm.agents.guard.control import Edge, largest
-from formal_llm.agents.guard.plant import Symbol
+from formal_llm.agents.guard.control import Edge, find_controllable_set
+from formal_llm.agents.guard.plant import PlantSymbol
 from tests.agents.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 
 
@@ -17,17 +17,17 @@ def test_control() -> None:
 
 
 class Ends:
-    """What :func:`largest` asks of rules: where a run may end."""
+    """What :func:`find_controllable_set` asks of rules: where a run may end."""
 
     def __init__(self, nodes: set[int]) -> None:
         self.nodes = nodes
 
-    def accepting(self, node: int) -> bool:
+    def is_accepting(self, node: int) -> bool:
         return node in self.nodes
 
 
 def by_definition(
-    ends: set[int], edges: dict[int, list[tuple[Symbol, int | None]]], bad: set[int], *, hopeful: bool
+    ends: set[int], edges: dict[int, list[tuple[PlantSymbol, int | None]]], bad: set[int], *, hopeful: bool
 ) -> set[int]:
     """The largest set, found by leaving out what breaks its definition till nothing does."""
 
@@ -35,14 +35,14 @@ def by_definition(
         return target is not None and (target in inside if target in edges else hopeful and target not in bad)
 
     counted = {
-        node: [(symbol, target) for symbol, target in found if not symbol.doubtful or symbol.controllable == hopeful]
+        node: [(symbol, target) for symbol, target in found if not symbol.doubtful or symbol.is_controllable == hopeful]
         for node, found in edges.items()
     }
     inside = set(edges)
     while True:
         kept = {
             node for node in inside
-            if all(is_good(target, inside) for symbol, target in counted[node] if not symbol.controllable)
+            if all(is_good(target, inside) for symbol, target in counted[node] if not symbol.is_controllable)
         }  # fmt: skip
         reaching: set[int] = set()
         for _ in edges:
@@ -63,7 +63,7 @@ def test_the_largest_set_by_its_definition() -> None:
         rng = random.Random(seed)
         nodes, known = range(8), rng.randint(3, 8)  # from the known number on, nodes were not looked at
         symbols = [
-            Symbol(kind, "", frozenset(), {}, doubtful)
+            PlantSymbol(kind, "", frozenset(), {}, doubtful)
             for kind in ("call", "assistant", "result", "user") for doubtful in (False, False, True)
         ]  # fmt: skip
         edges = {
@@ -77,7 +77,7 @@ def test_the_largest_set_by_its_definition() -> None:
         some = {node: rng.choice([True, False, None]) for node in nodes if rng.random() < 0.5}
         bad = {node for node, value in some.items() if value is False}
         for hopeful in (False, True):
-            found = largest(Ends(ends), edges, some, hopeful=hopeful)  # type: ignore[arg-type]
+            found = find_controllable_set(Ends(ends), edges, some, hopeful=hopeful)  # type: ignore[arg-type]
             assert found == by_definition(ends, edges, bad, hopeful=hopeful), seed  # type: ignore[arg-type]
             sizes.add(len(found))
     assert sizes >= {0, 1, 2, 3, 4, 5}

@@ -9,32 +9,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.agents.guard.data import Unsaid, equal, less, number, read_duration, span, written
+from formal_llm.agents.guard.data import (
+    Undetermined,
+    is_equal,
+    is_less,
+    read_duration,
+    to_duration,
+    to_number,
+    write_constant,
+)
 
 
 @given(st.decimals(-(10**6), 10**6, places=6))
 def test_numbers_as_they_are_written(value: object) -> None:
-    assert number(str(value)) == Fraction(str(value))
-    assert Fraction(written(Fraction(str(value)))) == Fraction(str(value))
+    assert to_number(str(value)) == Fraction(str(value))
+    assert Fraction(write_constant(Fraction(str(value)))) == Fraction(str(value))
 
 
 @given(st.integers(0, 10**6))
 def test_durations_are_read_back(seconds: int) -> None:
     length = timedelta(seconds=seconds)
-    assert read_duration(written(length)) == length
+    assert read_duration(write_constant(length)) == length
 
 
 @pytest.mark.parametrize("value", ["x", "1e5", "nan", float("inf"), True, None, [1], "9" * 200, 10**200])
 def test_no_numbers(value: object) -> None:
-    with pytest.raises(Unsaid):
-        number(value)
+    with pytest.raises(Undetermined):
+        to_number(value)
 
 
 def test_comparisons() -> None:
-    assert equal("5", 5)
-    assert not equal("05x", "05")
-    assert less("2026-01-01", "2026-01-02")
-    assert span("90") == timedelta(seconds=90)
+    assert is_equal("5", 5)
+    assert not is_equal("05x", "05")
+    assert is_less("2026-01-01", "2026-01-02")
+    assert to_duration("90") == timedelta(seconds=90)
     for one, other in (("a", "b"), ([1], [2]), (True, 2)):
-        with pytest.raises(Unsaid):
-            less(one, other)
+        with pytest.raises(Undetermined):
+            is_less(one, other)

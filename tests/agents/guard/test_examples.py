@@ -53,9 +53,9 @@ def test_lines_are_events() -> None:
 
 def test_what_is_kept_and_what_is_not() -> None:
     guard = Guard(GuardRules.from_string(RULES))
-    assert [one.broken(guard) for one in read_trace_examples(EXAMPLES)] == ["", "", ""]
+    assert [one.describe_mismatch(guard) for one in read_trace_examples(EXAMPLES)] == ["", "", ""]
     turned = EXAMPLES.replace("--- allowed", "--- refused").replace("--- not allowed", "--- allowed, thought someone")
-    told = [one.broken(guard) for one in read_trace_examples(turned)]
+    told = [one.describe_mismatch(guard) for one in read_trace_examples(turned)]
     assert told[0] == "allowed, and should not be"
     assert told[1].startswith("line 11 is refused: pay cannot be called now: approval")
     assert told[2].startswith("line 15 is refused: pay needs the approval of a person")

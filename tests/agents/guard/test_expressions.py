@@ -18,7 +18,7 @@ NOW = datetime(2026, 1, 5, 22, 30, tzinfo=UTC)  # a Monday
 
 def outcome(condition: str, **arguments: object) -> bool | None:
     letters = read_rules(f"x: t[{condition}]\nrule r: never x").letters
-    labels = Labeller(letters).of(Call("t", arguments, at=NOW))
+    labels = Labeller(letters).label_event(Call("t", arguments, at=NOW))
     return True if "x" in labels.letters else None if "x" in labels.unsure else False
 
 

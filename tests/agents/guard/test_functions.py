@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.agents.guard.data import Unsaid
+from formal_llm.agents.guard.data import Undetermined
 from formal_llm.agents.guard.functions import FUNCTIONS
 
 
@@ -20,13 +20,13 @@ def test_hosts() -> None:
     host = FUNCTIONS["host"].work
     assert host("https://example.com@evil.org/x") == "evil.org"
     assert host("example.com:80") == "example.com"
-    with pytest.raises(Unsaid):
+    with pytest.raises(Undetermined):
         host("https://")
 
 
 def test_lists() -> None:
     assert FUNCTIONS["max"].work([1, "3", 2]) == "3"
-    with pytest.raises(Unsaid):
+    with pytest.raises(Undetermined):
         FUNCTIONS["min"].work([])
 
 
@@ -35,5 +35,5 @@ def test_what_a_shell_line_runs() -> None:
     assert runs([["git", "push", "origin"]], "git push")
     assert runs("cd lib && sudo git -C . push", "git push") and runs("python3 -m pytest -q", "python* -m pytest")
     assert not runs('echo "git push"', "git push") and not runs("", "git push")
-    with pytest.raises(Unsaid):
+    with pytest.raises(Undetermined):
         runs(3, "git push")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from formal_llm.agents.guard.machines import BeforeMachine, TimedMachine, subsets
+from formal_llm.agents.guard.machines import BeforeMachine, TimedMachine, list_letter_sets
 
 
 def test_an_event_that_is_both() -> None:
@@ -17,12 +17,12 @@ def test_an_event_that_is_both() -> None:
 def test_waiting() -> None:
     machine, now = TimedMachine(("a",), 1, timedelta(minutes=10)), datetime(2026, 1, 1, tzinfo=UTC)
     state = machine.step((), now)
-    assert machine.wait(state, now + timedelta(minutes=9)) == now + timedelta(minutes=10)
-    assert machine.wait(state, now + timedelta(minutes=10)) is None
+    assert machine.find_wait_end(state, now + timedelta(minutes=9)) == now + timedelta(minutes=10)
+    assert machine.find_wait_end(state, now + timedelta(minutes=10)) is None
 
 
 def test_sets_of_letters() -> None:
-    found = subsets(["a", "b", "c"], [("a", "b")], 10)
+    found = list_letter_sets(["a", "b", "c"], [("a", "b")], 10)
     assert found is not None
     assert set(found) == {frozenset("a"), frozenset("b"), frozenset("c"), frozenset("ab")}
-    assert subsets(["a", "b", "c"], [("a", "b")], 3) is None
+    assert list_letter_sets(["a", "b", "c"], [("a", "b")], 3) is None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from formal_llm.agents.guard import Call, Guard, GuardRules, Result, Said
-from formal_llm.agents.guard.position import Movement, Position, Refused
+from formal_llm.agents.guard.position import BrokenMachine, Movement, Position
 from tests.agents.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
 from tests.agents.guard.short_runs import (
     test_some_guards_against_all_short_runs as test_some_guards_against_all_short_runs,
@@ -29,7 +29,7 @@ Labelled = Mapping[str, Mapping[str, object]]
 
 def moved(guard: Guard, position: Position, labels: Labelled, *, at: datetime | None = None) -> Movement:
     """Where an event with these letters leads."""
-    return guard.positions.after(position, Call("t", {}, at=at), labels)
+    return guard.positions.apply_event(position, Call("t", {}, at=at), labels)
 
 
 EACH = "a: a with k = k\nb: b with k = k\nx: x\n"
@@ -43,11 +43,11 @@ def test_each_case_of_a_rule_is_moved_by_itself_and_all_by_what_has_no_key() -> 
         now, refused = moved(guard, now, {"a": {"k": key}})
         assert (now.states, now.live, refused) == ((2,), (live,), ())
     after, refused = moved(guard, now, {"a": {"k": "1"}})
-    assert (after, refused) == (now, (Refused(0, said="for 1"),))
+    assert (after, refused) == (now, (BrokenMachine(0, said="for 1"),))
     fresh, refused = moved(guard, now, {"x": {}})
     assert (fresh.states, fresh.live, refused) == ((2,), ({("1",): 2, ("2",): 2},), ())
     missing, refused = moved(guard, now, {"a": {}})
-    assert (missing, refused) == (now, (Refused(0, said="k cannot be told"),))
+    assert (missing, refused) == (now, (BrokenMachine(0, said="k cannot be told"),))
 
 
 def test_what_breaks_some_cases_moves_the_others() -> None:
@@ -56,7 +56,7 @@ def test_what_breaks_some_cases_moves_the_others() -> None:
     now, _ = moved(guard, now, {"b": {"k": "2"}})
     assert now.live == ({("1",): True, ("2",): False}, {("1",): 1, ("2",): 0})
     after, refused = moved(guard, now, {"x": {}})
-    assert (after, refused) == (now, (Refused(0, said="for 1"),))
+    assert (after, refused) == (now, (BrokenMachine(0, said="for 1"),))
 
 
 def test_where_nothing_new_may_come_no_case_begins() -> None:
@@ -67,11 +67,11 @@ def test_where_nothing_new_may_come_no_case_begins() -> None:
     after, refused = moved(guard, now, {"x": {}})
     assert (after.states, after.live, refused) == ((None, 1), now.live, ())
     late, refused = moved(guard, after, {"a": {"k": "2"}})
-    assert (late.live[0], refused) == ({("1",): 1}, (Refused(0, said="for 2"),))
-    ((_, supervisor),) = guard.tiers(frozenset())
+    assert (late.live[0], refused) == ({("1",): 1}, (BrokenMachine(0, said="for 2"),))
+    ((_, supervisor),) = guard.list_supervisors(frozenset())
     (component,) = (lookout.component for lookout in supervisor.lookouts)
     for position, base in ((now, (0, 1)), (after, None)):
-        assert guard.positions.node(position, component).copies == ((base, frozenset({((1, 1), 1)})),)
+        assert guard.positions.project_node(position, component).copies == ((base, frozenset({((1, 1), 1)})),)
 
 
 def test_what_a_budget_of_a_case_says() -> None:
@@ -80,12 +80,12 @@ def test_what_a_budget_of_a_case_says() -> None:
     for amount, said in ((-1, "c would be negative"), (6, "for 1"), (None, "c cannot be told")):
         labels = {"a": {"k": "1"} if amount is None else {"k": "1", "c": amount}}
         after, refused = moved(guard, start, labels)
-        assert refused == (Refused(0, said=said),)
+        assert refused == (BrokenMachine(0, said=said),)
         assert after.live == ({("1",): 5},)
     for amount in (0, 1, 5):
         after, refused = moved(guard, start, {"a": {"k": "1", "c": amount}})
         assert (after.live, refused) == (({("1",): 5 - amount},), ())
-    assert moved(guard, after, {"a": {"k": "1", "c": 0.5}})[1] == (Refused(0, said="for 1"),)
+    assert moved(guard, after, {"a": {"k": "1", "c": 0.5}})[1] == (BrokenMachine(0, said="for 1"),)
 
 
 def test_rules_about_when() -> None:
@@ -100,11 +100,11 @@ def test_rules_about_when() -> None:
         assert now.times[0]["1",] or key == "1"
         assert now.times[0][key,] == tuple(begin + timedelta(minutes=minute) for minute in times)
     full, refused = moved(guard, now, {"a": {"k": "1"}}, at=begin + timedelta(minutes=9))
-    assert (full, refused) == (now, (Refused(0, True, "wait until 2026-01-01 00:10:00+00:00"),))
+    assert (full, refused) == (now, (BrokenMachine(0, True, "wait until 2026-01-01 00:10:00+00:00"),))
     full, refused = moved(guard, now, {"x": {}}, at=begin)
-    assert (full, refused) == (now, (Refused(1, True, ""),))
+    assert (full, refused) == (now, (BrokenMachine(1, True, ""),))
     for labels, expected in (
-        ({"a": {}, "x": {}}, {Refused(0, True, "k cannot be told"), Refused(1, True)}),
+        ({"a": {}, "x": {}}, {BrokenMachine(0, True, "k cannot be told"), BrokenMachine(1, True)}),
         ({"b": {"k": "1"}}, set()),
         ({}, set()),
     ):
@@ -116,7 +116,7 @@ def test_calls_under_way_are_remembered_up_to_64() -> None:
     guard = Guard(GuardRules.from_string("a: t.result\nrule r: at least 1 a\n"))
     now = guard.positions.start
     for number in range(70):
-        now, _ = guard.positions.after(now, Call("t", {}, f"{number}"), {})
+        now, _ = guard.positions.apply_event(now, Call("t", {}, f"{number}"), {})
     assert [name for name, _ in now.calls] == [f"{number}" for number in range(6, 70)]
     for event, gone in (
         (Result("t", {}, "", "8"), "8"),
@@ -124,5 +124,5 @@ def test_calls_under_way_are_remembered_up_to_64() -> None:
         (Result("u", {}, "", "8"), None),
         (Said("user", "hello"), None),
     ):
-        after, _ = guard.positions.after(now, event, {})
+        after, _ = guard.positions.apply_event(now, event, {})
         assert [name for name, _ in after.calls] == [name for name, _ in now.calls if name != gone]

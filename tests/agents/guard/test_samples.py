@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from formal_llm.agents.guard import Call
 from formal_llm.agents.guard.labels import Labeller
 from formal_llm.agents.guard.reading import read_rules
-from formal_llm.agents.guard.samples import possible
+from formal_llm.agents.guard.samples import find_possible_events
 
 ATOMS = st.builds(
     "{} {} {}".format, st.sampled_from("pq"), st.sampled_from(["<", "<=", "==", "!=", ">"]), st.integers(0, 3)
@@ -22,16 +22,16 @@ def test_all_sets_of_letters(conditions: list[str]) -> None:
     text = "".join(f"l{place}: t[{one}]\n" for place, one in enumerate(conditions))
     labeller = Labeller(read_rules(text + "rule r: never l0").letters)
     halves = [number / 2 for number in range(-2, 9)]
-    wanted = {frozenset(labeller.of(Call("t", {"p": p, "q": q})).letters) for p, q in product(halves, halves)}
-    found = possible(labeller, "call", "t")
+    wanted = {frozenset(labeller.label_event(Call("t", {"p": p, "q": q})).letters) for p, q in product(halves, halves)}
+    found = find_possible_events(labeller, "call", "t")
     assert not found.doubtful
     assert set(found.least) == wanted
 
 
 def test_the_least_amount_of_a_call_is_nothing_and_never_less() -> None:
     labeller = Labeller(read_rules("a: t with c = n\nb: t[n > 5] with c = n\nrule r: budget c <= 8\n").letters)
-    least = possible(labeller, "call", "t").least
+    least = find_possible_events(labeller, "call", "t").least
     assert least[frozenset("a")] == {"c": 0}
     assert 5 < least[frozenset("ab")]["c"] < 5.1
     below = Labeller(read_rules("a: t[n < -2] with c = n\nrule r: budget c <= 8\n").letters)
-    assert possible(below, "call", "t").least[frozenset("a")] == {}  # less than nothing is no amount
+    assert find_possible_events(below, "call", "t").least[frozenset("a")] == {}  # less than nothing is no amount

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from formal_llm.agents.guard import Call, Guard, GuardRules
-from formal_llm.agents.guard.plant import Symbol
-from formal_llm.agents.guard.supervisor import told
+from formal_llm.agents.guard.plant import PlantSymbol
+from formal_llm.agents.guard.supervisor import describe_way
 from tests.agents.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
 from tests.agents.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
 
@@ -17,7 +17,7 @@ def test_supervisor() -> None:
 
 
 def groups(text: str) -> list[list[int]]:
-    ((_, supervisor),) = Guard(GuardRules.from_string(text)).tiers(frozenset())
+    ((_, supervisor),) = Guard(GuardRules.from_string(text)).list_supervisors(frozenset())
     return [list(lookout.component.parts) for lookout in supervisor.lookouts]
 
 
@@ -45,19 +45,19 @@ def test_what_is_not_known_of_one_group_is_not_known_of_all() -> None:
     grammar = 'a: a\nb: b\nc: c\nd: d\nno: a.result[error]\nrule g: grammar """\n%order forward\nS -> a S b | b\n"""\n'
     for others in ("rule n: never b after no\nrule m: c before d\n", "rule m: c before d\nrule n: never b after no\n"):
         guard = Guard(GuardRules.from_string(grammar + others), (), "whatever", max_states=300)
-        ((_, supervisor),) = guard.tiers(frozenset())
+        ((_, supervisor),) = guard.list_supervisors(frozenset())
         position = guard.start().after(Call("a")).position
         assert len(supervisor.lookouts) == 2
-        assert supervisor.viable(position) is None
-        assert [supervisor.viable(position, [one]) for one in supervisor.lookouts] == [None, True]
+        assert supervisor.is_viable(position) is None
+        assert [supervisor.is_viable(position, [one]) for one in supervisor.lookouts] == [None, True]
 
 
 def test_a_way_in_words() -> None:
-    def symbol(kind: str, tool: str, *letters: str) -> Symbol:
-        return Symbol(kind, tool, frozenset(letters), {})
+    def symbol(kind: str, tool: str, *letters: str) -> PlantSymbol:
+        return PlantSymbol(kind, tool, frozenset(letters), {})
 
     way = [symbol("call", "pay", "z", "p"), symbol("call", "log"), symbol("result", "pay", "y", "ok"),
            symbol("result", "pay"), symbol("user", "", "u", "yes"), symbol("assistant", "")]  # fmt: skip
-    assert told(way, {"p": "pay.large", "u": "agreement"}) == (
+    assert describe_way(way, {"p": "pay.large", "u": "agreement"}) == (
         "pay.large", "log", "ok", "pay.result", "agreement", "assistant",
     )  # fmt: skip

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from formal_llm.agents.guard import Call, Guard, GuardEvent, GuardRules, Result, Said
 from formal_llm.agents.guard.traces import Trace
-from formal_llm.agents.guard.verifying import by_rule, shown, verify_trace
+from formal_llm.agents.guard.verifying import count_by_rule, describe_event, verify_trace
 from tests.strategies import examples
 
 TRAP = GuardRules.from_string("""
@@ -63,7 +63,7 @@ def test_milder_rules_do_not_make_a_trace_invalid() -> None:
     report = verify_trace(Guard(rules), trace(["pay"]))
     assert report.valid
     assert [one.action for one in report.violations] == ["warn"]
-    assert by_rule([report, report]) == {"a": (2, 2)}
+    assert count_by_rule([report, report]) == {"a": (2, 2)}
     asked = GuardRules.from_string("pay: pay\nrule a ask: never pay\n")
     assert not verify_trace(Guard(asked), trace(["pay"])).valid
     assert verify_trace(Guard(asked), trace([Call("pay", {}, "1", approved=True)])).valid
@@ -81,9 +81,9 @@ def test_times() -> None:
 
 
 def test_events_as_lines() -> None:
-    assert shown(Said("user", "a\n b")) == "user: a b"
-    assert shown(Call("f", {"a": 1})) == "f(a=1)"
-    assert shown(Result("f", {}, "x" * 200)).endswith("...")
+    assert describe_event(Said("user", "a\n b")) == "user: a b"
+    assert describe_event(Call("f", {"a": 1})) == "f(a=1)"
+    assert describe_event(Result("f", {}, "x" * 200)).endswith("...")
 
 
 @examples(60)

@@ -10,7 +10,7 @@ import pytest
 
 from formal_llm import Limits, constraint
 from formal_llm.agents.modular import ModularAgent, RunBudget, respond
-from formal_llm.agents.modular.agent import writer_of
+from formal_llm.agents.modular.agent import resolve_writer
 from formal_llm.errors import NoValidPlan, UnknownProvider, WritesNoText
 from formal_llm.llms.generation import Generated, Messages
 from formal_llm.llms.objects import ObjectFunction
@@ -26,14 +26,14 @@ class Writes:
 
 def test_who_may_be_a_model() -> None:
     text = Writes()
-    assert writer_of(text) is text
-    assert isinstance(writer_of(lambda *_: {}), ObjectFunction)
+    assert resolve_writer(text) is text
+    assert isinstance(resolve_writer(lambda *_: {}), ObjectFunction)
     with pytest.raises(UnknownProvider):
-        writer_of("nobody:x")
+        resolve_writer("nobody:x")
     with pytest.raises(WritesNoText, match="cannot plan or call tools"):
-        writer_of("builtin")
+        resolve_writer("builtin")
     with pytest.raises(WritesNoText):
-        writer_of(3)  # type: ignore[arg-type]
+        resolve_writer(3)  # type: ignore[arg-type]
 
 
 def test_each_has_a_model_of_its_own() -> None:

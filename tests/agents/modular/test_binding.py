@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.agents.arguments import MOST_ARGUMENT, parameters
+from formal_llm.agents.arguments import MOST_ARGUMENT, list_parameters
 from formal_llm.agents.modular import Module
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.errors import ToolkitError
@@ -39,17 +39,17 @@ NAMES = [one.name for one in TOOLS]
 
 def test_the_schema_of_a_signature() -> None:
     binder = Binder([TOOLS[0], count], (), 0)
-    assert binder.schema(TOOLS[0], NAMES) == {
+    assert binder.build_schema(TOOLS[0], NAMES) == {
         "type": "object", "properties": {"text": {"type": "string", "maxLength": MOST_ARGUMENT}}, "required": ["text"],
         "additionalProperties": False,
     }  # fmt: skip
-    assert spend.inputs == (TOKEN, WHOLE) and parameters(spend) == ("token", "times")
-    assert parameters(Tool("x", (WHOLE, WHOLE), WHOLE, lambda a, b: a)) == ("input_1", "input_2")
+    assert spend.inputs == (TOKEN, WHOLE) and list_parameters(spend) == ("token", "times")
+    assert list_parameters(Tool("x", (WHOLE, WHOLE), WHOLE, lambda a, b: a)) == ("input_1", "input_2")
 
 
 def test_kinds_decide_what_may_stand_inside() -> None:
     binder = Binder(TOOLS, NAMES, 1)
-    schema = binder.schema(spend, NAMES)
+    schema = binder.build_schema(spend, NAMES)
     assert schema is not None
     properties = schema["properties"]
     assert "$ref" in properties["token"]  # type: ignore[index]  # a call alone: nobody can write a token
@@ -58,11 +58,11 @@ def test_kinds_decide_what_may_stand_inside() -> None:
     assert problem_in(good, schema) is None
     assert problem_in({**good, "times": {"tool": "a", "arguments": {"text": "x"}}}, schema) is not None
     assert problem_in({**good, "token": "t"}, schema) is not None
-    call = binder.read(spend, good)
+    call = binder.read_call(spend, good)
     assert call.word == ("mint", "count", "spend") and str(call) == 'spend(mint(), count("abc"))'
-    assert binder.schema(spend, ["count"]) is None and binder.feeders(spend) == ("mint",)
-    assert binder.feeders(count) is None
-    assert str(binder.read(spend, {**good, "times": 2})) == "spend(mint(), 2)"
+    assert binder.build_schema(spend, ["count"]) is None and binder.find_feeders(spend) == ("mint",)
+    assert binder.find_feeders(count) is None
+    assert str(binder.read_call(spend, {**good, "times": 2})) == "spend(mint(), 2)"
 
 
 def test_what_nobody_can_give() -> None:
@@ -77,7 +77,7 @@ def test_what_nobody_can_give() -> None:
 def test_values_that_a_kind_does_not_accept() -> None:
     binder = Binder(TOOLS, NAMES)
     with pytest.raises(ValueError, match="text: no acceptable text"):
-        binder.read(TOOLS[0], {"text": "\ud800"})
+        binder.read_call(TOOLS[0], {"text": "\ud800"})
 
 
 @given(st.integers(0, 10**9), st.integers(1, 3), st.sampled_from(TOOLS))
@@ -85,16 +85,16 @@ def test_what_keeps_the_schema_is_a_call_that_keeps_the_signatures(seed: int, de
     rng = random.Random(seed)
     binder = Binder(TOOLS, NAMES, depth)
     inner = rng.sample(NAMES, rng.randrange(len(NAMES) + 1))
-    schema = binder.schema(outer, inner)
+    schema = binder.build_schema(outer, inner)
     if schema is None:
         assert outer is spend and "mint" not in inner
         return
     check_schema(schema)
     value = legal_value(schema, rng, schema.get("$defs", {}))  # type: ignore[arg-type]
     assert problem_in(value, schema) is None
-    call = binder.read(outer, value)
+    call = binder.read_call(outer, value)
     assert set(call.word[:-1]) <= set(inner) and call.word[-1] == outer.name
-    for one in call.calls():
+    for one in call.iter_calls():
         kinds = [argument.tool.output if hasattr(argument, "tool") else argument.kind for argument in one.arguments]
         assert tuple(kinds) == one.tool.inputs
 

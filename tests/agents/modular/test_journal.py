@@ -8,27 +8,27 @@ from typing import Any
 
 import pytest
 
-from formal_llm.agents.modular.journal import Journal
+from formal_llm.agents.modular.journal import RunJournal
 from formal_llm.errors import ResultsError
 from formal_llm.planning.json_data import JSON
 
 
-def answer(journal: Journal, what: str, asked: JSON, give: Callable[[], dict[str, Any]]) -> Any:
+def answer(journal: RunJournal, what: str, asked: JSON, give: Callable[[], dict[str, Any]]) -> Any:
     """The answer that is written down, else a new one, which is written down."""
-    known = journal.known(what, asked)
-    return journal.note(what, asked, give()) if known is None else known
+    known = journal.replay_answer(what, asked)
+    return journal.record_answer(what, asked, give()) if known is None else known
 
 
 def test_answers_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
-    with Journal(file, "run", "r") as journal:
-        assert answer(journal, "planner", [1], lambda: {"a": 1}) == {"a": 1} and not journal.replaying
+    with RunJournal(file, "run", "r") as journal:
+        assert answer(journal, "planner", [1], lambda: {"a": 1}) == {"a": 1} and not journal.is_replaying
         with pytest.raises(OSError, match="no"):
             answer(journal, "tool", [2], fails)
         with pytest.raises(ResultsError, match="another run is writing"):
-            Journal(file, "run", "r")
-    with Journal(file, "run", "r") as journal:
-        assert journal.replaying and answer(journal, "planner", [1], fails) == {"a": 1} and not journal.replaying
+            RunJournal(file, "run", "r")
+    with RunJournal(file, "run", "r") as journal:
+        assert journal.is_replaying and answer(journal, "planner", [1], fails) == {"a": 1} and not journal.is_replaying
         assert answer(journal, "tool", [2], lambda: {"b": "ü"}) == {"b": "ü"}
     assert len(file.read_text().splitlines()) == 3
 
@@ -39,13 +39,13 @@ def fails() -> dict[str, int]:
 
 def test_other_runs_other_questions_and_damage(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
-    with Journal(file, "run", "how long?") as journal:
+    with RunJournal(file, "run", "how long?") as journal:
         answer(journal, "planner", [1], lambda: {"a": 1})
     with pytest.raises(ResultsError, match="of the request 'how long"):
-        Journal(file, "other", "r")
+        RunJournal(file, "other", "r")
     for what, asked in [("caller", [1]), ("planner", [2])]:
         with (
-            Journal(file, "run", "r") as journal,
+            RunJournal(file, "run", "r") as journal,
             pytest.raises(ResultsError, match="jsonl:2: here planner was asked"),
         ):
             answer(journal, what, asked, fails)
@@ -53,21 +53,21 @@ def test_other_runs_other_questions_and_damage(tmp_path: Path) -> None:
     for wrong, said in [("x\n", ":1: this line"), (f"{text}[]\n", ":3: this is no line"), ("{}\n", ":1: this is no")]:
         file.write_text(wrong)
         with pytest.raises(ResultsError, match=said):
-            Journal(file, "run", "r")
+            RunJournal(file, "run", "r")
 
 
 def test_a_line_that_was_cut_is_done_again(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
-    with Journal(file, "run", "r") as journal:
+    with RunJournal(file, "run", "r") as journal:
         answer(journal, "planner", [1], lambda: {"a": 1})
     whole = file.read_bytes()
     for end in range(len(whole)):
         file.write_bytes(whole[:end])
-        with Journal(file, "run", "r") as journal:
+        with RunJournal(file, "run", "r") as journal:
             answer(journal, "planner", [1], lambda: {"a": 1})
         assert file.read_bytes() == whole
 
 
 def test_without_a_file() -> None:
-    with Journal(None, None, "r") as journal:
-        assert answer(journal, "tool", [], lambda: {"a": 1}) == {"a": 1} and not journal.replaying
+    with RunJournal(None, None, "r") as journal:
+        assert answer(journal, "tool", [], lambda: {"a": 1}) == {"a": 1} and not journal.is_replaying

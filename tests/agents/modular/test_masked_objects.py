@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from formal_llm.agents.modular import ModularAgent, RunBudget
-from formal_llm.agents.modular.agent import writer_of
+from formal_llm.agents.modular.agent import resolve_writer
 from formal_llm.agents.modular.masked_objects import MaskedObjects
 from formal_llm.errors import InvalidAnswer, MissingDependency
 from formal_llm.llms.local.model import TransformersLLM
@@ -26,7 +26,7 @@ def llm() -> TransformersLLM:
 
 def test_a_model_of_noise_is_held_to_the_schema(llm: TransformersLLM) -> None:
     pytest.importorskip("xgrammar")
-    writer = writer_of(llm)
+    writer = resolve_writer(llm)
     assert isinstance(writer, MaskedObjects)
     for temperature in (0.0, 1.0, 5.0):
         made = writer.generate_object("Which tool?", CHOICE, max_tokens=200, temperature=temperature)
@@ -39,7 +39,7 @@ def test_a_model_of_noise_is_held_to_the_schema(llm: TransformersLLM) -> None:
 
 def test_without_xgrammar_it_is_asked_for_json(llm: TransformersLLM, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("formal_llm.agents.modular.agent.find_spec", lambda _: None)
-    assert writer_of(llm) is llm
+    assert resolve_writer(llm) is llm
     agent = ModularAgent(llm, modules=letters(), budget=RunBudget(requests=2))
     with pytest.raises(InvalidAnswer, match="after 2 tries: it is no whole JSON object"):
         agent.run("x")

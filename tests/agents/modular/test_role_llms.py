@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm.agents.modular import ModularAgent, calculate, respond
-from formal_llm.agents.modular.role_llms import RoleLLMs, RoleWriting
+from formal_llm.agents.modular.role_llms import RoleLLMs, RoleRequest
 from formal_llm.errors import ResultsError, WritesNoText
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import AsyncLLM
@@ -52,8 +52,8 @@ def test_each_model_is_asked_what_is_for_it() -> None:
     planner, caller = ObjectFunction.scripted({"x": "planned"}), ObjectFunction.scripted({"x": "called"})
     llms = RoleLLMs({"planner": planner, "caller": caller, "summarizer": caller})
     asked = Writing("?", schema=SCHEMA)
-    assert "called" in llms.choose(RoleWriting(asked, "caller")).text
-    assert "planned" in llms.choose(RoleWriting(asked, "planner")).text
+    assert "called" in llms.choose(RoleRequest(asked, "caller")).text
+    assert "planned" in llms.choose(RoleRequest(asked, "planner")).text
     assert not isinstance(llms, AsyncLLM)
     assert llms.name == "script" and set(llms.identity["roles"]) == {"planner", "caller", "summarizer"}  # type: ignore[call-overload]
     with pytest.raises(WritesNoText):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.agents.modular.scratchpad import Scratchpad, Step, marked, shortened
+from formal_llm.agents.modular.scratchpad import Scratchpad, Step, mark_lines, shorten_text
 from formal_llm.errors import TranscriptError
 
 TEXTS = st.text("a1. \n\r:\u2028ü\ud7ff", max_size=20)
@@ -48,13 +48,13 @@ def test_text() -> None:
 
 @given(st.text("ab", max_size=300), st.integers(0, 200))
 def test_shortened(text: str, most: int) -> None:
-    short = shortened(text, most)
+    short = shorten_text(text, most)
     assert short == text if len(text) <= most else f"[... {len(text) - most:,} characters left out ...]" in short
     assert len(short) <= max(most + 50, len(text) if len(text) <= most else 0)
 
 
 def test_marked() -> None:
-    assert marked("a\r\nb", "X: ") == "X: a\n   : \n   : b"
+    assert mark_lines("a\r\nb", "X: ") == "X: a\n   : \n   : b"
 
 
 @pytest.mark.parametrize(("text", "said"), [

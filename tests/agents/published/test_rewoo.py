@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from formal_llm.agents import Agent
 from formal_llm.agents.actions import Action
-from formal_llm.agents.published.rewoo import LLM_WORKER, filled, levels, references
+from formal_llm.agents.published.rewoo import LLM_WORKER, filled, find_references, levels
 from formal_llm.tools import tool
 from tests.agents.chats import Scripted
 from tests.strategies import examples
 
 
 def test_e10_is_not_e1() -> None:
-    assert references("#E1 and #E10, #E1; #E1x #E2.") == ("#E1", "#E10", "#E2")
+    assert find_references("#E1 and #E10, #E1; #E1x #E2.") == ("#E1", "#E10", "#E2")
     assert filled("#E10 - #E1, #E3", {"#E1": "one", "#E10": "ten"}) == "ten - one, #E3"
     # What stands in evidence is not filled in again.
     assert filled("#E1", {"#E1": "#E2", "#E2": "no"}) == "#E2"
@@ -67,7 +67,7 @@ def test_independent_workers_run_at_once_and_results_go_on() -> None:
     steps = [("meet", "a"), ("meet", "b"), ("join", "#E1 + #E2"), (LLM_WORKER, "Say #E3")]
     llm = Scripted([*plan(*steps), "said", "the answer"])
     run = Agent("rewoo", llm, [meet, join]).start("q")
-    made = run.go()
+    made = run.run_to_end()
     assert made.answer == "the answer"
     assert [(call.label, call.input, call.output) for call in run.calls] == [
         ("#E1", "a", "A"), ("#E2", "b", "B"), ("#E3", "A + B", "<A + B>"), ("#E4", "Say <A + B>", "said"),
@@ -80,7 +80,7 @@ def test_independent_workers_run_at_once_and_results_go_on() -> None:
 def test_a_reference_to_nothing_is_an_error_on_record() -> None:
     llm = Scripted([*plan(("join", "#E2"), ("join", "#E1")), "a"])
     run = Agent("rewoo", llm, [join]).start("q")
-    run.go()
+    run.run_to_end()
     first, second = run.calls
     assert not first.ok and first.output.startswith("Error: #E2 is the label of no earlier action")
     assert second.ok and second.output == f"<{first.output}>"

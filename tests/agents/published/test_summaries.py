@@ -85,7 +85,7 @@ def test_a_server_that_cannot_tell_is_asked_which_is_the_best() -> None:
 def test_without_probabilities_the_model_chooses() -> None:
     llm = Scripted([*lines(ROUND), "one", "two", "one", "two", *END])
     run = Agent("pass", llm, [meet]).start("q")
-    made = run.go()
+    made = run.run_to_end()
     assert made.text_of("Sum") == "two" and "Which of these summaries is the best?" in llm.asked[-4]
     assert [(call.input, call.output) for call in run.calls] == [("a", "A"), ("b", "B")]
     assert "meet[a]\nA\n\nmeet[b]\nB" in llm.asked[-5] and "Thought: t" in llm.asked[-5]

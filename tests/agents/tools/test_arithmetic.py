@@ -11,24 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.agents.tools import arithmetic
-from formal_llm.agents.tools.arithmetic import Refused, power, written
+from formal_llm.agents.tools.arithmetic import ArithmeticRefusal, raise_to_power, written
 
 FRACTIONS = st.fractions(max_denominator=10**6)
 
 
 @given(FRACTIONS, FRACTIONS)
 def test_exact_numbers_stay_exact(one: Fraction, other: Fraction) -> None:
-    assert arithmetic.add(one, other) == one + other
-    assert arithmetic.subtract(one, other) == one - other
-    assert arithmetic.multiply(one, other) == one * other
+    assert arithmetic.add_numbers(one, other) == one + other
+    assert arithmetic.subtract_numbers(one, other) == one - other
+    assert arithmetic.multiply_numbers(one, other) == one * other
     if other:
-        assert arithmetic.divide(one, other) == one / other
-        assert arithmetic.whole_quotient(one, other) * other + arithmetic.remainder(one, other) == one
+        assert arithmetic.divide_numbers(one, other) == one / other
+        assert arithmetic.floor_divide(one, other) * other + arithmetic.compute_remainder(one, other) == one
 
 
 @given(st.fractions(min_value=0, max_value=1000, max_denominator=50), st.integers(2, 7))
 def test_a_root_that_comes_out_even_is_exact(value: Fraction, degree: int) -> None:
-    assert power(value**degree, Fraction(1, degree)) == value
+    assert raise_to_power(value**degree, Fraction(1, degree)) == value
 
 
 @given(
@@ -36,7 +36,7 @@ def test_a_root_that_comes_out_even_is_exact(value: Fraction, degree: int) -> No
     st.fractions(max_denominator=7).map(lambda x: x % 9),
 )
 def test_powers_are_those_of_floats(base: Fraction, exponent: Fraction) -> None:
-    found = power(base, exponent)
+    found = raise_to_power(base, exponent)
     assert float(found) == pytest.approx(float(base) ** float(exponent), rel=1e-9)
 
 
@@ -65,6 +65,6 @@ def test_numbers_as_people_write_them(value: Fraction | float, text: str) -> Non
 )
 def test_huge_powers_are_refused_at_once(base: Fraction | float, exponent: Fraction) -> None:
     begun = time.process_time()
-    with suppress(Refused):
-        power(base, exponent)
+    with suppress(ArithmeticRefusal):
+        raise_to_power(base, exponent)
     assert time.process_time() - begun < 1  # a true power of these would fill the memory

@@ -14,7 +14,7 @@ import pytest
 
 from formal_llm.agents.tools.articles import Article
 from formal_llm.agents.tools.corpus import Corpus
-from formal_llm.agents.tools.corpus_file import build_corpus, title_key
+from formal_llm.agents.tools.corpus_file import build_corpus, normalise_title
 from formal_llm.errors import InputError
 
 
@@ -100,5 +100,5 @@ build_corpus(Numbered(3000), {str(tmp_path / "c.sqlite")!r}, on_progress=killed)
 
 @pytest.mark.parametrize("other", ["danube", "DANUBE", " Danube ", '"Danube"', "Ｄａｎｕｂｅ"])
 def test_titles_that_are_the_same(other: str) -> None:
-    assert title_key(other) == title_key("Danube")
-    assert title_key("New_York  City") == title_key("new york city") != title_key("New York")
+    assert normalise_title(other) == normalise_title("Danube")
+    assert normalise_title("New_York  City") == normalise_title("new york city") != normalise_title("New York")

@@ -38,7 +38,7 @@ def test_where_it_is_told_apart_on_the_way_there_are_as_many_words_as_runs(sourc
     now, _ = walk(lookahead.automaton, picks)
     state, stack = lookahead.uncounted(now)
     if tells_apart(lookahead._search.grammar, state, stack):
-        sampler, begin = lookahead._sampler(now, 4)
+        sampler, begin, _ = lookahead._sampler(now, 4, "words")
         begin = sampler._bounded(begin)
         assert sampler._derivations(begin) == len(sampler._list(begin))
 

@@ -14,14 +14,14 @@ import pytest
 from formal_llm import CFG, PDA, Behaviour, Flowchart, constraint
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import GrammarWarning
-from formal_llm.planning.pack_file import limited
+from formal_llm.planning.pack_file import apply_limits
 
 TABLE = Path(__file__).with_name("broken.txt")
 RULES = CFG.from_string("%order forward\nS -> shop S | lunch\nshop time=45min cost=€5\nlunch time=1h")
 
 
 def _limits_of_a_pack(text: str) -> object:
-    return limited(RULES, tomllib.loads(text))
+    return apply_limits(RULES, tomllib.loads(text))
 
 
 def _code(text: str) -> object:

@@ -20,7 +20,7 @@ from formal_llm.llms.local.adapted import fingerprint
 from formal_llm.llms.local.planner import PLANNER, PlannerLLM, adapters
 from formal_llm.llms.question import Outlook, Prospect, Term
 from formal_llm.packs.openagi.references import tools_called_for
-from formal_llm.planning.rewordings import reworded
+from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.rltf.reference_tools import f1
 
 installed = pytest.mark.skipif(
@@ -75,7 +75,7 @@ def test_what_comes_along_is_small_and_tells_nothing_of_where_it_was_made() -> N
 @installed
 def test_it_plans_better_than_the_bare_encoder_and_than_words() -> None:
     pack = TaskPack.load("openagi")
-    some = reworded(pack, "validation.toml")[::4]
+    some = read_rewordings(pack, "validation.toml")[::4]
     inputs = {entry["terminal"] for entry in pack.data["inputs"].values()}
 
     def mean_f1(name: str) -> float:

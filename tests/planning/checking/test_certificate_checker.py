@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Budget, Limits, Planner, RandomLLM, Walk, constraint
 from formal_llm.automata.models.product import product
 from formal_llm.errors import BudgetExceeded, NoValidPlan
-from formal_llm.planning.plans.certificates import claimed, compiled_rules, pda_of
+from formal_llm.planning.plans.certificates import compiled_rules, pda_of, write_claim_head
 from tests import oracles, strategies
 from tests.certifying import CHECKER, Refused, check, counted, stranger
 
@@ -234,13 +234,13 @@ def test_a_claim_that_there_is_no_plan_needs_a_proof_that_holds() -> None:
     end = [0, None, -1, 0]  # the stack is empty: a plan
     cfg = CFG([("S", ("a", "S")), ("S", ("b",))], limits=Limits({"b": 0}))
     rules = stranger(compiled_rules(cfg))
-    head = claimed(pda_of(cfg, None), "no plan")
+    head = write_claim_head(pda_of(cfg, None), "no plan")
     proof = {"multipliers": [0], "states": [[0]], "prices": [[0, "a", 0, 0], end], "how": "reachability"}
     assert check(rules, {**head, **proof}) == "proved: no plan follows the rules"
     for change, why in (
         ({"how": "search"}, "found by search"),
-        ({"prices": []}, "can be had for"),
-        ({"prices": [[0, "a", 0, 1], end]}, "can be had for 0, not 1"),
+        ({"prices": []}, "costs"),
+        ({"prices": [[0, "a", 0, 1], end]}, "costs 0, not 1"),
         ({"states": []}, "not as it should be"),
         ({"states": [[1]]}, "begin elsewhere"),
         ({"multipliers": []}, "not as it should be"),
@@ -251,8 +251,8 @@ def test_a_claim_that_there_is_no_plan_needs_a_proof_that_holds() -> None:
     loose = cfg.with_limits(Limits({"b": 1}))
     with pytest.raises(Refused, match="other rules"):
         check(stranger(compiled_rules(loose)), {**head, **proof})
-    with pytest.raises(Refused, match="can be had for"):
-        check(stranger(compiled_rules(loose)), {**claimed(pda_of(loose, None), "no plan"), **proof})
+    with pytest.raises(Refused, match="costs"):
+        check(stranger(compiled_rules(loose)), {**write_claim_head(pda_of(loose, None), "no plan"), **proof})
 
 
 def test_a_negative_weight_is_refused() -> None:
@@ -426,7 +426,7 @@ def test_a_proof_that_there_is_no_plan_is_taken_exactly_where_its_prices_prove_i
             at, symbol, end, price = rows[place]
             raised = [] if price is None else [[at, symbol, end, str(Fraction(price) + 1)]]
             for instead in ([], raised) if raised else ([],):
-                with pytest.raises(Refused, match="can be had for"):
+                with pytest.raises(Refused, match="costs"):
                     check(rules, {**certificate, "prices": [*rows[:place], *instead, *rows[place + 1 :]]})
     assert proved_ > 50
     assert refused > 50
@@ -440,7 +440,7 @@ def test_a_state_in_a_price_is_a_whole_number(place: int, number: Any) -> None:
     row[place] = number
     proof = {"multipliers": [], "states": [[0]], "prices": [row, [0, None, -1, 0]], "how": "reachability"}
     with pytest.raises(Refused, match="the number of a state is no number"):
-        check(stranger(compiled_rules(cfg)), {**claimed(pda_of(cfg, None), "no plan"), **proof})
+        check(stranger(compiled_rules(cfg)), {**write_claim_head(pda_of(cfg, None), "no plan"), **proof})
 
 
 def test_a_run_is_taken_exactly_where_it_is_one() -> None:

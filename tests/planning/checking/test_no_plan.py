@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol, Verdict, constraint
 from formal_llm.errors import AutomatonError, Undecided
 from formal_llm.planning.checking.no_plan import no_plan_certificate
-from formal_llm.planning.plans.certificates import claimed, compiled_rules, pda_of
+from formal_llm.planning.plans.certificates import compiled_rules, pda_of, write_claim_head
 from tests import oracles, strategies
 from tests.certifying import Refused, check, stranger
 from tests.planning.checking.test_certificate_checker import changes
@@ -106,7 +106,7 @@ def test_a_proof_does_not_hold_for_rules_with_a_plan(cfg: CFG, seed: int) -> Non
     for rules in (looser, cfg.with_limits(Limits())):
         if Lookahead(rules).completable().value != "yes":
             continue
-        head = claimed(pda_of(rules, None), "no plan")
+        head = write_claim_head(pda_of(rules, None), "no plan")
         data = stranger(compiled_rules(rules))
         count = len(data["limits"])
         tried = [proof, *rng.sample(found := list(changes(proof, [])), min(50, len(found)))]

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from formal_llm import PDA, Flowchart, Limits, Planner, RandomLLM, Verifier, Wording, constraint, verify_text
-from formal_llm.planning.checking.remedy import line_changes, remedy
-from formal_llm.planning.reading.prose import Line
+from formal_llm.planning.checking.remedy import describe_line_changes, find_remedy
+from formal_llm.planning.reading.prose import StepLine
 
 RUNBOOK = Flowchart.from_mermaid("""flowchart TD
     a([Alert]) --> check[Check the dashboard]
@@ -20,8 +20,8 @@ RUNBOOK = Flowchart.from_mermaid("""flowchart TD
 """).pda()
 
 
-def lines(*texts: str) -> list[Line]:
-    return [Line(n, 2 * n, text, text) for n, text in enumerate(texts, 1)]
+def lines(*texts: str) -> list[StepLine]:
+    return [StepLine(n, 2 * n, text, text) for n, text in enumerate(texts, 1)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def lines(*texts: str) -> list[Line]:
     ],
 )
 def test_what_is_missing_is_inserted_and_what_is_there_is_kept(texts: tuple[str, ...], changes: list[str]) -> None:
-    found = remedy(RUNBOOK, lines(*texts), "forward", max_states=10_000)
+    found = find_remedy(RUNBOOK, lines(*texts), "forward", max_states=10_000)
     assert found is not None
     assert list(found.changes) == changes
 
@@ -52,7 +52,7 @@ def test_backward_plans_are_told_as_the_lines_stand() -> None:
     pda = PDA.from_string('%start 3\n%accept 0\n3, c, ε -> 2, ε "C"\n2, b, ε -> 1, ε "B"\n1, a, ε -> 0, ε "A"')
     for texts, changes in ((("A", "C"), "insert after line 2: B"), (("B", "C"), "insert before line 2: A"),
                            (("A", "B"), "insert after line 4: C")):  # fmt: skip
-        found = remedy(pda, lines(*texts), "backward", max_states=1000)
+        found = find_remedy(pda, lines(*texts), "backward", max_states=1000)
         assert found is not None
         assert (found.steps, found.changes) == (("A", "B", "C"), (changes,))
 
@@ -68,7 +68,7 @@ def test_a_line_without_its_time_gets_the_time_of_its_place() -> None:
         %limit 1 read
         %require 1 read
     """)
-    found = remedy(pda, lines("Eat", "Eat", "Eat"), "forward", max_states=10_000)
+    found = find_remedy(pda, lines("Eat", "Eat", "Eat"), "forward", max_states=10_000)
     assert found is not None
     assert sorted(step.split(": ")[1] for step in found.steps) == ["Eat", "Eat", "Read"]
     assert [step.split(":")[0] for step in found.steps] == ["0", "1", "2"]
@@ -81,7 +81,7 @@ def test_a_line_without_its_time_gets_the_time_of_its_place() -> None:
 def test_limits_and_constraints_are_kept() -> None:
     pda = PDA.from_string('%start p\n%accept p\np, a, ε -> p, ε "A"\np, b, ε -> p, ε "B"')
     rules = (pda & constraint("(until any b)", pda)).with_limits(Limits({"a": 1}))
-    found = remedy(rules, lines("A", "A"), "forward", max_states=1000)
+    found = find_remedy(rules, lines("A", "A"), "forward", max_states=1000)
     assert found is not None
     text = "\n".join(f"Step {n}: {step}" for n, step in enumerate(found.steps, 1))
     assert verify_text(text, Verifier(rules)).valid
@@ -94,7 +94,7 @@ def test_a_remedy_is_valid_and_costs_no_more_than_undoing_the_damage(seed: int) 
     plan = Planner(RUNBOOK, RandomLLM(seed), wording=Wording(order="forward")).plan("")
     texts = [step.text for step in plan.steps]
     texts.pop(rng.randrange(len(texts)))
-    found = remedy(RUNBOOK, lines(*texts), "forward", max_states=10_000)
+    found = find_remedy(RUNBOOK, lines(*texts), "forward", max_states=10_000)
     assert found is not None
     assert found.distance <= 1
     made = "\n".join(f"Step {n}: {step}" for n, step in enumerate(found.steps, 1))
@@ -102,5 +102,7 @@ def test_a_remedy_is_valid_and_costs_no_more_than_undoing_the_damage(seed: int) 
 
 
 def test_changes_of_lines() -> None:
-    assert line_changes(lines("A", "C"), ["Step 1: A", "Step 2: B", "Step 3: C"]) == ("insert after line 2: B",)
-    assert line_changes([], ["Step 1: A"]) == ("write: A",)
+    assert describe_line_changes(lines("A", "C"), ["Step 1: A", "Step 2: B", "Step 3: C"]) == (
+        "insert after line 2: B",
+    )
+    assert describe_line_changes([], ["Step 1: A"]) == ("write: A",)

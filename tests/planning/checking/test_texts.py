@@ -27,8 +27,8 @@ from formal_llm.cli.sources import load
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.reading.phrases import Productions
-from formal_llm.planning.reading.prose import Line
+from formal_llm.planning.reading.phrases import ProductionPhrases
+from formal_llm.planning.reading.prose import StepLine
 from tests.planning.printing import changes, is_print_of, plans, printed, some_run_prints
 from tests.strategies import examples, grammars, limited_grammars, told_automata, told_grammars
 
@@ -49,8 +49,8 @@ def leaves_inputs_out(text: str, source: CFG | PDA, order: Order) -> bool:
     """Whether no step of a backward plan says what it is applied to."""
     if isinstance(source, PDA) or order == "forward":
         return False
-    lines = [Line(n, n, row, row.split(": ", 1)[-1]) for n, row in enumerate(text.split("\n"), 1)]
-    return not any(map(Productions(source).tells_inputs, lines))
+    lines = [StepLine(n, n, row, row.split(": ", 1)[-1]) for n, row in enumerate(text.split("\n"), 1)]
+    return not any(map(ProductionPhrases(source).has_inputs, lines))
 
 
 def check_all(source: CFG | PDA, order: Order, seed: int) -> None:

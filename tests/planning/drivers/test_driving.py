@@ -11,7 +11,7 @@ from formal_llm import Answer, Planner, Question, RandomLLM, Walk
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms import LLM
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.planning.drivers.driving import Steps, WalkDriver, pondered
+from formal_llm.planning.drivers.driving import Steps, WalkDriver, answer_while_pondering
 from formal_llm.planning.drivers.search import greedy
 from tests.planning.wandering import CHAIN, subset_sum
 
@@ -64,10 +64,10 @@ def test_what_the_steps_do_not_catch_is_raised() -> None:
 
 def test_awaited_or_in_a_thread_it_is_the_same() -> None:
     walk = Walk(CHAIN)
-    asyncio.run(adriven(greedy(walk), partial(pondered, Awaited(), None)))
+    asyncio.run(adriven(greedy(walk), partial(answer_while_pondering, Awaited(), None)))
     assert walk.plan.word == ("c",)
     one, other = Walk(CHAIN), Walk(CHAIN)
-    asyncio.run(adriven(greedy(one), partial(pondered, RandomLLM(5), None)))
+    asyncio.run(adriven(greedy(one), partial(answer_while_pondering, RandomLLM(5), None)))
     driven(greedy(other), RandomLLM(5).choose)
     assert one.plan == other.plan
 
@@ -78,7 +78,7 @@ def test_errors_are_thrown_into_awaited_steps_as_well() -> None:
             raise InvalidAnswer("nothing said")
 
     seen: list[object] = []
-    asyncio.run(adriven(stubborn(seen), partial(pondered, Silent(), None)))
+    asyncio.run(adriven(stubborn(seen), partial(answer_while_pondering, Silent(), None)))
     assert seen == ["nothing said", "nothing said"]
 
 

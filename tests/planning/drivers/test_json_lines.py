@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from formal_llm.errors import ResultsError
-from formal_llm.planning.drivers.json_lines import open_alone, replace_alone, write_line, write_whole
+from formal_llm.planning.drivers.json_lines import open_exclusively, replace_exclusively, write_atomically, write_line
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
-    first = open_alone(path, busy="taken")
+    first = open_exclusively(path, busy="taken")
     with pytest.raises(ResultsError, match=r"lines\.jsonl: taken"):
-        open_alone(path, busy="taken")
+        open_exclusively(path, busy="taken")
     first.close()
-    open_alone(path, busy="taken").close()
+    open_exclusively(path, busy="taken").close()
     with pytest.raises(ResultsError, match="the log cannot be written"):
-        open_alone(tmp_path, what="log", busy="taken")
+        open_exclusively(tmp_path, what="log", busy="taken")
 
 
 def test_a_file_that_is_replaced_while_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,18 +30,18 @@ def test_a_file_that_is_replaced_while_it_is_opened(tmp_path: Path, monkeypatch:
     from formal_llm.planning.drivers import json_lines
 
     path = tmp_path / "lines.jsonl"
-    first = open_alone(path, busy="taken")
+    first = open_exclusively(path, busy="taken")
     write_line(first, path, {"a": 1}, "a line")
-    real, second = json_lines._lock, []
+    real, second = json_lines._lock_file, []
 
     def lock(file: FileIO) -> None:
-        monkeypatch.setattr(json_lines, "_lock", real)
-        second.append(replace_alone(first, path, [b"new\n"], busy="taken"))
+        monkeypatch.setattr(json_lines, "_lock_file", real)
+        second.append(replace_exclusively(first, path, [b"new\n"], busy="taken"))
         second[0].close()
         real(file)
 
-    monkeypatch.setattr(json_lines, "_lock", lock)
-    with open_alone(path, busy="taken") as opened:
+    monkeypatch.setattr(json_lines, "_lock_file", lock)
+    with open_exclusively(path, busy="taken") as opened:
         write_line(opened, path, {"b": 2}, "a line")
     assert path.read_bytes() == b'new\n{"b": 2}\n'
 
@@ -49,15 +49,15 @@ def test_a_file_that_is_replaced_while_it_is_opened(tmp_path: Path, monkeypatch:
 def test_a_file_is_replaced_by_who_has_it(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     (tmp_path / "lines.jsonl.new").write_text("left by somebody who was killed, and longer")
-    first = open_alone(path, busy="taken")
-    second = replace_alone(first, path, [b"1\n", b"2\n"], busy="taken")
+    first = open_exclusively(path, busy="taken")
+    second = replace_exclusively(first, path, [b"1\n", b"2\n"], busy="taken")
     assert first.closed
     with pytest.raises(ResultsError, match="taken"):
-        open_alone(path, busy="taken")
+        open_exclusively(path, busy="taken")
     write_line(second, path, {}, "a line")
     path.unlink()
     with pytest.raises(ResultsError, match="replaced, moved or deleted"):
-        replace_alone(second, path, [b"3\n"], busy="taken")
+        replace_exclusively(second, path, [b"3\n"], busy="taken")
     with pytest.raises(ResultsError, match="replaced, moved or deleted"):
         write_line(second, path, {}, "a line")
     second.close()
@@ -68,7 +68,7 @@ def test_lines_are_appended_and_odd_texts_kept(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     rows = [{"text": "ä\n"}, {"text": "half \ud800"}]
     for row in rows:
-        file = open_alone(path, busy="taken")
+        file = open_exclusively(path, busy="taken")
         write_line(file, path, row, "a line")
         file.close()
     assert [json.loads(line) for line in path.read_bytes().splitlines()] == rows
@@ -90,7 +90,7 @@ def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
 
 def test_numbers_that_json_has_not(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
-    with open_alone(path, busy="taken") as file, pytest.raises(ValueError, match="not JSON compliant"):
+    with open_exclusively(path, busy="taken") as file, pytest.raises(ValueError, match="not JSON compliant"):
         write_line(file, path, {"a": float("nan")}, "a line", allow_nan=False)
     assert path.read_bytes() == b""
 
@@ -98,8 +98,8 @@ def test_numbers_that_json_has_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_file_takes_the_place_of_the_one_before(tmp_path: Path, durable: bool) -> None:
     path = tmp_path / "a.txt"
-    write_whole(path, [b"one"], durable=durable)
-    write_whole(path, [b"two", b"three"], durable=durable)
+    write_atomically(path, [b"one"], durable=durable)
+    write_atomically(path, [b"two", b"three"], durable=durable)
     assert path.read_bytes() == b"twothree"
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
@@ -110,9 +110,9 @@ def test_what_fails_on_the_way_leaves_the_file_as_it_was(tmp_path: Path) -> None
         raise KeyError("the rest")
 
     path = tmp_path / "a.txt"
-    write_whole(path, [b"one"])
+    write_atomically(path, [b"one"])
     with pytest.raises(KeyError):
-        write_whole(path, parts())
+        write_atomically(path, parts())
     assert path.read_bytes() == b"one"
 
 
@@ -126,4 +126,4 @@ def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
     else:
         path.symlink_to("/dev/zero")
     with pytest.raises(ResultsError, match=r"this is a (pipe|folder|device)"):
-        open_alone(path, busy="busy")
+        open_exclusively(path, busy="busy")

@@ -33,8 +33,8 @@ def test_of_a_grammar(limits: Limits | None) -> None:
     assert words.grammar is LAUNDRY
     assert words.start == "S"
     assert (words.label("wash"), words.label("hang_up"), words.label("S")) == ("Wash", "hang up", "the laundry")
-    assert words.description("wash") == "in the machine, at 40 degrees"
-    assert words.description("hang_up") == words.description("S") == ""
+    assert words.describe_terminal("wash") == "in the machine, at 40 degrees"
+    assert words.describe_terminal("hang_up") == words.describe_terminal("S") == ""
     assert list(words.terminals) == ["wash", "hang_up"]
 
 
@@ -74,5 +74,9 @@ class Described(Bare):
 
 def test_of_an_automaton_of_ones_own_that_knows_its_terminals() -> None:
     words = Vocabulary(Lookahead(Described()).automaton)
-    assert (words.label("bed"), words.description("bed"), words.description("table")) == ("Bed", "for a night", "")
+    assert (words.label("bed"), words.describe_terminal("bed"), words.describe_terminal("table")) == (
+        "Bed",
+        "for a night",
+        "",
+    )
     assert words.symbols["bed"].numbers == {"cost": 50}

@@ -9,8 +9,8 @@ import pytest
 from formal_llm import PDA, Flowchart, Limits, Planner, RandomLLM
 from formal_llm.errors import NotationError
 from formal_llm.planning.reading.automaton_lines import AutomatonLines, fill_decisions
-from formal_llm.planning.reading.candidates import Candidates, has_word
-from formal_llm.planning.reading.prose import Line
+from formal_llm.planning.reading.candidates import CandidateWords, has_word
+from formal_llm.planning.reading.prose import StepLine
 
 CHART = Flowchart.from_mermaid(
     """flowchart TD
@@ -57,8 +57,8 @@ def test_where_no_word_has_the_steps_decisions_are_filled_in_as_far_as_they_go()
         assert steps_of(found) == steps
 
 
-def lines(*texts: str) -> list[Line]:
-    return [Line(at, at, text, text) for at, text in enumerate(texts, 1)]
+def lines(*texts: str) -> list[StepLine]:
+    return [StepLine(at, at, text, text) for at, text in enumerate(texts, 1)]
 
 
 DAY = PDA.from_string("""
@@ -71,7 +71,7 @@ DAY = PDA.from_string("""
 
 def test_the_text_of_a_step_tells_which_one_it_is() -> None:
     day = AutomatonLines(DAY, lines("0:00: Eat", "1:00: Read", "2:00: Eat"), "backward", strict=True)
-    assert day.told.within(DAY, 100) == ("eat", "read", "eat")
+    assert day.told.find_word(DAY, 100) == ("eat", "read", "eat")
     assert not has_word(
         AutomatonLines(DAY, lines("0:00: Eat", "0:00: Read", "2:00: Eat"), "backward", strict=True).told
     )
@@ -83,13 +83,13 @@ def test_the_text_of_a_step_tells_which_one_it_is() -> None:
 
 @pytest.mark.parametrize(("order", "texts"), [("backward", "012"), ("forward", "210")])
 def test_the_first_line_that_cannot_be_right_as_the_lines_stand(order: str, texts: str) -> None:
-    def possible(told: Candidates) -> bool:
+    def possible(told: CandidateWords) -> bool:
         return has_word(told)
 
     first, _, last = texts
     wrong = AutomatonLines(
         DAY, lines(f"{first}:00: Eat", f"{first}:00: Read", f"{last}:00: Eat"), order, strict=True
-    ).wrong(possible)
+    ).explain_failure(possible)
     assert (wrong.line.place, wrong.expected) == (2, ("1:00: Eat", "1:00: Read"))
-    short = AutomatonLines(DAY, lines(f"{first}:00: Eat"), order, strict=True).wrong(possible)
+    short = AutomatonLines(DAY, lines(f"{first}:00: Eat"), order, strict=True).explain_failure(possible)
     assert short.problem == "a step is missing after this one"

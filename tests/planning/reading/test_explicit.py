@@ -10,7 +10,7 @@ from formal_llm import CFG, PDA, Planner, RandomLLM
 from formal_llm.errors import NotationError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.reading.candidates import has_word
-from formal_llm.planning.reading.explicit import is_derivation, read_json, read_names, told_by_tree
+from formal_llm.planning.reading.explicit import find_tree_candidates, is_derivation, read_json, read_names
 
 CALLS = CFG.from_string('S -> f S S | g S | x some(y, z) "Mix" | x')
 
@@ -41,11 +41,11 @@ def test_a_flat_tree_is_that_of_a_run() -> None:
         '%start p\n%accept r\np, a, ε -> q, ε "Go"\np, a, ε -> s, ε "Run"\nq, b, ε -> r, ε\ns, c, ε -> r, ε'
     )
     made = Planner(pda, RandomLLM(0)).plan("").tree
-    told = told_by_tree(made, pda)
+    told = find_tree_candidates(made, pda)
     assert told is not None
     assert has_word(told)
     made.children[0].text = "Run" if made.children[0].text == "Go" else "Go"
-    told = told_by_tree(made, pda)
+    told = find_tree_candidates(made, pda)
     assert told is not None
     assert not has_word(told)
 

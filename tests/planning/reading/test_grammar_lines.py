@@ -6,13 +6,13 @@ import pytest
 
 from formal_llm import CFG
 from formal_llm.planning.reading.grammar_lines import GrammarLines
-from formal_llm.planning.reading.prose import Line
+from formal_llm.planning.reading.prose import StepLine
 
 CFGS = CFG.from_string("S -> join T T\nT -> cut x | fold y | z")
 
 
 def retold(*texts: str, order: str = "backward", strict: bool = False) -> GrammarLines:
-    lines = [Line(n, n, text, text, n, printed=True) for n, text in enumerate(texts, 1)]
+    lines = [StepLine(n, n, text, text, n, printed=True) for n, text in enumerate(texts, 1)]
     return GrammarLines(CFGS, lines, order, strict=strict)
 
 
@@ -48,15 +48,15 @@ def test_what_steps_are_applied_to_may_be_left_out_of_all_of_them_but_not_by_a_m
 
 
 def test_why_there_is_none() -> None:
-    wrong = retold(PRINTED[0], PRINTED[0], "Use join on z and z").wrong()
+    wrong = retold(PRINTED[0], PRINTED[0], "Use join on z and z").explain_failure()
     assert wrong.line is not None
     assert wrong.problem.startswith("no plan")
-    assert retold(*PRINTED[:2]).guess() is None or not CFGS.accepts(retold(*PRINTED[:2]).guess() or ())
+    assert retold(*PRINTED[:2]).guess_word() is None or not CFGS.accepts(retold(*PRINTED[:2]).guess_word() or ())
 
 
 def test_a_label_with_on_in_it_is_not_what_a_step_is_applied_to() -> None:
     cfg = CFG.from_string('%order forward\nS -> S A | A "Wash"\nA -> c\nc "rinse on and on"')
     texts = ("Use rinse on and on", "Wash: rinse on and on")
     for order, rows in (("forward", texts), ("backward", texts[::-1])):
-        lines = [Line(n, n, text, text, n, printed=True) for n, text in enumerate(rows, 1)]
+        lines = [StepLine(n, n, text, text, n, printed=True) for n, text in enumerate(rows, 1)]
         assert not GrammarLines(cfg, lines, order, strict=False).told

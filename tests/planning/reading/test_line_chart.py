@@ -9,29 +9,29 @@ import pytest
 from formal_llm.automata.languages.words import words as all_words
 from formal_llm.errors import Undecided
 from formal_llm.planning.reading import line_chart
-from formal_llm.planning.reading.line_chart import Body, LineChart, Part, Ways, alive
+from formal_llm.planning.reading.line_chart import LineChart, LinePart, PartBody, PartWays, drop_dead_bodies
 
-ROOT, OTHER = Part("S", 0), Part("T", 0)
-
-
-def body(*items: str | Part) -> Body:
-    return Body(items, tuple(item for item in items if isinstance(item, Part)))
+ROOT, OTHER = LinePart("S", 0), LinePart("T", 0)
 
 
-def some_table(rng: random.Random, lines: int) -> dict[Part, Ways]:
+def body(*items: str | LinePart) -> PartBody:
+    return PartBody(items, tuple(item for item in items if isinstance(item, LinePart)))
+
+
+def some_table(rng: random.Random, lines: int) -> dict[LinePart, PartWays]:
     """A table in which every part ends sooner or later."""
 
-    def bodies(*parts: Part) -> list[Body]:
+    def bodies(*parts: LinePart) -> list[PartBody]:
         made = [body(*(item for item in ("x", *parts) if rng.random() < 0.6)) for _ in range(rng.randrange(3))]
         return list(dict.fromkeys(made))
 
-    def ways(*parts: Part) -> Ways:
-        return Ways(bodies(*parts), {at: bodies(*parts) for at in range(lines)}, {"go": [body()]})
+    def ways(*parts: LinePart) -> PartWays:
+        return PartWays(bodies(*parts), {at: bodies(*parts) for at in range(lines)}, {"go": [body()]})
 
     return {ROOT: ways(OTHER, OTHER), OTHER: ways()}
 
 
-def readings(table: dict[Part, Ways], part: Part, at: int, lines: int) -> set[tuple[int, tuple[str, ...]]]:
+def readings(table: dict[LinePart, PartWays], part: LinePart, at: int, lines: int) -> set[tuple[int, tuple[str, ...]]]:
     """All ways to read a part from a line on: the line after it, and its word."""
     found = set()
     begun = [(at, one) for one in table[part].free]
@@ -51,10 +51,10 @@ def readings(table: dict[Part, Ways], part: Part, at: int, lines: int) -> set[tu
 def test_readings_are_those_of_trying_all(seed: int) -> None:
     rng = random.Random(seed)
     lines = rng.randrange(4)
-    table = alive(some_table(rng, lines))
+    table = drop_dead_bodies(some_table(rng, lines))
     chart = LineChart(table, ROOT, lines)
     words = {word for end, word in readings(table, ROOT, 0, lines) if end == lines}
-    told = chart.told()
+    told = chart.build_candidates()
     found = set() if told is None else set(all_words(told.pda, 3 * lines + 6))
     assert found == words
     # What stands on a line is what the table has for it, so a beginning of the lines is a plan of its own.
@@ -64,26 +64,26 @@ def test_readings_are_those_of_trying_all(seed: int) -> None:
 
 def test_what_could_come_next_is_told_where_the_lines_go_wrong() -> None:
     table = {
-        ROOT: Ways([], {0: [body(OTHER)]}, {"begin": [body()]}),
-        OTHER: Ways([], {}, {"go on": [body()], "stop": [body()]}),
+        ROOT: PartWays([], {0: [body(OTHER)]}, {"begin": [body()]}),
+        OTHER: PartWays([], {}, {"go on": [body()], "stop": [body()]}),
     }
     chart = LineChart(table, ROOT, 2)
-    assert (chart.longest, list(chart.could), chart.told()) == (1, ["go on", "stop"], None)
+    assert (chart.longest, list(chart.could), chart.build_candidates()) == (1, ["go on", "stop"], None)
 
 
 def test_parts_that_never_end_are_left_out() -> None:
-    table = {ROOT: Ways([body(ROOT), body("x")]), OTHER: Ways([body(OTHER)])}
-    assert alive(table) == {ROOT: Ways([body(ROOT), body("x")]), OTHER: Ways([])}
+    table = {ROOT: PartWays([body(ROOT), body("x")]), OTHER: PartWays([body(OTHER)])}
+    assert drop_dead_bodies(table) == {ROOT: PartWays([body(ROOT), body("x")]), OTHER: PartWays([])}
 
 
 def test_too_many_ways_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_chart, "_BUDGET", 1_000)
-    table = {ROOT: Ways([body(ROOT, ROOT)], {at: [body()] for at in range(30)})}
-    assert LineChart(table, ROOT, 3).told() is not None
+    table = {ROOT: PartWays([body(ROOT, ROOT)], {at: [body()] for at in range(30)})}
+    assert LineChart(table, ROOT, 3).build_candidates() is not None
     with pytest.raises(Undecided, match="too many ways"):
         LineChart(table, ROOT, 30)
 
 
 def test_the_terminals_between_parts() -> None:
     made = body("x", "y", OTHER, ROOT, "z")
-    assert [made.between(passed) for passed in range(4)] == [("x", "y"), (), ("z",), ()]
+    assert [made.list_terminals_before(passed) for passed in range(4)] == [("x", "y"), (), ("z",), ()]

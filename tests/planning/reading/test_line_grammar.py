@@ -146,7 +146,7 @@ def test_long_plans_and_those_with_too_many_readings(monkeypatch: pytest.MonkeyP
 def test_renamings_lead_to_terminals_selections_repetitions_and_nothing() -> None:
     cfg = CFG.from_string("S -> tool A\nA -> B | some(x, y) | ε\nB -> b | c+ | b c")
     found = Renamings(cfg)
-    assert found.plain("A") == [("x", "y"), (), ("b",)]
-    assert found.repetitions("A") == [Repetition("c", 1, None)]
-    assert found.plain("b") == [("b",)]
-    assert found.plain("c+") == found.repetitions("c+") == []
+    assert found.list_plain_words("A") == [("x", "y"), (), ("b",)]
+    assert found.list_repetitions("A") == [Repetition("c", 1, None)]
+    assert found.list_plain_words("b") == [("b",)]
+    assert found.list_plain_words("c+") == found.list_repetitions("c+") == []

@@ -55,7 +55,7 @@ def check_lines(rules: CFG | PDA) -> None:
     pda = PDA.from_cfg(rules).with_limits(rules.limits) if isinstance(rules, CFG) else rules
     line, verifier = PlanLine(rules), Verifier(rules)
     for plan in islice(plans(pda, "forward", 4), 8):
-        for text in (line.write(plan.word), write_word(plan.word)):
+        for text in (line.write_plan(plan.word), write_word(plan.word)):
             found = verify_text(text, verifier, repair=False)
             assert found.valid, (text, plan.word, found.reason)
 
@@ -76,8 +76,8 @@ def test_what_is_written_of_grammars_is_valid(cfg: CFG, labels: dict[str, str]) 
 
 def test_an_answer_with_the_label_of_the_step_behind_it_is_written_once() -> None:
     line = PlanLine(PAY.pda())
-    assert line.write(("how=bill", "bill")) == "Bill"
+    assert line.write_plan(("how=bill", "bill")) == "Bill"
     long = ("how=by_card", "swipe", "again=bill_later", "bill")
-    assert line.write(long) == "How to pay? by card / Swipe, and wait / Once more? Bill / later / Bill"
-    assert read_plan_text(line.write(long), PAY) == long
-    assert line.write(()) == "ε (the empty plan)"
+    assert line.write_plan(long) == "How to pay? by card / Swipe, and wait / Once more? Bill / later / Bill"
+    assert read_plan_text(line.write_plan(long), PAY) == long
+    assert line.write_plan(()) == "ε (the empty plan)"

@@ -7,8 +7,8 @@ import pytest
 from formal_llm import CFG, PDA
 from formal_llm.errors import NotationError
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.reading.phrases import Moves, Naming, Productions
-from formal_llm.planning.reading.prose import Line
+from formal_llm.planning.reading.phrases import MovePhrases, Naming, ProductionPhrases
+from formal_llm.planning.reading.prose import StepLine
 
 PDA_ = PDA.from_string(
     '%start p\n%accept r\n%decide p "Wet?"\np, yes, ε -> q, ε\np, no, ε -> r, ε\nq, dry, ε -> r, ε "9:00: Dry it."\n'
@@ -17,7 +17,7 @@ PDA_ = PDA.from_string(
 
 
 def told(text: str, *, strict: bool = False) -> set[str | None]:
-    return {move.read for move in Moves(PDA_).told(text, strict=strict)}
+    return {move.read for move in MovePhrases(PDA_).find_transitions(text, strict=strict)}
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,16 @@ def test_a_machine_says_what_is_printed() -> None:
 def test_a_label_goes_before_a_name_but_is_not_mistaken_for_one() -> None:
     cfg = CFG.from_string('S -> a b\na "b"\nb "c"')
     naming = Naming(Vocabulary(PDA.from_cfg(cfg)), cfg.terminals)
-    assert naming.terminals("Use b") == ("a",)
-    naming.check(Line(1, 1, "Step 1: Use b", "Use b", 1, printed=True))
+    assert naming.find_terminals("Use b") == ("a",)
+    naming.check_line(StepLine(1, 1, "Step 1: Use b", "Use b", 1, printed=True))
     with pytest.raises(NotationError, match="'b' is the label of a and the name of b"):
-        naming.check(Line(1, 1, "b", "b"))
+        naming.check_line(StepLine(1, 1, "b", "b"))
 
 
 def test_whole_steps_of_a_grammar() -> None:
-    says = Productions(CFG.from_string('S -> pan some(salt, oil) "Fry it" | join S S | x\nx "salt and oil"')).phrases()
+    says = ProductionPhrases(
+        CFG.from_string('S -> pan some(salt, oil) "Fry it" | join S S | x\nx "salt and oil"')
+    ).collect_phrases()
     for text in ("Fry it: salt, oil", "fry it.", "Use join on the result of step 1 and salt and oil", "join", "x"):
         assert says.whole(text), text
     for text in ("Fry it: sugar", "Use join on sugar", "Use join on", "Fry", "Use join on x and", "join x"):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.errors import NotationError
-from formal_llm.planning.reading.prose import Line, Phrases, misnumbered, plan_lines
+from formal_llm.planning.reading.prose import StepLine, StepPhrases, find_wrong_number, read_plan_lines
 
 STEPS = ("Wash the beef", "Boil the water", "Fry it", "10:00: Eat", "wash_up")
-SAYS = Phrases(lambda text: text.rstrip(".;,").casefold() in {step.casefold() for step in STEPS}, STEPS)
+SAYS = StepPhrases(lambda text: text.rstrip(".;,").casefold() in {step.casefold() for step in STEPS}, STEPS)
 
 
 def read(text: str) -> tuple[list[tuple[int | None, str]], list[str]]:
-    lines, skipped = plan_lines(text, SAYS, strict=False)
+    lines, skipped = read_plan_lines(text, SAYS, strict=False)
     return [(line.given, line.text) for line in lines], [one.text for one in skipped]
 
 
@@ -86,19 +86,19 @@ def test_no_step_is_hidden(text: str, line: int, problem: str) -> None:
 
 
 def test_only_newlines_part_lines_and_they_are_counted_as_an_editor_does() -> None:
-    lines, _ = plan_lines("\ufeffWash the beef\r\n\r\n\r\nFry it\n", SAYS, strict=False)
+    lines, _ = read_plan_lines("\ufeffWash the beef\r\n\r\n\r\nFry it\n", SAYS, strict=False)
     assert [line.place for line in lines] == [1, 4]
     with pytest.raises(NotationError, match="unknown step"):
         read("Wash the beef\u2028Fry it")
 
 
 def test_strict_takes_what_is_printed_and_nothing_else() -> None:
-    lines, skipped = plan_lines("Step 1: anything\n\nStep 2:  blanks \n", SAYS, strict=True)
+    lines, skipped = read_plan_lines("Step 1: anything\n\nStep 2:  blanks \n", SAYS, strict=True)
     assert [(line.given, line.text, line.place) for line in lines] == [(1, "anything", 1), (2, " blanks ", 3)]
     assert skipped == []
     for text in ("1. Fry it", "step 1: Fry it", "Step 1: Fry it\nThat is all."):
         with pytest.raises(NotationError, match="strict reading"):
-            plan_lines(text, SAYS, strict=True)
+            read_plan_lines(text, SAYS, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_strict_takes_what_is_printed_and_nothing_else() -> None:
     ],
 )  # fmt: skip
 def test_numbers_are_those_of_the_places(given: str, wrong: tuple[int, int] | None) -> None:
-    lines = [Line(n, n, "", "", None if c == "." else int(c)) for n, c in enumerate(given, 1)]
-    found = misnumbered(lines, [False] * 3)
+    lines = [StepLine(n, n, "", "", None if c == "." else int(c)) for n, c in enumerate(given, 1)]
+    found = find_wrong_number(lines, [False] * 3)
     if wrong is None:
         assert found is None
     else:
@@ -119,6 +119,6 @@ def test_numbers_are_those_of_the_places(given: str, wrong: tuple[int, int] | No
 
 
 def test_decisions_need_not_be_counted() -> None:
-    lines = [Line(1, 1, "", "", None), Line(2, 2, "", "", 1)]
-    assert misnumbered(lines, [True, False]) is None
-    assert misnumbered(lines, [False, False]) is not None
+    lines = [StepLine(1, 1, "", "", None), StepLine(2, 2, "", "", 1)]
+    assert find_wrong_number(lines, [True, False]) is None
+    assert find_wrong_number(lines, [False, False]) is not None

@@ -16,7 +16,7 @@ from formal_llm import (
     verify,
 )
 from formal_llm.errors import NotationError
-from formal_llm.planning.reading.reader import names_of
+from formal_llm.planning.reading.reader import find_names
 from tests.planning.rules import DAY, under
 
 REFUND = Flowchart.from_mermaid(
@@ -157,7 +157,7 @@ def test_sharing_does_not_blow_up():
 
 
 def test_names_by_name_by_label_and_by_answer():
-    assert names_of("Wash up.", DAY) == names_of("use wash_up", DAY) == ("wash_up",)
-    assert names_of("Is the invoice paid? yes", REFUND) == ("paid=yes",)
-    assert names_of("yes", REFUND) == ("paid=yes", "old=yes")
-    assert names_of("fly", DAY) == ()
+    assert find_names("Wash up.", DAY) == find_names("use wash_up", DAY) == ("wash_up",)
+    assert find_names("Is the invoice paid? yes", REFUND) == ("paid=yes",)
+    assert find_names("yes", REFUND) == ("paid=yes", "old=yes")
+    assert find_names("fly", DAY) == ()

@@ -11,7 +11,7 @@ import pytest
 
 from formal_llm import CFG, PDA, Budget, Limits, Planner, Question, Walk, Wording
 from formal_llm.errors import InvalidAnswer
-from formal_llm.planning.walks.asking import Asker
+from formal_llm.planning.walks.asking import QuestionBuilder
 from formal_llm.planning.walks.choices import ChoiceTable
 from tests.planning.wandering import CHAIN, SEASONING, TOOLS, texts
 
@@ -91,13 +91,13 @@ def test_the_question_of_an_automaton_is_asked_where_all_its_moves_ask_it() -> N
 @pytest.mark.parametrize("order", ["backward", "forward"])
 def test_the_texts_of_a_fork_and_of_what_was_chosen(order: str) -> None:
     table = ChoiceTable.of(CHAIN)
-    asker = Asker(table, Wording(order=order), "t", "7")  # type: ignore[arg-type]
+    asker = QuestionBuilder(table, Wording(order=order), "t", "7")  # type: ignore[arg-type]
     now = table.automaton.start()
     while len((fork := table.at(now, math.inf)).choices) < 2:
         now = table.after(now, fork.choices[0])
-    assert len(asker.texts(fork)) == 3
+    assert len(asker.describe_choices(fork)) == 3
     assert asker.walk == "7"
-    assert asker.texts(fork)[2] == "c"
+    assert asker.describe_choices(fork)[2] == "c"
 
 
 SELECTING = """

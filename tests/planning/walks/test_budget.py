@@ -73,22 +73,22 @@ def test_a_meter_counts_and_its_copy_goes_on_by_itself() -> None:
     meter.questions, meter.tokens = 3, TokenUsage(1, 10, 5)
     twin = meter.copy()
     twin.questions += 1
-    usage = meter.usage(2, TokenUsage(1, 1, 1))
+    usage = meter.count_usage(2, TokenUsage(1, 1, 1))
     assert (usage.questions, usage.wasted, usage.requests, usage.cost) == (3, 1, 2, 11 + 12)
-    assert twin.usage(2).questions == 4
-    meter.stop()
-    assert meter.usage(0).seconds == meter.usage(0).seconds
-    meter.set(Usage(questions=7, backtracks=2, seconds=4.0))
-    assert (meter.questions, meter.backtracks, meter.usage(0).seconds) == (7, 2, 4.0)
+    assert twin.count_usage(2).questions == 4
+    meter.stop_clock()
+    assert meter.count_usage(0).seconds == meter.count_usage(0).seconds
+    meter.restore_usage(Usage(questions=7, backtracks=2, seconds=4.0))
+    assert (meter.questions, meter.backtracks, meter.count_usage(0).seconds) == (7, 2, 4.0)
 
 
 def test_what_the_questions_tell_alone_is_what_the_whole_usage_tells() -> None:
     for budget in (Budget(), Budget(questions=2), Budget(questions=2, tokens=10), Budget(requests=3), Budget(cost=1.0)):
         for questions in range(4):
             usage = Usage(questions=questions)
-            assert not (budget.leaves(questions) and budget.spent(usage) is not None)
+            assert not (budget.allows_question(questions) and budget.spent(usage) is not None)
             if not (budget.requests or budget.tokens or budget.cost):
-                assert budget.leaves(questions) == (budget.spent(usage) is None)
+                assert budget.allows_question(questions) == (budget.spent(usage) is None)
 
 
 def test_how_many_steps_are_needed_is_looked_for_within_the_search_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided
 from formal_llm.planning import ChoiceTable
 from formal_llm.planning.plans.usage import Verdicts
-from formal_llm.planning.walks.choices import _tell_of_solver
+from formal_llm.planning.walks.choices import _warn_missing_solver
 from tests import strategies
 from tests.planning.wandering import TOOLS, drive, keeps, subset_sum
 
@@ -191,7 +191,7 @@ def test_the_sets_that_can_be_chosen_are_those_of_trying_all(
         now = table.automaton.step(now, table.automaton.moves(now)[0])
     tried = [names_ for names_ in all_sets(names) if table.subset(now, names_, steps) is not None]
     members = frozenset(table.lookahead.selection(now) or ())
-    found = [way.names for way in table._ways(now, frozenset(), members, steps) if way is not None]
+    found = [way.names for way in table._iter_subsets(now, frozenset(), members, steps) if way is not None]
     assert len(found) == len(set(found))
     assert set(found) == set(tried)
     if look == "on" and steps == math.inf and not rules:
@@ -210,14 +210,14 @@ def test_what_leads_to_no_set_is_looked_at_once() -> None:
     table = ChoiceTable.of(CFG.from_string(f"%limit cost <= 8\nS -> some({', '.join(names)})\n{costs}"))
     now = at_selection(table)
     asked = 0
-    finishes = table._finishes
+    finishes = table._can_finish
 
     def counted(configuration: object, steps: float) -> bool:
         nonlocal asked
         asked += 1
         return finishes(configuration, steps)
 
-    table._finishes = counted  # type: ignore[method-assign]
+    table._can_finish = counted  # type: ignore[method-assign]
     assert not table.some_subset(now, frozenset(names[-1:]), frozenset(names), math.inf)
     assert asked < 24 * 9 * 3
 
@@ -280,7 +280,7 @@ def test_a_missing_solver_is_told_of_once_and_only_where_it_would_have_decided(m
         table = ChoiceTable.of(subset_sum(9), search_time=search_time, solver=solver)
         table.at(Walk(table).configuration, 99)
 
-    _tell_of_solver.cache_clear()
+    _warn_missing_solver.cache_clear()
     monkeypatch.setattr("formal_llm.automata.lookahead.search.installed", lambda: False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -7,7 +7,7 @@ import pytest
 from formal_llm import CFG, Answer, Budget, Walk
 from formal_llm.errors import SnapshotError
 from formal_llm.llms import TokenUsage
-from formal_llm.planning.walks.drafted import Draft
+from formal_llm.planning.walks.drafted import WalkDraft
 from tests.planning.wandering import CHAIN, SEASONING
 
 
@@ -47,7 +47,7 @@ def test_the_note_stands_in_the_question_and_changes_with_it() -> None:
 def test_the_snapshot_has_the_draft_the_notes_and_what_was_taken() -> None:
     walk = Walk(CHAIN, "t")
     assert walk.take(0)
-    walk.draft = Draft("a x c", 1)
+    walk.draft = WalkDraft("a x c", 1)
     walk.note("Your draft has x.")
     walk.answer(Answer((2,)))
     walk.note("again")

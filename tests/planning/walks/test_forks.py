@@ -7,13 +7,13 @@ from formal_llm.automata.models.transition import Transition
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.forks import (
     Choice,
-    Fork,
-    Forks,
-    Part,
+    ChoiceFork,
+    ForkCache,
+    ForkTemplate,
     RuledOut,
-    Template,
-    candidates,
-    indices,
+    SelectionPart,
+    collect_indices,
+    list_candidates,
     with_questions,
 )
 
@@ -21,36 +21,36 @@ from formal_llm.planning.walks.forks import (
 def template():
     lookahead = ChoiceTable.of(CFG.from_string("S -> a | b | c")).lookahead
     top = lookahead.top(lookahead.automaton.start())
-    found = list(candidates(lookahead.pda, lookahead.automaton.start(), lookahead.pda.at_class))
+    found = list(list_candidates(lookahead.pda, lookahead.automaton.start(), lookahead.pda.at_class))
     branches = lookahead.branches(top, [Branch(len(choice.moves), choice.reads, after) for choice, after in found])
     assert isinstance(branches, Branches)
-    return Template(tuple(choice for choice, _ in found), branches)
+    return ForkTemplate(tuple(choice for choice, _ in found), branches)
 
 
 def test_the_same_verdicts_give_the_same_fork():
     made = template()
-    fork = made.fork(Judged(0b101, 2.0, 0b100, 0b100, 3 * TALLY[SEARCH]))
+    fork = made.get_fork(Judged(0b101, 2.0, 0b100, 0b100, 3 * TALLY[SEARCH]))
     assert [choice.reads for choice in fork.choices] == [("a",), ("c",)]
     assert (fork.total, fork.unknown, fork.open) == (3, frozenset({2}), frozenset({2}))
-    assert made.fork(Judged(0b101, 9.0, 0b100, 0b100, 3 * TALLY[SEARCH])) is fork
-    assert made.fork(Judged(0b101, 2.0, tally=3 * TALLY[SEARCH])).unknown == frozenset()
+    assert made.get_fork(Judged(0b101, 9.0, 0b100, 0b100, 3 * TALLY[SEARCH])) is fork
+    assert made.get_fork(Judged(0b101, 2.0, tally=3 * TALLY[SEARCH])).unknown == frozenset()
 
 
 def test_sure_is_what_filters_tell():
-    assert Fork((), 3, tally=3 * TALLY[FILTER]).sure
-    assert not Fork((), 3, tally=2 * TALLY[FILTER] + TALLY[SEARCH]).sure
+    assert ChoiceFork((), 3, tally=3 * TALLY[FILTER]).is_certain
+    assert not ChoiceFork((), 3, tally=2 * TALLY[FILTER] + TALLY[SEARCH]).is_certain
 
 
 def test_indices():
-    assert indices([Choice(3, ()), Choice(1, ())]) == {1, 3}
+    assert collect_indices([Choice(3, ()), Choice(1, ())]) == {1, 3}
 
 
 def test_forks_are_dropped_where_they_have_too_many_options(monkeypatch):
     monkeypatch.setattr("formal_llm.planning.walks.forks._CACHE", 100)
-    kept, choices = Forks(), tuple(Choice(number, ()) for number in range(20))
+    kept, choices = ForkCache(), tuple(Choice(number, ()) for number in range(20))
     for number in range(10):
-        fork = Fork(choices, 20)
-        assert kept.keep(number, fork, 1.0) == kept.get(number) == (fork, 1.0)
+        fork = ChoiceFork(choices, 20)
+        assert kept.store_fork(number, fork, 1.0) == kept.get(number) == (fork, 1.0)
     assert sum(kept.get(number) is not None for number in range(10)) == 1
 
 
@@ -58,7 +58,7 @@ def test_forks_of_one_place_are_dropped_too(monkeypatch):
     monkeypatch.setattr("formal_llm.planning.walks.forks._CACHE", 6)
     made = template()
     for tally in range(1, 9):
-        made.fork(Judged(0b111, 2.0, tally=tally))
+        made.get_fork(Judged(0b111, 2.0, tally=tally))
     assert len(made.forks) <= 3
 
 
@@ -74,12 +74,12 @@ def test_answers_to_several_questions_tell_which_one_they_answer() -> None:
 def test_what_is_ruled_out_on_a_page_of_a_selection() -> None:
     """Sets by themselves, and all sets that one answer leads to, which goes on to another page."""
     a, b, c, d = (frozenset(name) for name in "abcd")
-    part = Part(here=a | b, later=c | d, marker=">")
-    assert part.every == a | b | c | d
-    assert part.answer(a) == a
-    assert part.answer(a | c) == frozenset("a>") == part.answer(a | c | d)
-    assert part.answer(c) == frozenset(">")
-    assert Part(here=a | b).answer(a | c) == a | c  # there is no page to go on to
+    part = SelectionPart(here=a | b, later=c | d, marker=">")
+    assert part.all_members == a | b | c | d
+    assert part.make_answer(a) == a
+    assert part.make_answer(a | c) == frozenset("a>") == part.make_answer(a | c | d)
+    assert part.make_answer(c) == frozenset(">")
+    assert SelectionPart(here=a | b).make_answer(a | c) == a | c  # there is no page to go on to
     out = RuledOut(frozenset((b, frozenset("a>"), a | b | c)), part)
     assert b in out
     assert a | c in out and a | d in out and a | b | c in out

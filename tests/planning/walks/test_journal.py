@@ -9,8 +9,8 @@ import pytest
 from formal_llm import CFG, Answer, Walk
 from formal_llm.errors import InvalidAnswer
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Fork
-from formal_llm.planning.walks.journal import JournalEntry, log_probability, shares
+from formal_llm.planning.walks.forks import ChoiceFork
+from formal_llm.planning.walks.journal import JournalEntry, normalise_probabilities, sum_log_probability
 from formal_llm.planning.walks.wording import Wording
 
 FLAT = ChoiceTable.of(CFG.from_string("S -> a | b | c"))
@@ -27,29 +27,29 @@ def entry_of(table: ChoiceTable) -> JournalEntry:
 
 def test_what_is_ruled_out_is_not_offered_and_numbers_count_what_is() -> None:
     entry = entry_of(FLAT)
-    assert [choice.reads for choice in entry.offered] == [("a",), ("b",), ("c",)]
+    assert [choice.reads for choice in entry.offered_choices] == [("a",), ("b",), ("c",)]
     entry.excluded = frozenset({1})
-    assert [choice.reads for choice in entry.offered] == [("a",), ("c",)]
-    entry.chosen = entry.find(2, FLAT, math.inf)
+    assert [choice.reads for choice in entry.offered_choices] == [("a",), ("c",)]
+    entry.chosen = entry.find_choice(2, FLAT, math.inf)
     assert entry.chosen is not None
-    assert (entry.key, entry.said) == (2, "2")
-    assert entry.find(9, FLAT, math.inf) is None
-    assert entry.find(frozenset({"a"}), FLAT, math.inf) == None  # noqa: E711 - a set is no choice here
+    assert (entry.key, entry.answer_text) == (2, "2")
+    assert entry.find_choice(9, FLAT, math.inf) is None
+    assert entry.find_choice(frozenset({"a"}), FLAT, math.inf) == None  # noqa: E711 - a set is no choice here
 
 
 def test_of_a_selection_sets_are_ruled_out() -> None:
     entry = entry_of(SOME)
     sets = [{"salt"}, {"oil"}, {"chili"}, {"salt", "oil"}, {"salt", "chili"}, {"oil", "chili"}]
     entry.excluded = frozenset(map(frozenset, sets))
-    assert len(entry.offered) == 3
+    assert len(entry.offered_choices) == 3
     assert not entry.is_dead(SOME, math.inf)
-    only = entry.only(SOME, math.inf)
+    only = entry.find_only_choice(SOME, math.inf)
     assert only is not None and only.reads == ("salt", "oil", "chili")
-    entry.chosen = entry.find(frozenset({"chili", "salt", "oil"}), SOME, math.inf)
-    assert (entry.said, entry.key) == ("1, 2, 3", frozenset({"salt", "oil", "chili"}))
+    entry.chosen = entry.find_choice(frozenset({"chili", "salt", "oil"}), SOME, math.inf)
+    assert (entry.answer_text, entry.key) == ("1, 2, 3", frozenset({"salt", "oil", "chili"}))
     entry.excluded |= {entry.key}
     assert entry.is_dead(SOME, math.inf)
-    assert entry.only(SOME, math.inf) is None
+    assert entry.find_only_choice(SOME, math.inf) is None
 
 
 def test_whether_a_set_is_left_is_told_without_trying_all_of_them() -> None:
@@ -58,9 +58,9 @@ def test_whether_a_set_is_left_is_told_without_trying_all_of_them() -> None:
     table = ChoiceTable.of(CFG.from_string(f"%limit cost <= 1\nS -> some({', '.join(names)})\n{costs}"))
     entry = entry_of(table)
     entry.excluded = frozenset(frozenset([name]) for name in names[2:])
-    assert entry.only(table, math.inf) is None and not entry.is_dead(table, math.inf)
+    assert entry.find_only_choice(table, math.inf) is None and not entry.is_dead(table, math.inf)
     entry.excluded |= {frozenset(names[1:2])}
-    only = entry.only(table, math.inf)
+    only = entry.find_only_choice(table, math.inf)
     assert only is not None and only.reads == ("t0",)
     entry.excluded |= {frozenset(names[:1])}
     assert entry.is_dead(table, math.inf)  # a million sets of members are too many to try
@@ -74,7 +74,7 @@ def test_nothing_chosen_rules_nothing_out() -> None:
 def test_a_copy_may_choose_something_else() -> None:
     entry = entry_of(FLAT)
     twin = entry.copy()
-    twin.chosen = twin.offered[1]
+    twin.chosen = twin.offered_choices[1]
     assert entry.chosen is None
     assert twin.fork is entry.fork
 
@@ -91,25 +91,25 @@ def test_a_copy_may_choose_something_else() -> None:
     ],
 )
 def test_shares_are_normalised_over_what_is_offered(given, expected) -> None:  # type: ignore[no-untyped-def]
-    assert shares(Answer((1,), given), 3) == expected
+    assert normalise_probabilities(Answer((1,), given), 3) == expected
 
 
 @pytest.mark.parametrize("bad", [-0.1, math.nan, math.inf])
 def test_numbers_that_are_no_probabilities(bad: float) -> None:
     with pytest.raises(InvalidAnswer, match="the probability of option 2"):
-        shares(Answer((1,), {1: 0.5, 2: bad}), 3)
+        normalise_probabilities(Answer((1,), {1: 0.5, 2: bad}), 3)
 
 
 def test_the_logarithm_of_a_journal() -> None:
     def made(probability: float | None, asked: bool = True) -> JournalEntry:
-        entry = JournalEntry(0, Fork((), 0), 0)
+        entry = JournalEntry(0, ChoiceFork((), 0), 0)
         entry.asked, entry.probability = asked, probability
         return entry
 
-    assert log_probability([]) == 0.0
-    assert log_probability([made(0.5), made(0.25), made(None, asked=False)]) == pytest.approx(math.log(0.125))
-    assert log_probability([made(0.5), made(0.0)]) == -math.inf
-    assert log_probability([made(0.5), made(None)]) is None
+    assert sum_log_probability([]) == 0.0
+    assert sum_log_probability([made(0.5), made(0.25), made(None, asked=False)]) == pytest.approx(math.log(0.125))
+    assert sum_log_probability([made(0.5), made(0.0)]) == -math.inf
+    assert sum_log_probability([made(0.5), made(None)]) is None
 
 
 def test_questions_tell_the_numbers_that_led_here() -> None:

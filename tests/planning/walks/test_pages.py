@@ -60,7 +60,7 @@ def every_plan(start: Walk, seed: int, most: int) -> dict[tuple[object, ...], fl
         question, entry = walk.question, walk.choice
         if question is None:
             if walk.usage.backtracks:
-                continue  # an option went over the budget of steps; the walk backed out to a plan that is counted already
+                continue  # it went over the budget of steps and backed out, to a plan that is counted already
             moves = tuple(walk.moves)
             assert moves not in plans, "reached in two ways"
             plans[moves] = walk.log_probability or 0.0
@@ -69,7 +69,7 @@ def every_plan(start: Walk, seed: int, most: int) -> dict[tuple[object, ...], fl
         if asked > most:
             raise BudgetExceeded("questions", most, walk.partial)
         assert entry is not None and len(question.options) > 1
-        shares = [sum(weight(seed, str(c.moves)) for c in choice.all()) for choice in entry.offered]
+        shares = [sum(weight(seed, str(c.moves)) for c in choice.iter_choices()) for choice in entry.offered_choices]
         answers = list(legal(question))
         assert answers
         for numbers in answers:

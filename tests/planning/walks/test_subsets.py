@@ -6,7 +6,7 @@ import math
 
 from formal_llm import CFG
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.subsets import _TRIES, ways
+from formal_llm.planning.walks.subsets import _TRIES, iter_subsets
 
 
 def test_each_set_comes_once_with_moves_that_lead_where_it_says() -> None:
@@ -14,7 +14,7 @@ def test_each_set_comes_once_with_moves_that_lead_where_it_says() -> None:
     start = table.after(table.automaton.start(), table.at(table.automaton.start(), math.inf).choices[0])
     while table.lookahead.selection(start) is None:
         start = table.automaton.step(start, table.automaton.moves(start)[0])
-    found = list(ways(table.lookahead, table._finishes, start, frozenset("a"), frozenset("abc"), math.inf))
+    found = list(iter_subsets(table.lookahead, table._can_finish, start, frozenset("a"), frozenset("abc"), math.inf))
     assert [sorted(one.names) for one in found if one] == [["a", "b"], ["a", "b", "c"]]
     for one in found:
         assert one is not None
@@ -39,6 +39,6 @@ def test_who_waits_long_for_one_more_set_is_told() -> None:
         counted += 1
         return configuration.inner.stack.top != "x"  # type: ignore[attr-defined]
 
-    found = ways(table.lookahead, finishes, start, frozenset(), frozenset(names.split(", ")), math.inf)
+    found = iter_subsets(table.lookahead, finishes, start, frozenset(), frozenset(names.split(", ")), math.inf)
     assert next(found) is None
     assert counted <= _TRIES + 8 * 14

@@ -9,7 +9,7 @@ import pytest
 from formal_llm import Answer, Planner, Question, TaskPack, Wording
 from formal_llm.llms.calibrated import CalibratedLLM, SureLLM
 from formal_llm.llms.doubles import Person
-from formal_llm.planning.walks.terse import NAMED, shortened, suited
+from formal_llm.planning.walks.terse import NAMED, adapt_wording, shortened
 
 
 def test_they_are_short_and_offer_the_same() -> None:
@@ -51,7 +51,7 @@ class ByText:
 
 def test_who_reads_short_questions_best_is_asked_so_where_nobody_said_how() -> None:
     pack, llm = TaskPack.load("openagi"), ByText()
-    assert pack.planner(llm).wording == shortened(pack.wording, "unlisted") == suited(pack.wording, llm)
+    assert pack.planner(llm).wording == shortened(pack.wording, "unlisted") == adapt_wording(pack.wording, llm)
     assert pack.planner(llm, wording=pack.wording).wording == pack.wording
     assert pack.planner("test:first").wording == pack.wording
     assert Planner(pack.source, llm).wording == shortened(Wording(), "unlisted").settled(pack.source)

@@ -14,7 +14,7 @@ from pyformlang.cfg import Terminal
 from formal_llm import CFG, Limits, RandomLLM, Usage, Walk
 from formal_llm.automata.languages.why_empty import WhyEmpty, why_empty
 from formal_llm.errors import BudgetExceeded, NoValidPlan, WalkError
-from formal_llm.planning.walks.asking import Asker
+from formal_llm.planning.walks.asking import QuestionBuilder
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Backtracked
@@ -111,16 +111,16 @@ def test_without_lookahead_an_impossible_task_is_still_told_first() -> None:
 
 def test_a_trail_stands_at_a_choice_or_at_a_stage() -> None:
     table = ChoiceTable.of(CFG.from_string("S -> a S | b"))
-    trail = Trail(table, Asker(table, Wording(), "t"), Meter(), None)
+    trail = Trail(table, QuestionBuilder(table, Wording(), "t"), Meter(), None)
     assert trail.state is Stage.ON_THE_WAY
 
     def no_plan() -> object:
         raise AssertionError("nothing is used up")
 
-    trail.settle(Budget(), no_plan)  # type: ignore[arg-type]
+    trail.advance_to_choice(Budget(), no_plan)  # type: ignore[arg-type]
     assert isinstance(trail.state, JournalEntry)
     twin = trail.copy(None)
-    trail.take(trail.state, trail.state.offered[1])
+    trail.take_choice(trail.state, trail.state.offered[1])
     trail.settle(Budget(), no_plan)  # type: ignore[arg-type]
     assert (trail.state, trail.word) == (Stage.DONE, ("b",))
     assert isinstance(twin.state, JournalEntry)

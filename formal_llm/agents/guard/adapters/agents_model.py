@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from agents import FunctionTool, Model, ModelProvider, ModelResponse, ModelRetryAdvice, ModelRetryAdviceRequest, Usage
 from agents.items import TResponseOutputItem, TResponseStreamEvent
 
-from formal_llm.agents.guard.adapters.plumbing import listed
+from formal_llm.agents.guard.adapters.plumbing import find_legal_tools
 from formal_llm.agents.guard.events import Decision, Said
 from formal_llm.agents.guard.live import GuardedRun
 from formal_llm.errors import EarlyAnswer
@@ -25,7 +25,7 @@ _NAMES = ("system_instructions", "input", "model_settings", "tools", "output_sch
 Request: TypeAlias = dict[str, Any]
 
 
-class Talk:
+class ModelConversation:
     """What the models of a run share.
 
     Args:
@@ -40,27 +40,27 @@ class Talk:
         self.most_early = most_early
         self._heard: str | None = None
 
-    def listen(self, request: Request) -> None:
+    def record_user_text(self, request: Request) -> None:
         """Tell what users said since the last answer; a request that is tried again says nothing new."""
-        said = _last_of_user(request["input"])
+        said = _find_last_user_text(request["input"])
         if said is not None and said != self._heard:
             self.run.said(Said("user", said))
         self._heard = said
 
-    def shown(self, request: Request) -> Request:
+    def restrict_tools(self, request: Request) -> Request:
         """A request to a model with the tools for which some call is legal."""
         if not self.hide:
             return request
         tools = request["tools"]
         names = {tool.name for tool in tools if isinstance(tool, FunctionTool)}
-        legal = listed(self.run, names)
+        legal = find_legal_tools(self.run, names)
         settings = request["model_settings"]
         if settings.tool_choice in names - legal:
             settings = dataclasses.replace(settings, tool_choice=None)
         shown = [tool for tool in tools if not isinstance(tool, FunctionTool) or tool.name in legal]
         return {**request, "tools": shown, "model_settings": settings}
 
-    def answered(self, output: Sequence[TResponseOutputItem]) -> Decision | None:
+    def record_answer(self, output: Sequence[TResponseOutputItem]) -> Decision | None:
         """Tell an answer; why it comes too early, where it does."""
         self._heard = None
         self.run.new_turn()
@@ -72,7 +72,7 @@ class Talk:
         decision = self.run.stop()
         return None if decision.runs else decision
 
-    def again(self, request: Request, answer: ModelResponse, decision: Decision, times: int) -> Request:
+    def build_retry(self, request: Request, answer: ModelResponse, decision: Decision, times: int) -> Request:
         """The request after an answer that came too early."""
         if times >= self.most_early:
             raise EarlyAnswer(decision, self.most_early)
@@ -89,7 +89,7 @@ class Talk:
 class GuardedModel(Model):
     """A model whose early answers are sent back, and which is shown the tools that are legal."""
 
-    def __init__(self, model: Model, talk: Talk) -> None:
+    def __init__(self, model: Model, talk: ModelConversation) -> None:
         self._model = model
         self._talk = talk
 
@@ -107,34 +107,34 @@ class GuardedModel(Model):
     async def get_response(self, *args: object, **kwargs: object) -> ModelResponse:
         """The first answer that does not come too early, at the cost of all."""
         request: Request = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
-        self._talk.listen(request)
+        self._talk.record_user_text(request)
         usage = None
         times = 0
         while True:
-            answer = await self._model.get_response(**self._talk.shown(request))
+            answer = await self._model.get_response(**self._talk.restrict_tools(request))
             if usage is not None:
                 usage.add(answer.usage)
                 answer = dataclasses.replace(answer, usage=usage)
-            early = self._talk.answered(answer.output)
+            early = self._talk.record_answer(answer.output)
             if early is None:
                 return answer
             usage = answer.usage
-            request = self._talk.again(request, answer, early, times)
+            request = self._talk.build_retry(request, answer, early, times)
             times += 1
 
     async def stream_response(self, *args: object, **kwargs: object) -> AsyncIterator[TResponseStreamEvent]:
         """As ``get_response``; of an answer that comes too early, all but its end is streamed as well."""
         request: Request = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
-        self._talk.listen(request)
+        self._talk.record_user_text(request)
         times = 0
         while True:
             early = None
-            async for event in self._model.stream_response(**self._talk.shown(request)):
+            async for event in self._model.stream_response(**self._talk.restrict_tools(request)):
                 if event.type == "response.completed":
-                    early = self._talk.answered(event.response.output)
+                    early = self._talk.record_answer(event.response.output)
                     if early is not None:
                         answer = ModelResponse(event.response.output, Usage(), event.response.id)
-                        request = self._talk.again(request, answer, early, times)
+                        request = self._talk.build_retry(request, answer, early, times)
                         times += 1
                         continue
                 yield event
@@ -145,7 +145,7 @@ class GuardedModel(Model):
 class GuardedProvider(ModelProvider):
     """A provider of models whose models are guarded."""
 
-    def __init__(self, provider: ModelProvider, talk: Talk) -> None:
+    def __init__(self, provider: ModelProvider, talk: ModelConversation) -> None:
         self._provider = provider
         self._talk = talk
 
@@ -158,7 +158,7 @@ class GuardedProvider(ModelProvider):
         await self._provider.aclose()
 
 
-def _last_of_user(given: Any) -> str | None:
+def _find_last_user_text(given: Any) -> str | None:
     """What the user said last, after everything else; None where something came after it."""
     if isinstance(given, str):
         return given

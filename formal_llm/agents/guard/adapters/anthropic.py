@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn
-from formal_llm.agents.guard.adapters.plumbing import arguments_of
+from formal_llm.agents.guard.adapters.loops import GuardedLoop, Item, RequestedCall, Turn
+from formal_llm.agents.guard.adapters.plumbing import read_arguments
 from formal_llm.agents.guard.events import Call
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import GuardedRun
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from anthropic.types import Message, ToolUseBlock
 
 
-class _Messages:
+class _MessagesWire:
     """How outputs are written for the Messages API: all of a turn in one message of the user."""
 
-    def output(self, asked: Asked[ToolUseBlock], text: str, *, error: bool) -> Item:
+    def write_output(self, asked: RequestedCall[ToolUseBlock], text: str, *, error: bool) -> Item:
         return {"type": "tool_result", "tool_use_id": asked.id, "content": text, "is_error": error}
 
-    def items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
+    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
         if outputs:
             return [{"role": "user", "content": list(outputs)}]
         return [{"role": "user", "content": said}] if said else []
 
 
-class MessagesLoop(Loop["ToolUseBlock"]):
+class MessagesLoop(GuardedLoop["ToolUseBlock"]):
     """A run over Anthropic's Messages API under a guard.
 
     Args:
@@ -52,7 +52,7 @@ class MessagesLoop(Loop["ToolUseBlock"]):
     """
 
     def __init__(self, run: Guard | GuardedRun, *, most_early: int = 3) -> None:
-        super().__init__(run, _Messages(), most_early)
+        super().__init__(run, _MessagesWire(), most_early)
 
     def turn(self, message: Message) -> Turn[ToolUseBlock]:
         """Check the calls of an answer as a sequence.
@@ -60,22 +60,24 @@ class MessagesLoop(Loop["ToolUseBlock"]):
         Raises:
             EarlyAnswer: it is an answer that comes too early, once too often.
         """
-        return self._turn(_asked(message), _text(message), paused=message.stop_reason == "pause_turn")
+        return self._check_turn(_read_calls(message), _read_text(message), paused=message.stop_reason == "pause_turn")
 
     async def aturn(self, message: Message) -> Turn[ToolUseBlock]:
         """As ``turn``; a person who is asked is waited for."""
-        return await self._aturn(_asked(message), _text(message), paused=message.stop_reason == "pause_turn")
+        return await self._acheck_turn(
+            _read_calls(message), _read_text(message), paused=message.stop_reason == "pause_turn"
+        )
 
 
-def _asked(message: Message) -> list[Asked[ToolUseBlock]]:
-    asked: list[Asked[ToolUseBlock]] = []
+def _read_calls(message: Message) -> list[RequestedCall[ToolUseBlock]]:
+    asked: list[RequestedCall[ToolUseBlock]] = []
     for block in message.content:
         if block.type == "tool_use":
-            arguments = arguments_of(block.input)
+            arguments = read_arguments(block.input)
             call = None if arguments is None else Call(block.name, arguments, block.id)
-            asked.append(Asked(block, block.id, block.name, call))
+            asked.append(RequestedCall(block, block.id, block.name, call))
     return asked
 
 
-def _text(message: Message) -> str:
+def _read_text(message: Message) -> str:
     return "".join(block.text for block in message.content if block.type == "text")

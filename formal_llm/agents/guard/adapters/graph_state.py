@@ -25,7 +25,7 @@ _ALIVE = 1_000
 
 
 @dataclasses.dataclass
-class Turn:
+class GraphTurn:
     """A turn: the run after the calls of one answer were taken, and the ids of those whose results it was told."""
 
     run: GuardedRun
@@ -33,7 +33,7 @@ class Turn:
     told: set[str] = dataclasses.field(default_factory=set)
 
 
-class Turns:
+class GraphTurns:
     """The turns of all the runs of a graph, each named by what stands in the graph's state.
 
     Args:
@@ -48,47 +48,47 @@ class Turns:
         self._approve = approve
         self._audit = audit
         self._final = final
-        self._alive: OrderedDict[str, Turn] = OrderedDict()
+        self._alive: OrderedDict[str, GraphTurn] = OrderedDict()
         self._lock = threading.Lock()
 
-    def at(self, kept: Kept | None) -> Turn:
+    def restore_turn(self, kept: Kept | None) -> GraphTurn:
         """The turn in which a graph stands; a new run where nothing stands in its state."""
         if kept is None:
-            return Turn(self._run(self._guard.start()))
+            return GraphTurn(self._start_run(self._guard.start()))
         with self._lock:
             turn = self._alive.get(kept["turn"])
             if turn is not None:
                 self._alive.move_to_end(kept["turn"])
                 return turn
         state = self._guard.resume(kept["snapshot"])
-        decided = tuple((_call(row["call"]), _decision(row["decision"])) for row in kept["decided"])
-        run = self._run(state, decided)
-        return self._keep(kept["turn"], Turn(run, decided))
+        decided = tuple((_read_call_row(row["call"]), _read_decision_row(row["decision"])) for row in kept["decided"])
+        run = self._start_run(state, decided)
+        return self._cache_turn(kept["turn"], GraphTurn(run, decided))
 
-    def node(self, kept: Kept | None) -> Node:
+    def start_node(self, kept: Kept | None) -> GraphNodeRun:
         """A run for one node, which goes on from where the graph stands, and leaves no trace if the node fails."""
-        turn = self.at(kept)
+        turn = self.restore_turn(kept)
         lines: list[Noted] = []
-        run = self._run(turn.run.state, audit=lines.append)
-        return Node(run, lines, turn.decided, frozenset(turn.told))
+        run = self._start_run(turn.run.state, audit=lines.append)
+        return GraphNodeRun(run, lines, turn.decided, frozenset(turn.told))
 
-    def keep(
-        self, before: Kept | None, node: Node, decided: Iterable[tuple[Call, Decision]] = (), **more: object
+    def save_node(
+        self, before: Kept | None, node: GraphNodeRun, decided: Iterable[tuple[Call, Decision]] = (), **more: object
     ) -> Kept:
         """What stands in the graph's state after a node; its record is told, and the turn before it is over."""
         if self._audit is not None:
             for line in node.lines:
                 self._audit(line)
         state, decided, key = node.run.state, tuple(decided), uuid.uuid4().hex
-        run = self._run(state, decided)
-        self._keep(key, Turn(run, decided))
+        run = self._start_run(state, decided)
+        self._cache_turn(key, GraphTurn(run, decided))
         if before is not None:
             with self._lock:
                 self._alive.pop(before["turn"], None)
-        rows = [{"call": as_row(call), "decision": _row(decision)} for call, decision in decided]
+        rows = [{"call": as_row(call), "decision": _write_decision_row(decision)} for call, decision in decided]
         return {**(before or {}), "turn": key, "snapshot": state.snapshot(), "decided": rows, **more}
 
-    def _run(
+    def _start_run(
         self, state: GuardState, decided: Iterable[tuple[Call, Decision]] = (), audit: Audit | None = None
     ) -> GuardedRun:
         told = self._audit if audit is None else audit
@@ -96,7 +96,7 @@ class Turns:
         run.decided(decided)
         return run
 
-    def _keep(self, key: str, turn: Turn) -> Turn:
+    def _cache_turn(self, key: str, turn: GraphTurn) -> GraphTurn:
         with self._lock:
             turn = self._alive.setdefault(key, turn)
             while len(self._alive) > _ALIVE:
@@ -105,7 +105,7 @@ class Turns:
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class GraphNodeRun:
     """A run for one node of a graph.
 
     Attributes:
@@ -121,17 +121,17 @@ class Node:
     told: frozenset[str]
 
 
-def _call(row: Mapping[str, Any]) -> Call:
+def _read_call_row(row: Mapping[str, Any]) -> Call:
     call = from_row(row)
     assert isinstance(call, Call)
     return call
 
 
-def _row(decision: Decision) -> dict[str, Any]:
+def _write_decision_row(decision: Decision) -> dict[str, Any]:
     given = dataclasses.asdict(decision)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
-def _decision(row: Mapping[str, Any]) -> Decision:
+def _read_decision_row(row: Mapping[str, Any]) -> Decision:
     given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
     return Decision(**given)

@@ -16,8 +16,14 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, NotRequired, TypeAlias, cast
 
-from formal_llm.agents.guard.adapters.graph_state import Node, Turn, Turns
-from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, with_warning
+from formal_llm.agents.guard.adapters.graph_state import GraphNodeRun, GraphTurn, GraphTurns
+from formal_llm.agents.guard.adapters.plumbing import (
+    append_warning,
+    find_legal_tools,
+    format_refusal,
+    read_arguments,
+    to_json_value,
+)
 from formal_llm.agents.guard.events import Call, Decision, Result, Said
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import SAID_NO, Approve, Audit, GuardedRun
@@ -82,70 +88,74 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         super().__init__()
         self.hide = hide
         self.most_early = most_early
-        self._turns = Turns(guard, approve, audit, final=final)
+        self._turns = GraphTurns(guard, approve, audit, final=final)
 
-    def _caught_up(self, state: GuardedState) -> Update | None:
+    def _catch_up(self, state: GuardedState) -> Update | None:
         """Tell what came into the messages since: what users said, earlier turns, results that were not told yet."""
         kept = state.get("guard")
-        messages = _since(state["messages"], None if kept is None else kept["last"])
+        messages = _find_new_messages(state["messages"], None if kept is None else kept["last"])
         if kept is not None and not messages:
             return None
-        node = self._turns.node(kept)
+        node = self._turns.start_node(kept)
         made = {call.id: call for call, decision in node.decided if decision.runs and call.id not in node.told}
         for place, message in enumerate(messages):
             if isinstance(message, HumanMessage) and "guard" not in message.additional_kwargs:
                 node.run.said(Said("user", message.text))
             elif isinstance(message, AIMessage):
-                made |= _history(node.run, message, messages[place + 1 :])
+                made |= _record_past_answer(node.run, message, messages[place + 1 :])
             elif isinstance(message, ToolMessage) and message.tool_call_id in made:
-                node.run.result(_result(made.pop(message.tool_call_id), message))
-        return self._update(state, node)
+                node.run.result(_read_result(made.pop(message.tool_call_id), message))
+        return self._build_update(state, node)
 
-    def _update(
-        self, state: GuardedState, node: Node, decided: Sequence[tuple[Call, Decision]] = (), **more: object
+    def _build_update(
+        self, state: GuardedState, node: GraphNodeRun, decided: Sequence[tuple[Call, Decision]] = (), **more: object
     ) -> Update:
         """The update of the graph's state after a node."""
         last = state["messages"][-1].id if state["messages"] else None
-        return {"guard": self._turns.keep(state.get("guard"), node, decided, **{"last": last, **more})}
+        return {"guard": self._turns.save_node(state.get("guard"), node, decided, **{"last": last, **more})}
 
     # -- the nodes of the graph ---------------------------------------------------------------------------------
 
     def before_agent(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
         """Tell what the user said; its answers that come too early are counted anew."""
         kept = state.get("guard")
-        return self._caught_up(state if kept is None else {**state, "guard": {**kept, "early": 0}})
+        return self._catch_up(state if kept is None else {**state, "guard": {**kept, "early": 0}})
 
     def before_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
         """Tell the results that were not told when they came."""
-        return self._caught_up(state)
+        return self._catch_up(state)
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
         """Check the calls of an answer as a sequence; send back an answer that comes too early."""
-        node = self._turns.node(state.get("guard"))
-        calls = _heard(node.run, state["messages"])
+        node = self._turns.start_node(state.get("guard"))
+        calls = _record_answer(node.run, state["messages"])
         if calls:
-            return self._update(state, node, _asked(node.run, [(call, node.run.begin(call)) for call in calls]))
-        return self._ended(state, node)
+            return self._build_update(
+                state, node, _interrupt_for_approval(node.run, [(call, node.run.begin(call)) for call in calls])
+            )
+        return self._check_ending(state, node)
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
         """As ``after_model``; a person is waited for."""
-        node = self._turns.node(state.get("guard"))
-        calls = _heard(node.run, state["messages"])
+        node = self._turns.start_node(state.get("guard"))
+        calls = _record_answer(node.run, state["messages"])
         if calls:
-            return self._update(state, node, _asked(node.run, [(call, await node.run.abegin(call)) for call in calls]))
-        return self._ended(state, node)
+            return self._build_update(
+                state, node, _interrupt_for_approval(node.run, [(call, await node.run.abegin(call)) for call in calls])
+            )
+        return self._check_ending(state, node)
 
-    def _ended(self, state: GuardedState, node: Node) -> Update:
+    def _check_ending(self, state: GuardedState, node: GraphNodeRun) -> Update:
         decision = node.run.stop()
         if decision.runs:
-            return self._update(state, node)
+            return self._build_update(state, node)
         early = (state.get("guard") or {}).get("early", 0) + 1
         if early > self.most_early:
             raise EarlyAnswer(decision, self.most_early)
         back = HumanMessage(decision.message, id=uuid.uuid4().hex, additional_kwargs={"guard": decision.rule})
-        update = self._update(state, node, early=early, last=back.id)
+        update = self._build_update(state, node, early=early, last=back.id)
         if state.get("structured_response") is not None:
             update["structured_response"] = None
         return {**update, "messages": [back], "jump_to": "model"}
@@ -156,23 +166,23 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         messages = state["messages"]
         if not messages or not isinstance(messages[-1], ToolMessage) or state.get("structured_response") is not None:
             return None
-        refused_ids = {call.id for call, decision in self._at(state).decided if not decision.runs}
-        now = cast("GuardedState", {**state, **(self._caught_up(state) or {})})
-        if any(found.tool_call_id in refused_ids for found in _trailing(messages)):
+        refused_ids = {call.id for call, decision in self._restore_turn(state).decided if not decision.runs}
+        now = cast("GuardedState", {**state, **(self._catch_up(state) or {})})
+        if any(found.tool_call_id in refused_ids for found in _find_trailing_results(messages)):
             return {"guard": now["guard"], "jump_to": "model"}  # it has to read the refusal
-        return self._ended(now, self._turns.node(now.get("guard")))
+        return self._check_ending(now, self._turns.start_node(now.get("guard")))
 
     # -- what stands around the model and the tools ---------------------------------------------------------------
 
-    def _at(self, state: Mapping[str, Any]) -> Turn:
-        return self._turns.at(state.get("guard"))
+    def _restore_turn(self, state: Mapping[str, Any]) -> GraphTurn:
+        return self._turns.restore_turn(state.get("guard"))
 
-    def _shown(self, request: ModelRequest[ContextT]) -> ModelRequest[ContextT]:
+    def _restrict_tools(self, request: ModelRequest[ContextT]) -> ModelRequest[ContextT]:
         if not self.hide:
             return request
-        run = self._at(request.state).run
+        run = self._restore_turn(request.state).run
         names = {tool.name for tool in request.tools if isinstance(tool, BaseTool)}
-        legal = listed(run, names)
+        legal = find_legal_tools(run, names)
         tools = [tool for tool in request.tools if not isinstance(tool, BaseTool) or tool.name in legal]
         return request.override(tools=tools)
 
@@ -180,7 +190,7 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         self, request: ModelRequest[ContextT], handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]]
     ) -> ModelResponse[ResponseT]:
         """Show the model the tools for which some call is legal."""
-        return handler(self._shown(request))
+        return handler(self._restrict_tools(request))
 
     async def awrap_model_call(
         self,
@@ -188,14 +198,14 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
     ) -> ModelResponse[ResponseT]:
         """As ``wrap_model_call``."""
-        return await handler(self._shown(request))
+        return await handler(self._restrict_tools(request))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Returned]) -> Returned:
         """Check a call when it is made, and tell its result when it comes."""
-        turn, call = self._at(request.state), _call(request.tool_call)
+        turn, call = self._restore_turn(request.state), _read_call(request.tool_call)
         decision = turn.run.begin(call)
         if not decision.runs:
-            return _refusal(call, decision)
+            return _build_refusal(call, decision)
         try:
             result = handler(request)
         except GraphBubbleUp:
@@ -204,16 +214,16 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
             turn.run.result(Result(call.tool, call.arguments, str(error), call.id, error=True))
             turn.told.add(call.id)
             raise
-        return _told(turn, call, result, decision)
+        return _record_result(turn, call, result, decision)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Returned]]
     ) -> Returned:
         """As ``wrap_tool_call``."""
-        turn, call = self._at(request.state), _call(request.tool_call)
+        turn, call = self._restore_turn(request.state), _read_call(request.tool_call)
         decision = await turn.run.abegin(call)
         if not decision.runs:
-            return _refusal(call, decision)
+            return _build_refusal(call, decision)
         try:
             result = await handler(request)
         except GraphBubbleUp:
@@ -222,20 +232,20 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
             turn.run.result(Result(call.tool, call.arguments, str(error), call.id, error=True))
             turn.told.add(call.id)
             raise
-        return _told(turn, call, result, decision)
+        return _record_result(turn, call, result, decision)
 
 
-def _call(tool_call: ToolCall) -> Call:
-    return Call(tool_call["name"], arguments_of(tool_call["args"]) or {}, tool_call["id"] or "")
+def _read_call(tool_call: ToolCall) -> Call:
+    return Call(tool_call["name"], read_arguments(tool_call["args"]) or {}, tool_call["id"] or "")
 
 
-def _history(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) -> dict[str, Call]:
+def _record_past_answer(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) -> dict[str, Call]:
     """Tell an answer of which the guard was not told when it came; its calls that were made, by their ids."""
     if answer.text:
         run.said(Said("assistant", answer.text))
     results = {found.tool_call_id: found for found in reversed(later) if isinstance(found, ToolMessage)}
     made: dict[str, Call] = {}
-    for call in map(_call, answer.tool_calls):
+    for call in map(_read_call, answer.tool_calls):
         result = results.get(call.id)
         if result is None:
             continue
@@ -247,7 +257,7 @@ def _history(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) ->
     return made
 
 
-def _heard(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:
+def _record_answer(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:
     """Tell the text of the last answer; its calls that have no result yet."""
     run.new_turn()
     answered: set[str] = set()
@@ -257,11 +267,11 @@ def _heard(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:
         elif isinstance(message, AIMessage):
             if message.text:
                 run.said(Said("assistant", message.text))
-            return [_call(call) for call in message.tool_calls if call["id"] not in answered]
+            return [_read_call(call) for call in message.tool_calls if call["id"] not in answered]
     return []
 
 
-def _asked(run: GuardedRun, decided: list[tuple[Call, Decision]]) -> list[tuple[Call, Decision]]:
+def _interrupt_for_approval(run: GuardedRun, decided: list[tuple[Call, Decision]]) -> list[tuple[Call, Decision]]:
     """Interrupt the graph where the rules want a person and none could be asked here."""
     open_ = [place for place, (_, decision) in enumerate(decided) if decision.action == "ask"]
     if not open_:
@@ -288,37 +298,39 @@ def _asked(run: GuardedRun, decided: list[tuple[Call, Decision]]) -> list[tuple[
     return decided
 
 
-def _refusal(call: Call, decision: Decision) -> ToolMessage:
-    return ToolMessage(refused(decision), name=call.tool, tool_call_id=call.id, status="error")
+def _build_refusal(call: Call, decision: Decision) -> ToolMessage:
+    return ToolMessage(format_refusal(decision), name=call.tool, tool_call_id=call.id, status="error")
 
 
-def _result(call: Call, message: ToolMessage) -> Result:
-    return Result(call.tool, call.arguments, plain(message.content), call.id, message.status == "error")
+def _read_result(call: Call, message: ToolMessage) -> Result:
+    return Result(call.tool, call.arguments, to_json_value(message.content), call.id, message.status == "error")
 
 
-def _told(turn: Turn, call: Call, result: Returned, decision: Decision) -> Returned:
+def _record_result(turn: GraphTurn, call: Call, result: Returned, decision: Decision) -> Returned:
     """Tell a result, a message or a command with one in it; a warning is written behind it."""
     message: object = result
     if isinstance(result, Command):
         inside = result.update.get("messages", ()) if isinstance(result.update, dict) else ()
         message = next((found for found in inside if isinstance(found, ToolMessage)), None)
     found = (
-        _result(call, message) if isinstance(message, ToolMessage) else Result(call.tool, call.arguments, id=call.id)
+        _read_result(call, message)
+        if isinstance(message, ToolMessage)
+        else Result(call.tool, call.arguments, id=call.id)
     )
     turn.run.result(found)
     turn.told.add(call.id)
     if isinstance(result, ToolMessage) and isinstance(result.content, str):
-        return result.model_copy(update={"content": with_warning(result.content, decision)})
+        return result.model_copy(update={"content": append_warning(result.content, decision)})
     return result
 
 
-def _trailing(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
+def _find_trailing_results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
     """The results behind the last answer."""
     last = next((place for place in reversed(range(len(messages))) if isinstance(messages[place], AIMessage)), -1)
     return [found for found in messages[last + 1 :] if isinstance(found, ToolMessage)]
 
 
-def _since(messages: Sequence[AnyMessage], last: str | None) -> Sequence[AnyMessage]:
+def _find_new_messages(messages: Sequence[AnyMessage], last: str | None) -> Sequence[AnyMessage]:
     """The messages after the last one that was told; where that one is gone, those after the last answer."""
     for place in reversed(range(len(messages))):
         if messages[place].id == last and last is not None:

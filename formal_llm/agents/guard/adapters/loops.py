@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from formal_llm.agents.guard.adapters.plumbing import plain, refused, with_warning
+from formal_llm.agents.guard.adapters.plumbing import append_warning, format_refusal, to_json_value
 from formal_llm.agents.guard.events import Call, Decision, Result, Said
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import GuardedRun
@@ -28,7 +28,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 @dataclass(frozen=True)
-class Asked(Generic[Native]):
+class RequestedCall(Generic[Native]):
     """A call of an answer, as the provider wrote it and as the rules see it: no call if its arguments are no JSON."""
 
     native: Native
@@ -37,14 +37,14 @@ class Asked(Generic[Native]):
     call: Call | None
 
 
-class Wire(Protocol[Native]):
+class WireFormat(Protocol[Native]):
     """How a provider writes the outputs of calls, and what is said to the model."""
 
-    def output(self, asked: Asked[Native], text: str, *, error: bool) -> Item:
+    def write_output(self, asked: RequestedCall[Native], text: str, *, error: bool) -> Item:
         """The output of a call."""
         ...
 
-    def items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
+    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
         """What is put into the next request: the outputs of a turn, or what is said to the model."""
         ...
 
@@ -60,8 +60,8 @@ class Turn(Generic[Native]):
     """
 
     def __init__(
-        self, run: GuardedRun, wire: Wire[Native], asked: Sequence[Asked[Native]], decisions: Sequence[Decision],
-        *, text: str = "", said: str | None = None, done: bool = False,
+        self, run: GuardedRun, wire: WireFormat[Native], asked: Sequence[RequestedCall[Native]],
+        decisions: Sequence[Decision], *, text: str = "", said: str | None = None, done: bool = False,
     ) -> None:  # fmt: skip
         self._run = run
         self._wire = wire
@@ -72,7 +72,7 @@ class Turn(Generic[Native]):
         self.decisions = {one.id: decision for one, decision in self._asked}
         self.calls = tuple(one.native for one, decision in self._asked if decision.runs)
         self._outputs = {
-            place: wire.output(one, refused(decision), error=True)
+            place: wire.write_output(one, format_refusal(decision), error=True)
             for place, (one, decision) in enumerate(self._asked)
             if not decision.runs
         }
@@ -96,8 +96,10 @@ class Turn(Generic[Native]):
             raise ValueError("this is no call of the turn that waits for a result; take one of turn.calls, and once")
         one, decision = self._asked[place]
         assert one.call is not None
-        self._run.result(Result(one.tool, one.call.arguments, plain(value), one.id, error))
-        self._outputs[place] = self._wire.output(one, with_warning(_shown(value), decision), error=error)
+        self._run.result(Result(one.tool, one.call.arguments, to_json_value(value), one.id, error))
+        self._outputs[place] = self._wire.write_output(
+            one, append_warning(_format_result(value), decision), error=error
+        )
 
     @property
     def messages(self) -> list[Item]:
@@ -108,14 +110,14 @@ class Turn(Generic[Native]):
         """
         if missing := [one.tool for place, (one, _) in enumerate(self._asked) if place not in self._outputs]:
             raise ValueError(f"no result was told for {', '.join(missing)}; tell it with turn.result(call, value)")
-        return self._wire.items([self._outputs[place] for place in range(len(self._asked))], self._said)
+        return self._wire.write_items([self._outputs[place] for place in range(len(self._asked))], self._said)
 
     def run(self, functions: Functions) -> list[Item]:
         """Make the calls one after the other, and give ``messages``. What a function raises is an error of its call."""
         for one, decision in self._asked:
             if decision.runs:
                 try:
-                    value = _function(functions, one)(**_arguments(one))
+                    value = _find_function(functions, one)(**_get_arguments(one))
                 except Exception as error:
                     self.result(one.native, str(error), error=True)
                 else:
@@ -125,27 +127,27 @@ class Turn(Generic[Native]):
     async def arun(self, functions: Functions) -> list[Item]:
         """As ``run``, all calls at once: coroutine functions are awaited, plain ones run in threads."""
 
-        async def made(one: Asked[Native]) -> None:
+        async def make_call(one: RequestedCall[Native]) -> None:
             try:
-                function = _function(functions, one)
+                function = _find_function(functions, one)
                 if inspect.iscoroutinefunction(function):
-                    value = await function(**_arguments(one))
+                    value = await function(**_get_arguments(one))
                 else:
-                    value = await asyncio.to_thread(function, **_arguments(one))
+                    value = await asyncio.to_thread(function, **_get_arguments(one))
                     value = await value if inspect.isawaitable(value) else value
             except Exception as error:
                 self.result(one.native, str(error), error=True)
             else:
                 self.result(one.native, value)
 
-        await asyncio.gather(*(made(one) for one, decision in self._asked if decision.runs))
+        await asyncio.gather(*(make_call(one) for one, decision in self._asked if decision.runs))
         return self.messages
 
 
-class Loop(Generic[Native]):
+class GuardedLoop(Generic[Native]):
     """What the loops of all providers share: the run, and how often an early answer is sent back."""
 
-    def __init__(self, run: Guard | GuardedRun, wire: Wire[Native], most_early: int) -> None:
+    def __init__(self, run: Guard | GuardedRun, wire: WireFormat[Native], most_early: int) -> None:
         self.run = run if isinstance(run, GuardedRun) else GuardedRun(run)
         self.most_early = most_early
         self._wire = wire
@@ -156,30 +158,30 @@ class Loop(Generic[Native]):
         self.run.said(Said("user", text))
         return {"role": "user", "content": text}
 
-    def _turn(self, asked: Sequence[Asked[Native]], text: str, *, paused: bool) -> Turn[Native]:
-        self._heard(text)
+    def _check_turn(self, asked: Sequence[RequestedCall[Native]], text: str, *, paused: bool) -> Turn[Native]:
+        self._record_answer_text(text)
         if not asked:
-            return self._answer(text, paused=paused)
+            return self._finish_turn(text, paused=paused)
         self._early = 0
-        asked = _told_apart(asked)
-        decisions = [_unread(one) if one.call is None else self.run.begin(one.call) for one in asked]
+        asked = _separate_shared_ids(asked)
+        decisions = [_refuse_unreadable(one) if one.call is None else self.run.begin(one.call) for one in asked]
         return Turn(self.run, self._wire, asked, decisions, text=text)
 
-    async def _aturn(self, asked: Sequence[Asked[Native]], text: str, *, paused: bool) -> Turn[Native]:
-        self._heard(text)
+    async def _acheck_turn(self, asked: Sequence[RequestedCall[Native]], text: str, *, paused: bool) -> Turn[Native]:
+        self._record_answer_text(text)
         if not asked:
-            return self._answer(text, paused=paused)
+            return self._finish_turn(text, paused=paused)
         self._early = 0
-        asked = _told_apart(asked)
-        decisions = [_unread(one) if one.call is None else await self.run.abegin(one.call) for one in asked]
+        asked = _separate_shared_ids(asked)
+        decisions = [_refuse_unreadable(one) if one.call is None else await self.run.abegin(one.call) for one in asked]
         return Turn(self.run, self._wire, asked, decisions, text=text)
 
-    def _heard(self, text: str) -> None:
+    def _record_answer_text(self, text: str) -> None:
         self.run.new_turn()
         if text:
             self.run.said(Said("assistant", text))
 
-    def _answer(self, text: str, *, paused: bool) -> Turn[Native]:
+    def _finish_turn(self, text: str, *, paused: bool) -> Turn[Native]:
         """The turn of an answer without calls; a paused one is no answer yet, and goes on as it is."""
         if paused:
             return Turn(self.run, self._wire, (), (), text=text)
@@ -193,21 +195,21 @@ class Loop(Generic[Native]):
         return Turn(self.run, self._wire, (), (), text=text, said=decision.message)
 
 
-def _function(functions: Functions, one: Asked[Any]) -> Callable[..., Any]:
+def _find_function(functions: Functions, one: RequestedCall[Any]) -> Callable[..., Any]:
     if one.tool not in functions:
         raise LookupError(f"there is no tool {one.tool}; there are {', '.join(functions)}")
     return functions[one.tool]
 
 
-def _arguments(one: Asked[Any]) -> Mapping[str, Any]:
+def _get_arguments(one: RequestedCall[Any]) -> Mapping[str, Any]:
     assert one.call is not None
     return one.call.arguments
 
 
-def _told_apart(asked: Sequence[Asked[Native]]) -> list[Asked[Native]]:
+def _separate_shared_ids(asked: Sequence[RequestedCall[Native]]) -> list[RequestedCall[Native]]:
     """Calls of one answer that share an id are calls of their own, not second tries of one."""
     seen: set[str] = set()
-    apart: list[Asked[Native]] = []
+    apart: list[RequestedCall[Native]] = []
     for one in asked:
         again = one.id in seen and one.call is not None
         apart.append(replace(one, call=replace(one.call, id="")) if again and one.call is not None else one)
@@ -215,10 +217,10 @@ def _told_apart(asked: Sequence[Asked[Native]]) -> list[Asked[Native]]:
     return apart
 
 
-def _unread(one: Asked[Any]) -> Decision:
+def _refuse_unreadable(one: RequestedCall[Any]) -> Decision:
     return Decision("block", reason=f"The arguments of {one.tool} are no JSON object.")
 
 
-def _shown(value: object) -> str:
+def _format_result(value: object) -> str:
     """A result as a model reads it."""
-    return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)

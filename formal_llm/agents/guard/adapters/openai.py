@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn, Wire
-from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed
+from formal_llm.agents.guard.adapters.loops import GuardedLoop, Item, RequestedCall, Turn, WireFormat
+from formal_llm.agents.guard.adapters.plumbing import find_legal_tools, read_arguments
 from formal_llm.agents.guard.events import Call
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import GuardedRun
@@ -41,44 +41,44 @@ if TYPE_CHECKING:
 Tool: TypeAlias = Mapping[str, Any]
 
 
-class _Responses:
+class _ResponsesWire:
     """How outputs are written for the Responses API."""
 
-    def output(self, asked: Asked[Any], text: str, *, error: bool) -> Item:  # it has no flag for errors
+    def write_output(self, asked: RequestedCall[Any], text: str, *, error: bool) -> Item:  # it has no flag for errors
         kind = "custom_tool_call_output" if asked.native.type == "custom_tool_call" else "function_call_output"
         return {"type": kind, "call_id": asked.id, "output": text}
 
-    def items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
+    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
         return [*outputs, *([{"role": "developer", "content": said}] if said else ())]
 
 
-class _Chat:
+class _ChatWire:
     """How outputs are written for chat completions."""
 
-    def output(self, asked: Asked[Any], text: str, *, error: bool) -> Item:  # it has no flag for errors
+    def write_output(self, asked: RequestedCall[Any], text: str, *, error: bool) -> Item:  # it has no flag for errors
         return {"role": "tool", "tool_call_id": asked.id, "content": text}
 
-    def items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
+    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
         return [*outputs, *([{"role": "user", "content": said}] if said else ())]
 
 
-class _OpenAILoop(Loop[Any]):
+class _OpenAILoop(GuardedLoop[Any]):
     """What both APIs share: the tools, and how those that are legal are named."""
 
-    wire_format: ClassVar[type[Wire[Any]]]
+    wire_format: ClassVar[type[WireFormat[Any]]]
 
     def __init__(self, run: Guard | GuardedRun, tools: Iterable[Tool], *, most_early: int = 3) -> None:
         super().__init__(run, self.wire_format(), most_early)
         self.tools = tuple(tools)
 
-    def _choice(self, *, required: bool) -> tuple[Literal["none", "auto", "required"], list[Tool]]:
+    def _choose_tools(self, *, required: bool) -> tuple[Literal["none", "auto", "required"], list[Tool]]:
         """The mode of the choice, and the tools that may be called now where these are some of them.
 
         Those that the provider itself runs are not ours to forbid.
         """
-        names = {name for tool in self.tools if (name := _name(tool)) is not None}
-        listed_now = listed(self.run, names)
-        legal = [tool for tool in self.tools if (name := _name(tool)) is None or name in listed_now]
+        names = {name for tool in self.tools if (name := _get_tool_name(tool)) is not None}
+        listed_now = find_legal_tools(self.run, names)
+        legal = [tool for tool in self.tools if (name := _get_tool_name(tool)) is None or name in listed_now]
         mode: Literal["auto", "required"] = "required" if required else "auto"
         return mode if legal else "none", legal if len(legal) < len(self.tools) else []
 
@@ -92,7 +92,7 @@ class ResponsesLoop(_OpenAILoop):
         most_early: how many answers in a row that come too early are sent back.
     """
 
-    wire_format = _Responses
+    wire_format = _ResponsesWire
 
     def tool_choice(self, *, required: bool = False) -> ToolChoice:
         """What goes into the request as ``tool_choice``: the tools that are legal now.
@@ -100,7 +100,7 @@ class ResponsesLoop(_OpenAILoop):
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode, legal = self._choice(required=required)
+        mode, legal = self._choose_tools(required=required)
         if mode == "none" or not legal:
             return mode
         tools: list[dict[str, object]] = [
@@ -114,11 +114,11 @@ class ResponsesLoop(_OpenAILoop):
         Raises:
             EarlyAnswer: it is an answer that comes too early, once too often.
         """
-        return self._turn(_of_response(response), response.output_text, paused=False)
+        return self._check_turn(_read_response_calls(response), response.output_text, paused=False)
 
     async def aturn(self, response: Response) -> Turn[ResponseFunctionToolCall | ResponseCustomToolCall]:
         """As ``turn``; a person who is asked is waited for."""
-        return await self._aturn(_of_response(response), response.output_text, paused=False)
+        return await self._acheck_turn(_read_response_calls(response), response.output_text, paused=False)
 
 
 class ChatLoop(_OpenAILoop):
@@ -130,7 +130,7 @@ class ChatLoop(_OpenAILoop):
         most_early: how many answers in a row that come too early are sent back.
     """
 
-    wire_format = _Chat
+    wire_format = _ChatWire
 
     def tool_choice(self, *, required: bool = False) -> ChatCompletionToolChoiceOptionParam:
         """What goes into the request as ``tool_choice``: the tools that are legal now.
@@ -138,11 +138,13 @@ class ChatLoop(_OpenAILoop):
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
         """
-        mode, legal = self._choice(required=required)
+        mode, legal = self._choose_tools(required=required)
         if mode == "none" or not legal:
             return mode
         tools: list[dict[str, object]] = [
-            {"type": kind, kind: {"name": _name(tool)}} for tool in legal for kind in [tool.get("type", "function")]
+            {"type": kind, kind: {"name": _get_tool_name(tool)}}
+            for tool in legal
+            for kind in [tool.get("type", "function")]
         ]
         return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
@@ -152,38 +154,46 @@ class ChatLoop(_OpenAILoop):
         Raises:
             EarlyAnswer: it is an answer that comes too early, once too often.
         """
-        return self._turn(_of_completion(completion), completion.choices[0].message.content or "", paused=False)
+        return self._check_turn(
+            _read_completion_calls(completion), completion.choices[0].message.content or "", paused=False
+        )
 
     async def aturn(self, completion: ChatCompletion) -> Turn[ChatCompletionMessageToolCallUnion]:
         """As ``turn``; a person who is asked is waited for."""
-        return await self._aturn(_of_completion(completion), completion.choices[0].message.content or "", paused=False)
+        return await self._acheck_turn(
+            _read_completion_calls(completion), completion.choices[0].message.content or "", paused=False
+        )
 
 
-def _of_response(response: Response) -> list[Asked[Any]]:
-    asked: list[Asked[Any]] = []
+def _read_response_calls(response: Response) -> list[RequestedCall[Any]]:
+    asked: list[RequestedCall[Any]] = []
     for item in response.output:
         if item.type == "function_call":
-            asked.append(_asked(item, item.call_id, item.name, arguments_of(item.arguments)))
+            asked.append(_build_requested_call(item, item.call_id, item.name, read_arguments(item.arguments)))
         elif item.type == "custom_tool_call":
-            asked.append(_asked(item, item.call_id, item.name, {"input": item.input}))
+            asked.append(_build_requested_call(item, item.call_id, item.name, {"input": item.input}))
     return asked
 
 
-def _of_completion(completion: ChatCompletion) -> list[Asked[Any]]:
-    asked: list[Asked[Any]] = []
+def _read_completion_calls(completion: ChatCompletion) -> list[RequestedCall[Any]]:
+    asked: list[RequestedCall[Any]] = []
     for call in completion.choices[0].message.tool_calls or ():
         if call.type == "custom":
-            asked.append(_asked(call, call.id, call.custom.name, {"input": call.custom.input}))
+            asked.append(_build_requested_call(call, call.id, call.custom.name, {"input": call.custom.input}))
         else:
-            asked.append(_asked(call, call.id, call.function.name, arguments_of(call.function.arguments)))
+            asked.append(
+                _build_requested_call(call, call.id, call.function.name, read_arguments(call.function.arguments))
+            )
     return asked
 
 
-def _asked(native: object, id_: str, tool: str, arguments: Mapping[str, Any] | None) -> Asked[Any]:
-    return Asked(native, id_, tool, None if arguments is None else Call(tool, arguments, id_))
+def _build_requested_call(
+    native: object, id_: str, tool: str, arguments: Mapping[str, Any] | None
+) -> RequestedCall[Any]:
+    return RequestedCall(native, id_, tool, None if arguments is None else Call(tool, arguments, id_))
 
 
-def _name(tool: Mapping[str, Any]) -> str | None:
+def _get_tool_name(tool: Mapping[str, Any]) -> str | None:
     """The name of a tool that the caller runs; None for one of the provider."""
     kind = tool.get("type", "function")
     if kind not in ("function", "custom"):

@@ -21,7 +21,7 @@ import dataclasses
 import inspect
 from typing import Any, cast
 
-from formal_llm.agents.guard.adapters.plumbing import arguments_of, plain, refused, warning
+from formal_llm.agents.guard.adapters.plumbing import format_refusal, format_warning, read_arguments, to_json_value
 from formal_llm.agents.guard.events import Call, Decision, Result
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import GuardedRun
@@ -47,7 +47,7 @@ try:
     from agents.mcp import MCPServer
     from agents.tool import default_tool_timeout_error_message
 
-    from formal_llm.agents.guard.adapters.agents_model import GuardedModel, GuardedProvider, Talk
+    from formal_llm.agents.guard.adapters.agents_model import GuardedModel, GuardedProvider, ModelConversation
 except ImportError as error:
     raise MissingDependency("this adapter needs OpenAI Agents: pip install 'formal-llm[openai-agents]'") from error
 
@@ -73,13 +73,17 @@ class GuardedAgents:
     ) -> None:
         self.run = run if isinstance(run, GuardedRun) else GuardedRun(run)
         self.interrupt = interrupt
-        self._talk = Talk(self.run, hide=hide, most_early=most_early)
+        self._talk = ModelConversation(self.run, hide=hide, most_early=most_early)
         self._copies: dict[int, tuple[Agent[Any], Agent[Any]]] = {}
         self._decided: dict[str, Decision] = {}
         self._failed: set[str] = set()
         self._refused: set[str] = set()
-        self._check: ToolInputGuardrail[Any] = ToolInputGuardrail(guardrail_function=self._checked, name="formal_llm")
-        self._tell: ToolOutputGuardrail[Any] = ToolOutputGuardrail(guardrail_function=self._told, name="formal_llm")
+        self._check: ToolInputGuardrail[Any] = ToolInputGuardrail(
+            guardrail_function=self._check_call, name="formal_llm"
+        )
+        self._tell: ToolOutputGuardrail[Any] = ToolOutputGuardrail(
+            guardrail_function=self._record_result, name="formal_llm"
+        )
 
     # -- copies of what is run ------------------------------------------------------------------------------------
 
@@ -89,17 +93,18 @@ class GuardedAgents:
             if agent is original or agent is made:
                 return cast("Agent[TContext]", made)
         made = agent.clone(
-            tools=[self._tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools],
-            mcp_servers=[self._server(server) for server in agent.mcp_servers],
+            tools=[self._guard_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools],
+            mcp_servers=[self._guard_server(server) for server in agent.mcp_servers],
             handoffs=list(agent.handoffs),
         )
         if isinstance(agent.model, Model):
             made.model = GuardedModel(agent.model, self._talk)
         if agent.tool_use_behavior != "run_llm_again":
-            made.tool_use_behavior = self._ending(agent.tool_use_behavior)
+            made.tool_use_behavior = self._guard_ending(agent.tool_use_behavior)
         self._copies[id(agent)] = agent, made
         made.handoffs = [
-            self.agent(handoff) if isinstance(handoff, Agent) else self._handoff(handoff) for handoff in agent.handoffs
+            self.agent(handoff) if isinstance(handoff, Agent) else self._guard_handoff(handoff)
+            for handoff in agent.handoffs
         ]
         return made
 
@@ -108,7 +113,7 @@ class GuardedAgents:
         config = RunConfig() if config is None else config
         formatter = config.tool_error_formatter
 
-        async def noted(args: Any) -> str | None:
+        async def note_failure(args: Any) -> str | None:
             if args.kind == "tool_exception":
                 self._failed.add(args.call_id)
             found = None if formatter is None else formatter(args)
@@ -116,55 +121,55 @@ class GuardedAgents:
 
         model = GuardedModel(config.model, self._talk) if isinstance(config.model, Model) else config.model
         provider = GuardedProvider(config.model_provider, self._talk)
-        return dataclasses.replace(config, model=model, model_provider=provider, tool_error_formatter=noted)
+        return dataclasses.replace(config, model=model, model_provider=provider, tool_error_formatter=note_failure)
 
-    def _tool(self, tool: FunctionTool) -> FunctionTool:
+    def _guard_tool(self, tool: FunctionTool) -> FunctionTool:
         made = copy.copy(tool)
         made.tool_input_guardrails = [*(tool.tool_input_guardrails or ()), self._check]
         made.tool_output_guardrails = [self._tell, *(tool.tool_output_guardrails or ())]
         if (in_words := tool._failure_error_function) is not None:
-            made._failure_error_function = self._noting(in_words)
+            made._failure_error_function = self._wrap_error_function(in_words)
         if tool.timeout_seconds is not None:
-            made.timeout_error_function = self._noting(tool.timeout_error_function or _too_slow)
+            made.timeout_error_function = self._wrap_error_function(tool.timeout_error_function or _describe_timeout)
         if self.interrupt:
             own = tool.needs_approval
 
-            async def needs(context: RunContextWrapper[Any], arguments: dict[str, Any], id_: str) -> bool:
+            async def is_approval_needed(context: RunContextWrapper[Any], arguments: dict[str, Any], id_: str) -> bool:
                 wanted = own if isinstance(own, bool) else await own(context, arguments, id_)
                 return wanted or self.run.state.check(Call(tool.name, arguments, id_)).action == "ask"
 
-            made.needs_approval = needs
+            made.needs_approval = is_approval_needed
         return made
 
-    def _noting(self, in_words: Any) -> Any:
+    def _wrap_error_function(self, in_words: Any) -> Any:
         """A function of a tool that puts errors into words, which notes that its call failed."""
 
-        async def noted(context: Any, error: Exception) -> str:
+        async def note_failure(context: Any, error: Exception) -> str:
             self._failed.add(context.tool_call_id)
             found = in_words(context, error)
             return cast("str", await found if inspect.isawaitable(found) else found)
 
-        return noted
+        return note_failure
 
-    def _server(self, server: MCPServer) -> MCPServer:
+    def _guard_server(self, server: MCPServer) -> MCPServer:
         made = copy.copy(server)
         made.tool_input_guardrails = [*(server.tool_input_guardrails or ()), self._check]
         made.tool_output_guardrails = [self._tell, *(server.tool_output_guardrails or ())]
         return made
 
-    def _handoff(self, handoff: Handoff[Any, Any]) -> Handoff[Any, Any]:
+    def _guard_handoff(self, handoff: Handoff[Any, Any]) -> Handoff[Any, Any]:
         invoke = handoff.on_invoke_handoff
 
-        async def invoked(context: RunContextWrapper[Any], text: str) -> Agent[Any]:
+        async def invoke_guarded(context: RunContextWrapper[Any], text: str) -> Agent[Any]:
             return self.agent(await invoke(context, text))
 
-        return dataclasses.replace(handoff, on_invoke_handoff=invoked)
+        return dataclasses.replace(handoff, on_invoke_handoff=invoke_guarded)
 
-    def _ending(self, behavior: Any) -> Any:
+    def _guard_ending(self, behavior: Any) -> Any:
         """The way in which results of tools end a run, which does not end it too early."""
 
-        async def ending(context: RunContextWrapper[Any], results: list[Any]) -> ToolsToFinalOutputResult:
-            results = [one for one in results if _id_of(one) not in self._refused]
+        async def decide_ending(context: RunContextWrapper[Any], results: list[Any]) -> ToolsToFinalOutputResult:
+            results = [one for one in results if _get_call_id(one) not in self._refused]
             if not results:  # the model has to read the refusals
                 return ToolsToFinalOutputResult(is_final_output=False)
             if callable(behavior):
@@ -178,43 +183,45 @@ class GuardedAgents:
                 return ToolsToFinalOutputResult(is_final_output=False)
             return cast("ToolsToFinalOutputResult", found)
 
-        return ending
+        return decide_ending
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    async def _checked(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
+    async def _check_call(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         """Check a call when it is about to be made."""
         context = data.context
-        call = _call(context)
+        call = _read_call(context)
         approved = context.is_tool_approved(context.tool_name, context.tool_call_id) or None
         decision = await self.run.abegin(call, approved=approved)
         if not decision.runs:
             self._refused.add(call.id)
-            return ToolGuardrailFunctionOutput.reject_content(refused(decision), decision.rule)
+            return ToolGuardrailFunctionOutput.reject_content(format_refusal(decision), decision.rule)
         self._decided[call.id] = decision
         return ToolGuardrailFunctionOutput.allow(decision.rule)
 
-    async def _told(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
+    async def _record_result(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
         """Tell the result of a call; behind that of a call against a rule that warns, the model reads the warning."""
-        call = _call(data.context)
+        call = _read_call(data.context)
         failed = call.id in self._failed
-        self.run.result(Result(call.tool, call.arguments, plain(data.output), call.id, failed))
+        self.run.result(Result(call.tool, call.arguments, to_json_value(data.output), call.id, failed))
         decision = self._decided.pop(call.id, None)
         if decision is not None and decision.action == "warn":
-            return ToolGuardrailFunctionOutput.reject_content(f"{data.output}\n\n{warning(decision)}", decision.rule)
+            return ToolGuardrailFunctionOutput.reject_content(
+                f"{data.output}\n\n{format_warning(decision)}", decision.rule
+            )
         return ToolGuardrailFunctionOutput.allow()
 
 
-def _too_slow(context: Any, error: Exception) -> str:  # noqa: ARG001  # the words of the SDK for a tool without its own
+def _describe_timeout(context: Any, error: Exception) -> str:  # noqa: ARG001  # the words of the SDK for a tool without its own
     assert isinstance(error, ToolTimeoutError)
     return default_tool_timeout_error_message(tool_name=error.tool_name, timeout_seconds=error.timeout_seconds)
 
 
-def _call(context: Any) -> Call:
-    return Call(context.tool_name, arguments_of(context.tool_arguments) or {}, context.tool_call_id)
+def _read_call(context: Any) -> Call:
+    return Call(context.tool_name, read_arguments(context.tool_arguments) or {}, context.tool_call_id)
 
 
-def _id_of(result: Any) -> str | None:
+def _get_call_id(result: Any) -> str | None:
     """The id of the call that a result of a tool belongs to."""
     raw = getattr(result.run_item, "raw_item", None)
     return raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)

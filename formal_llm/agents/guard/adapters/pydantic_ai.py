@@ -15,7 +15,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, warning
+from formal_llm.agents.guard.adapters.plumbing import (
+    find_legal_tools,
+    format_refusal,
+    format_warning,
+    read_arguments,
+    to_json_value,
+)
 from formal_llm.agents.guard.events import Call, Decision, Result, Said
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import SAID_NO, Approve, Audit, GuardedRun
@@ -91,24 +97,24 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
     def run(self) -> GuardedRun:
         """The run of this instance: each run of an agent has an instance of its own."""
         if self._run is None:
-            self._run = self._run_from(self.guard.start())
+            self._run = self._start_run(self.guard.start())
         return self._run
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> GuardCapability[AgentDepsT]:
         """An instance for one run, which goes on from the message history."""
         made = copy.copy(self)
-        state = replayed(self.guard.start(), ctx.messages)
-        made._run = self._run_from(state)
+        state = replay_messages(self.guard.start(), ctx.messages)
+        made._run = self._start_run(state)
         made._begun = set()
-        made._told = set(_returns([message for message in ctx.messages if isinstance(message, ModelRequest)]))
+        made._told = set(_find_results([message for message in ctx.messages if isinstance(message, ModelRequest)]))
         return made
 
-    def _run_from(self, state: GuardState) -> GuardedRun:
+    def _start_run(self, state: GuardState) -> GuardedRun:
         return GuardedRun(self.guard, state=state, approve=self.approve, audit=self.audit, final=self.final)
 
     async def before_run(self, ctx: RunContext[AgentDepsT]) -> None:
         """Tell what the user says."""
-        if (text := _text(ctx.prompt)) is not None:
+        if (text := _read_text(ctx.prompt)) is not None:
             self.run.said(Said("user", text))
 
     # -- the model ----------------------------------------------------------------------------------------------
@@ -122,7 +128,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         if not self.hide or not asked.function_tools:
             return request_context
         names = [tool.name for tool in asked.function_tools]
-        legal = listed(self.run, names)
+        legal = find_legal_tools(self.run, names)
         if self.hide == "choice":
             settings = ModelSettings(**(request_context.model_settings or {}))
             settings["tool_choice"] = ToolOrOutput([name for name in names if name in legal]) if legal else "none"
@@ -147,15 +153,20 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         answer = None if place is None else messages[place]
         if place is None or not isinstance(answer, ModelResponse):
             return
-        returns = _returns(messages[place + 1 :])
+        returns = _find_results(messages[place + 1 :])
         for made in answer.tool_calls:
             found = returns.get(made.tool_call_id)
-            if found is None or found.outcome != "success" or made.tool_call_id in self._told or not _was_made(found):
+            if (
+                found is None
+                or found.outcome != "success"
+                or made.tool_call_id in self._told
+                or not _has_been_made(found)
+            ):
                 continue
-            call = Call(made.tool_name, arguments_of(made.args) or {}, made.tool_call_id)
+            call = Call(made.tool_name, read_arguments(made.args) or {}, made.tool_call_id)
             if call.id not in self._begun:
                 self.run.made(call)
-            self._tell(call, found.content)
+            self._record_result(call, found.content)
 
     # -- calls --------------------------------------------------------------------------------------------------
 
@@ -164,13 +175,13 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
     ) -> ValidatedToolArgs:
         """Check the calls that PydanticAI does not make itself: before a person is asked, before they go outside."""
         if tool_def.kind == "unapproved" and not ctx.tool_call_approved:
-            decision = self.run.state.check(_call(call, tool_def, args))
+            decision = self.run.state.check(_read_call(call, tool_def, args))
             if decision.action == "block":
-                raise self._refusal(ctx, decision)
+                raise self._build_refusal(ctx, decision)
         elif tool_def.kind == "external":
-            decision = await self.run.abegin(_call(call, tool_def, args))
+            decision = await self.run.abegin(_read_call(call, tool_def, args))
             if not decision.runs:
-                raise self._refusal(ctx, decision)
+                raise self._build_refusal(ctx, decision)
             self._begun.add(call.tool_call_id)
         return args
 
@@ -184,40 +195,40 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         handler: WrapToolExecuteHandler,
     ) -> object:
         """Check a call, make it, and tell its result."""
-        made = _call(call, tool_def, args)
+        made = _read_call(call, tool_def, args)
         decision = await self.run.abegin(made, approved=True if ctx.tool_call_approved else None)
         if decision.action == "ask":
             raise ApprovalRequired(metadata={"rule": decision.rule, "reason": decision.reason})
         if not decision.runs:
-            raise self._refusal(ctx, decision)
+            raise self._build_refusal(ctx, decision)
         self._begun.add(made.id)
         try:
             value = await handler(args)
         except (ApprovalRequired, CallDeferred):
             raise
         except SkipToolExecution as skipped:
-            self._tell(made, skipped.result)
+            self._record_result(made, skipped.result)
             raise
         except Exception as error:
-            self._tell(made, str(error), error=True)
+            self._record_result(made, str(error), error=True)
             raise
-        self._tell(made, value)
+        self._record_result(made, value)
         if decision.action != "warn":
             return value
         if isinstance(value, ToolReturn):
             before = [value.content] if isinstance(value.content, str) else list(value.content or ())
-            return dataclasses.replace(value, content=[*before, warning(decision)])
-        return ToolReturn(return_value=value, content=warning(decision))
+            return dataclasses.replace(value, content=[*before, format_warning(decision)])
+        return ToolReturn(return_value=value, content=format_warning(decision))
 
-    def _tell(self, call: Call, value: object, *, error: bool = False) -> None:
+    def _record_result(self, call: Call, value: object, *, error: bool = False) -> None:
         self._told.add(call.id)
         shown = value.return_value if isinstance(value, ToolReturn) else value
-        self.run.result(Result(call.tool, call.arguments, plain(shown), call.id, error))
+        self.run.result(Result(call.tool, call.arguments, to_json_value(shown), call.id, error))
 
-    def _refusal(self, ctx: RunContext[AgentDepsT], decision: Decision) -> ModelRetry | ToolFailed:
+    def _build_refusal(self, ctx: RunContext[AgentDepsT], decision: Decision) -> ModelRetry | ToolFailed:
         # A tool without retries would end the run at its first refusal.
         counts = self.refusal == "retry" and ctx.max_retries > 0
-        return ModelRetry(refused(decision)) if counts else ToolFailed(refused(decision))
+        return ModelRetry(format_refusal(decision)) if counts else ToolFailed(format_refusal(decision))
 
     # -- the answer ---------------------------------------------------------------------------------------------
 
@@ -232,17 +243,17 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         return output
 
 
-def _call(call: ToolCallPart, tool_def: ToolDefinition, args: Mapping[str, object]) -> Call:
+def _read_call(call: ToolCallPart, tool_def: ToolDefinition, args: Mapping[str, object]) -> Call:
     """A call as the rules see it: the arguments of the schema that the model sees, as they will be used."""
-    raw = arguments_of(call.args) or {}
+    raw = read_arguments(call.args) or {}
     known = tool_def.parameters_json_schema.get("properties", {})
-    used = plain(args)
+    used = to_json_value(args)
     if all(name in known for name in used):
         raw = {**raw, **used}
     return Call(call.tool_name, raw, call.tool_call_id)
 
 
-def _text(prompt: object) -> str | None:
+def _read_text(prompt: object) -> str | None:
     """The text of a prompt, without its pictures and files."""
     if prompt is None or isinstance(prompt, str):
         return prompt
@@ -250,7 +261,7 @@ def _text(prompt: object) -> str | None:
     return "\n".join(part if isinstance(part, str) else str(getattr(part, "content", "")) for part in parts)
 
 
-def replayed(state: GuardState, messages: Sequence[ModelMessage]) -> GuardState:
+def replay_messages(state: GuardState, messages: Sequence[ModelMessage]) -> GuardState:
     """The state after what happened in a message history: what was said, the calls that were made, their results.
 
     A call that was refused, by this guard or by a person, or that has no result yet, was not made.
@@ -258,29 +269,29 @@ def replayed(state: GuardState, messages: Sequence[ModelMessage]) -> GuardState:
     for place, message in enumerate(messages):
         if isinstance(message, ModelRequest):
             for part in message.parts:
-                if isinstance(part, UserPromptPart) and (text := _text(part.content)) is not None:
+                if isinstance(part, UserPromptPart) and (text := _read_text(part.content)) is not None:
                     state = state.after(Said("user", text))
             continue
         if text := "".join(part.content for part in message.parts if isinstance(part, TextPart)):
             state = state.after(Said("assistant", text))
-        returns = _returns(messages[place + 1 :])
+        returns = _find_results(messages[place + 1 :])
         results: list[Result] = []
         for made in message.tool_calls:
             answer = returns.get(made.tool_call_id)
-            if answer is not None and _was_made(answer):
-                call = Call(made.tool_name, arguments_of(made.args) or {}, made.tool_call_id)
+            if answer is not None and _has_been_made(answer):
+                call = Call(made.tool_name, read_arguments(made.args) or {}, made.tool_call_id)
                 decision = state.check(call)
                 error = answer.outcome in ("failed", "retried", "interrupted")
                 if error and (decision.action == "block" or SAID_NO in str(answer.content)):
                     continue  # it was refused, then as it would be now
                 state = state.after(dataclasses.replace(call, approved=decision.action == "ask"))
-                results.append(Result(call.tool, call.arguments, plain(answer.content), call.id, error))
+                results.append(Result(call.tool, call.arguments, to_json_value(answer.content), call.id, error))
         for result in results:
             state = state.after(result)
     return state
 
 
-def _returns(later: Sequence[ModelMessage]) -> dict[str, ToolReturnPart]:
+def _find_results(later: Sequence[ModelMessage]) -> dict[str, ToolReturnPart]:
     """The results that stand before the next answer of the model."""
     found: dict[str, ToolReturnPart] = {}
     for message in later:
@@ -290,7 +301,7 @@ def _returns(later: Sequence[ModelMessage]) -> dict[str, ToolReturnPart]:
     return found
 
 
-def _was_made(answer: ToolReturnPart) -> bool:
+def _has_been_made(answer: ToolReturnPart) -> bool:
     if answer.outcome == "denied":
         return False
     if answer.outcome == "retried":

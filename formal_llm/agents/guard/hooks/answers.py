@@ -18,7 +18,7 @@ TOLD = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HookAnswer:
     """What a hook gives back: its standard output, its standard error, its exit code."""
 
     out: str = ""
@@ -26,7 +26,7 @@ class Answer:
     code: int = 0
 
 
-class Refused(Exception):
+class InvalidHookInput(Exception):
     """The input of a hook is not one; says why."""
 
 
@@ -37,52 +37,52 @@ def read_input(data: bytes) -> Mapping[str, JSON]:
         Refused: it is too large, no JSON object, or names no event or session.
     """
     if len(data) > MOST_INPUT:
-        raise Refused(f"the input has more than {MOST_INPUT:,} bytes")
+        raise InvalidHookInput(f"the input has more than {MOST_INPUT:,} bytes")
     try:
         row = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"the input is no JSON: {error}") from None
+        raise InvalidHookInput(f"the input is no JSON: {error}") from None
     if not isinstance(row, dict):
-        raise Refused("the input is no JSON object")
+        raise InvalidHookInput("the input is no JSON object")
     for name in ("hook_event_name", "session_id"):
         if not isinstance(row.get(name), str) or not row[name]:
-            raise Refused(f"the input has no {name}; is this a hook of Claude Code or Codex?")
+            raise InvalidHookInput(f"the input has no {name}; is this a hook of Claude Code or Codex?")
     return row
 
 
-def denied(reason: str) -> Answer:
+def deny_call(reason: str) -> HookAnswer:
     """A tool call does not run; the model is told why."""
-    return _permission("deny", reason)
+    return _write_permission("deny", reason)
 
 
-def permission(decision: Decision) -> Answer:
+def answer_call(decision: Decision) -> HookAnswer:
     """What is said of a tool call. To one that may run nothing is said: the agent's own permissions still count."""
     if decision.action == "block":
-        return denied(decision.message)
+        return deny_call(decision.message)
     if decision.action == "ask":
-        return _permission("ask", decision.message)
+        return _write_permission("ask", decision.message)
     if decision.action == "warn":
-        return _json({"systemMessage": f"formal-llm guard: {decision.message}"})
-    return Answer()
+        return _write_json({"systemMessage": f"formal-llm guard: {decision.message}"})
+    return HookAnswer()
 
 
-def _permission(what: str, reason: str) -> Answer:
-    return _json({
+def _write_permission(what: str, reason: str) -> HookAnswer:
+    return _write_json({
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": what, "permissionDecisionReason": reason,
         }
     })  # fmt: skip
 
 
-def not_yet(reason: str) -> Answer:
+def refuse_stop(reason: str) -> HookAnswer:
     """The agent may not stop yet."""
-    return _json({"decision": "block", "reason": reason})
+    return _write_json({"decision": "block", "reason": reason})
 
 
-def shown(text: str) -> Answer:
+def show_message(text: str) -> HookAnswer:
     """Something that the user sees, and that stops nothing."""
-    return _json({"systemMessage": f"formal-llm guard: {text}"})
+    return _write_json({"systemMessage": f"formal-llm guard: {text}"})
 
 
-def _json(data: JSON) -> Answer:
-    return Answer(json.dumps(data, ensure_ascii=False))
+def _write_json(data: JSON) -> HookAnswer:
+    return HookAnswer(json.dumps(data, ensure_ascii=False))

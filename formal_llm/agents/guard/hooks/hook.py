@@ -22,18 +22,18 @@ from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.hooks.answers import (
     DENIED,
     TOLD,
-    Answer,
-    Refused,
-    denied,
-    not_yet,
-    permission,
+    HookAnswer,
+    InvalidHookInput,
+    answer_call,
+    deny_call,
     read_input,
-    shown,
+    refuse_stop,
+    show_message,
 )
-from formal_llm.agents.guard.record import event_of, line, state_after
-from formal_llm.agents.guard.shell.arguments import with_commands
+from formal_llm.agents.guard.record import build_row, read_event, replay_entries
+from formal_llm.agents.guard.shell.arguments import add_shell_commands
 from formal_llm.agents.guard.states import GuardState
-from formal_llm.agents.guard.traces.trace import text_at
+from formal_llm.agents.guard.traces.trace import get_text
 from formal_llm.errors import AuditError, FormalLLMError
 from formal_llm.planning.json_data import JSON
 
@@ -42,13 +42,13 @@ Guarded = Callable[[], Guard]
 Input = Mapping[str, JSON]
 
 
-def state_folder() -> Path:
+def find_state_folder() -> Path:
     """Where sessions are kept if nothing else is said: ``$XDG_STATE_HOME/formal-llm/guard``."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "formal-llm" / "guard"
 
 
-def answer(data: bytes, guarded: Guarded, folder: Path) -> Answer:
+def answer_event(data: bytes, guarded: Guarded, folder: Path) -> HookAnswer:
     """What a hook answers to an event.
 
     Args:
@@ -62,28 +62,28 @@ def answer(data: bytes, guarded: Guarded, folder: Path) -> Answer:
     """
     try:
         row = read_input(data)
-    except Refused as error:
-        return Answer(err=f"formal-llm guard: {error}", code=DENIED)
+    except InvalidHookInput as error:
+        return HookAnswer(err=f"formal-llm guard: {error}", code=DENIED)
     name = str(row["hook_event_name"])
     handler = _HANDLERS.get(name)
     if handler is None:
-        return Answer(err=f"formal-llm guard: the event {name} is not one that rules look at; it passes")
+        return HookAnswer(err=f"formal-llm guard: the event {name} is not one that rules look at; it passes")
     try:
         guard = guarded()
-        with AuditLog(session_file(folder, guard, str(row["session_id"])), guard.fingerprint).held() as held:
-            return handler(_Session(guard, held), row)
+        with AuditLog(find_session_file(folder, guard, str(row["session_id"])), guard.fingerprint).held() as held:
+            return handler(_HookSession(guard, held), row)
     except (FormalLLMError, OSError) as error:
         if name == "PreToolUse":
-            return denied(f"The guard cannot judge this call, so it does not run. Tell the user: {error}")
-        return Answer(err=f"formal-llm guard: {error}", code=TOLD)
+            return deny_call(f"The guard cannot judge this call, so it does not run. Tell the user: {error}")
+        return HookAnswer(err=f"formal-llm guard: {error}", code=TOLD)
 
 
-def session_file(folder: Path, guard: Guard, session: str) -> Path:
+def find_session_file(folder: Path, guard: Guard, session: str) -> Path:
     """The file of a session; whatever its name, it lies in the folder of its rules."""
     return folder / guard.fingerprint[:16] / f"{hashlib.sha256(session.encode()).hexdigest()[:32]}.jsonl"
 
 
-class _Session:
+class _HookSession:
     """A session while it is held."""
 
     def __init__(self, guard: Guard, held: HeldLog) -> None:
@@ -96,17 +96,17 @@ class _Session:
                 "session"
             )
         self.entries: Sequence[Entry] = reading.entries
-        self.state: GuardState = state_after(guard, self.entries)
+        self.state: GuardState = replay_entries(guard, self.entries)
 
-    def tell(self, event: GuardEvent) -> None:
+    def record_event(self, event: GuardEvent) -> None:
         """Something happened, whatever the rules say of it."""
         self.state = self.state.after(event)
-        self.held.append(line(event))
+        self.held.append(build_row(event))
 
-    def called(self, id_: str) -> tuple[bool, bool]:
+    def find_call_status(self, id_: str) -> tuple[bool, bool]:
         """Whether the call with an id was told to the state, and whether a person was asked about it."""
         for entry in reversed(self.entries):
-            event = event_of(entry)
+            event = read_event(entry)
             if isinstance(event, Call) and event.id == id_:
                 decision = entry.row.get("decision")
                 asked = isinstance(decision, Mapping) and decision.get("action") == "ask"
@@ -114,53 +114,53 @@ class _Session:
         return False, False
 
 
-def _before_call(session: _Session, row: Input) -> Answer:
-    call = _call(row)
-    if call.id and session.called(call.id)[0]:
-        return Answer()  # the same hook, called again
+def _handle_call(session: _HookSession, row: Input) -> HookAnswer:
+    call = _read_call(row)
+    if call.id and session.find_call_status(call.id)[0]:
+        return HookAnswer()  # the same hook, called again
     decision = session.state.check(call)
-    session.held.append(line(call, decision, told=decision.runs))
-    return permission(decision)
+    session.held.append(build_row(call, decision, told=decision.runs))
+    return answer_call(decision)
 
 
-def _after_call(session: _Session, row: Input) -> Answer:
-    call = _call(row)
-    known, asked = session.called(call.id) if call.id else (True, False)
+def _handle_result(session: _HookSession, row: Input) -> HookAnswer:
+    call = _read_call(row)
+    known, asked = session.find_call_status(call.id) if call.id else (True, False)
     if not known:
         # It ran, so it happened: a person approved it, or the guard was not asked.
-        session.tell(Call(call.tool, call.arguments, call.id, approved=asked, at=call.at))
+        session.record_event(Call(call.tool, call.arguments, call.id, approved=asked, at=call.at))
     failed = row["hook_event_name"] == "PostToolUseFailure"
     value = row.get("error") if failed else row.get("tool_response")
     if isinstance(value, Mapping) and (value.get("is_error") is True or value.get("isError") is True):
         failed = True
-    session.tell(Result(call.tool, call.arguments, value, call.id, failed, call.at))
-    return Answer()
+    session.record_event(Result(call.tool, call.arguments, value, call.id, failed, call.at))
+    return HookAnswer()
 
 
-def _prompt(session: _Session, row: Input) -> Answer:
-    session.tell(Said("user", text_at(row, "prompt"), datetime.now(UTC)))
-    return Answer()
+def _handle_prompt(session: _HookSession, row: Input) -> HookAnswer:
+    session.record_event(Said("user", get_text(row, "prompt"), datetime.now(UTC)))
+    return HookAnswer()
 
 
-def _stop(session: _Session, row: Input) -> Answer:
-    if text := text_at(row, "last_assistant_message"):
-        session.tell(Said("assistant", text, datetime.now(UTC)))
+def _handle_stop(session: _HookSession, row: Input) -> HookAnswer:
+    if text := get_text(row, "last_assistant_message"):
+        session.record_event(Said("assistant", text, datetime.now(UTC)))
     decision = session.state.may_stop(final=False)
-    again = row.get("stop_hook_active") is True and _in_vain(session.entries)
-    session.held.append(line(None, decision, told=False))
+    again = row.get("stop_hook_active") is True and _has_stopped_in_vain(session.entries)
+    session.held.append(build_row(None, decision, told=False))
     if decision.action == "block":
         if again:  # it was held up, and did nothing: it would never end
-            return shown(f"the agent stopped although the rules are not kept. {decision.message}")
-        return not_yet(decision.message)
+            return show_message(f"the agent stopped although the rules are not kept. {decision.message}")
+        return refuse_stop(decision.message)
     if decision.action in ("ask", "warn"):
-        return shown(decision.message)
-    return Answer()
+        return show_message(decision.message)
+    return HookAnswer()
 
 
-def _in_vain(entries: Sequence[Entry]) -> bool:
+def _has_stopped_in_vain(entries: Sequence[Entry]) -> bool:
     """Whether the agent was held up when it wanted to stop, and has called nothing since."""
     for entry in reversed(entries):
-        event = event_of(entry)
+        event = read_event(entry)
         if isinstance(event, Call | Result):
             return False
         decision = entry.row.get("decision")
@@ -169,17 +169,17 @@ def _in_vain(entries: Sequence[Entry]) -> bool:
     return False
 
 
-def _call(row: Input) -> Call:
-    tool = text_at(row, "tool_name")
+def _read_call(row: Input) -> Call:
+    tool = get_text(row, "tool_name")
     given = row.get("tool_input")
     arguments: Mapping[str, JSON] = given if isinstance(given, Mapping) else {} if given is None else {"value": given}
-    return Call(tool, with_commands(tool, arguments), text_at(row, "tool_use_id"), at=datetime.now(UTC))
+    return Call(tool, add_shell_commands(tool, arguments), get_text(row, "tool_use_id"), at=datetime.now(UTC))
 
 
-_HANDLERS: Mapping[str, Callable[[_Session, Input], Answer]] = {
-    "PreToolUse": _before_call,
-    "PostToolUse": _after_call,
-    "PostToolUseFailure": _after_call,
-    "UserPromptSubmit": _prompt,
-    "Stop": _stop,
+_HANDLERS: Mapping[str, Callable[[_HookSession, Input], HookAnswer]] = {
+    "PreToolUse": _handle_call,
+    "PostToolUse": _handle_result,
+    "PostToolUseFailure": _handle_result,
+    "UserPromptSubmit": _handle_prompt,
+    "Stop": _handle_stop,
 }

@@ -22,33 +22,37 @@ from mcp.types import (
 from formal_llm.agents.guard.mcp.upstreams import Upstream
 
 
-def pass_on(server: Server, upstreams: Sequence[Upstream]) -> None:
+def register_passthrough(server: Server, upstreams: Sequence[Upstream]) -> None:
     """Let a server answer for the resources and prompts of those behind it; where none has any, it has none."""
-    if any(one.has("resources") for one in upstreams):
-        _Resources([one for one in upstreams if one.has("resources")]).register(server)
-    if any(one.has("prompts") for one in upstreams):
-        _Prompts([one for one in upstreams if one.has("prompts")]).register(server)
+    if any(one.has_capability("resources") for one in upstreams):
+        _ResourceHandlers([one for one in upstreams if one.has_capability("resources")]).register_handlers(server)
+    if any(one.has_capability("prompts") for one in upstreams):
+        _PromptHandlers([one for one in upstreams if one.has_capability("prompts")]).register_handlers(server)
 
 
-class _Resources:
+class _ResourceHandlers:
     def __init__(self, upstreams: Sequence[Upstream]) -> None:
         self.upstreams = upstreams
 
-    def register(self, server: Server[Any]) -> None:
-        server.add_request_handler("resources/list", PaginatedRequestParams, self.listed)
-        server.add_request_handler("resources/templates/list", PaginatedRequestParams, self.templates)
-        server.add_request_handler("resources/read", ReadResourceRequestParams, self.read)
+    def register_handlers(self, server: Server[Any]) -> None:
+        server.add_request_handler("resources/list", PaginatedRequestParams, self.list_resources)
+        server.add_request_handler("resources/templates/list", PaginatedRequestParams, self.list_templates)
+        server.add_request_handler("resources/read", ReadResourceRequestParams, self.read_resource)
 
-    async def listed(self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(resources=[found for one in self.upstreams for found in await one.resources()])
+    async def list_resources(
+        self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        return ListResourcesResult(resources=[found for one in self.upstreams for found in await one.list_resources()])
 
-    async def templates(
+    async def list_templates(
         self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        found = [found for one in self.upstreams for found in await one.templates()]
+        found = [found for one in self.upstreams for found in await one.list_templates()]
         return ListResourceTemplatesResult(resource_templates=found)
 
-    async def read(self, _: ServerRequestContext[Any], params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource(
+        self, _: ServerRequestContext[Any], params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
         """The resource, of the first server that has it."""
         error: MCPError | None = None
         for one in self.upstreams:
@@ -59,20 +63,20 @@ class _Resources:
         raise error or MCPError(INVALID_PARAMS, f"there is no resource {params.uri}")
 
 
-class _Prompts:
+class _PromptHandlers:
     def __init__(self, upstreams: Sequence[Upstream]) -> None:
         self.upstreams = upstreams
 
-    def register(self, server: Server[Any]) -> None:
-        server.add_request_handler("prompts/list", PaginatedRequestParams, self.listed)
-        server.add_request_handler("prompts/get", GetPromptRequestParams, self.get)
+    def register_handlers(self, server: Server[Any]) -> None:
+        server.add_request_handler("prompts/list", PaginatedRequestParams, self.list_prompts)
+        server.add_request_handler("prompts/get", GetPromptRequestParams, self.get_prompt)
 
-    async def listed(self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListPromptsResult:
-        return ListPromptsResult(prompts=[found for one in self.upstreams for found in await one.prompts()])
+    async def list_prompts(self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListPromptsResult:
+        return ListPromptsResult(prompts=[found for one in self.upstreams for found in await one.list_prompts()])
 
-    async def get(self, _: ServerRequestContext[Any], params: GetPromptRequestParams) -> GetPromptResult:
+    async def get_prompt(self, _: ServerRequestContext[Any], params: GetPromptRequestParams) -> GetPromptResult:
         """The prompt, of the first server that has one of that name."""
         for one in self.upstreams:
-            if any(found.name == params.name for found in await one.prompts()):
+            if any(found.name == params.name for found in await one.list_prompts()):
                 return await one.client.get_prompt(params.name, params.arguments)
         raise MCPError(INVALID_PARAMS, f"there is no prompt {params.name}")

@@ -36,9 +36,9 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from formal_llm.agents.guard.events import Call, Decision, Result
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import Audit, GuardedRun
-from formal_llm.agents.guard.mcp.passing import pass_on
-from formal_llm.agents.guard.mcp.upstreams import Offered, Upstream, offered
-from formal_llm.agents.guard.shell.arguments import with_commands
+from formal_llm.agents.guard.mcp.passing import register_passthrough
+from formal_llm.agents.guard.mcp.upstreams import OfferedTool, Upstream, assign_tool_names
+from formal_llm.agents.guard.shell.arguments import add_shell_commands
 from formal_llm.planning.json_data import JSON
 
 _log = logging.getLogger("formal_llm.guard")
@@ -54,7 +54,7 @@ _SHOWN = 2_000
 _MOST_OPEN = 1_000
 
 
-class Proxy:
+class McpProxy:
     """The guard as an MCP server.
 
     Args:
@@ -69,33 +69,33 @@ class Proxy:
         self._sessions: dict[int, ServerSession] = {}
         self._asked: dict[str, Call] = {}
         self._calls = 0
-        self._offered: dict[str, Offered] = {}
+        self._offered: dict[str, OfferedTool] = {}
         self._listed: tuple[str, ...] | None = None
         self._lock = anyio.Lock()
         self.upstreams: list[Upstream] = []
         self.run: GuardedRun
         self.server: Server[Any] = Server(
             "formal-llm-guard",
-            on_list_tools=self._list,
-            on_call_tool=self._call,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
             on_subscriptions_listen=ListenHandler(self._bus),
             cache_hints={"tools/list": CacheHint(ttl_ms=0)},
         )
 
-    async def open(self, upstreams: Sequence[Upstream]) -> None:
+    async def attach_upstreams(self, upstreams: Sequence[Upstream]) -> None:
         """Take the tools of servers that are connected.
 
         Raises:
             ToolkitError: a server lists its tools wrongly.
         """
         self.upstreams = list(upstreams)
-        await self.refresh()
-        pass_on(self.server, self.upstreams)
+        await self.refresh_tools()
+        register_passthrough(self.server, self.upstreams)
 
-    async def refresh(self) -> None:
+    async def refresh_tools(self) -> None:
         """Ask the servers again what they offer; the state goes on."""
         async with self._lock:
-            found = offered([(one, await one.tools()) for one in self.upstreams])
+            found = assign_tool_names([(one, await one.list_tools()) for one in self.upstreams])
             if found.keys() != self._offered.keys() or not hasattr(self, "run"):
                 guard = self._guarded(list(found))
                 if hasattr(self, "run"):
@@ -109,86 +109,90 @@ class Proxy:
 
     async def upstream_changed(self) -> None:
         """A server offers something else now."""
-        await self.refresh()
-        await self._tell(None)
+        await self.refresh_tools()
+        await self._notify_clients(None)
 
     # -- what clients ask -----------------------------------------------------------------------------------------
 
-    async def _list(self, ctx: ServerRequestContext[Any], _: PaginatedRequestParams | None) -> ListToolsResult:
-        self._remember(ctx.session)
-        self._listed = self._legal()
+    async def _list_tools(self, ctx: ServerRequestContext[Any], _: PaginatedRequestParams | None) -> ListToolsResult:
+        self._remember_session(ctx.session)
+        self._listed = self._find_legal_tools()
         return ListToolsResult(tools=[self._offered[name].tool for name in self._listed])
 
-    def _remember(self, session: ServerSession) -> None:
+    def _remember_session(self, session: ServerSession) -> None:
         """A client of the old protocols, to be told of changes; each connection once."""
         if session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             self._sessions[id(session.client_params)] = session
 
-    def _legal(self) -> tuple[str, ...]:
+    def _find_legal_tools(self) -> tuple[str, ...]:
         return tuple(name for name in self.run.state.allowed_tools() if name in self._offered)
 
-    async def _call(
+    async def _call_tool(
         self, ctx: ServerRequestContext[Any], params: CallToolRequestParams
     ) -> CallToolResult | InputRequiredResult:
         target = self._offered.get(params.name)
         if target is None:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name}")
         answered: bool | None = None
-        call = self._new(params)
+        call = self._build_call(params)
         if params.request_state is not None:
             known = self._asked.pop(params.request_state, None)
             if known is None or (known.tool, known.arguments) != (call.tool, call.arguments):
                 raise MCPError(INVALID_PARAMS, "this call was not asked about; make it again")
-            call, answered = known, _said_yes((params.input_responses or {}).get("approve"))
+            call, answered = known, _has_approved((params.input_responses or {}).get("approve"))
         decision = self.run.begin(call, approved=answered)
         if decision.action == "ask":
             if not _can_ask(ctx):
-                return await self._refused(
+                return await self._refuse_call(
                     ctx, f"{decision.reason} This needs the approval of a person, and this client cannot ask one."
                 )
             if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 return self._ask_by_answer(call, decision)
-            said = await ctx.session.elicit_form(_question(call, decision), _APPROVE, related_request_id=ctx.request_id)
-            decision = self.run.begin(call, approved=_said_yes(said))
+            said = await ctx.session.elicit_form(
+                _write_question(call, decision), _APPROVE, related_request_id=ctx.request_id
+            )
+            decision = self.run.begin(call, approved=_has_approved(said))
         if not decision.runs:
-            return await self._refused(ctx, decision.message)
-        return await self._forward(ctx, target, call, params, decision)
+            return await self._refuse_call(ctx, decision.message)
+        return await self._forward_call(ctx, target, call, params, decision)
 
-    def _new(self, params: CallToolRequestParams) -> Call:
+    def _build_call(self, params: CallToolRequestParams) -> Call:
         self._calls += 1
         self.run.new_turn()  # each request is one call, with an id of its own
-        return Call(params.name, with_commands(params.name, params.arguments or {}), f"{self._calls}")
+        return Call(params.name, add_shell_commands(params.name, params.arguments or {}), f"{self._calls}")
 
     def _ask_by_answer(self, call: Call, decision: Decision) -> InputRequiredResult:
         token = secrets.token_urlsafe(24)
         self._asked[token] = call
         while len(self._asked) > _MOST_OPEN:
             self._asked.pop(next(iter(self._asked)))
-        wanted = ElicitRequestFormParams(message=_question(call, decision), requested_schema=_APPROVE)
+        wanted = ElicitRequestFormParams(message=_write_question(call, decision), requested_schema=_APPROVE)
         return InputRequiredResult(input_requests={"approve": ElicitRequest(params=wanted)}, request_state=token)
 
-    async def _refused(self, ctx: ServerRequestContext[Any], told: str) -> CallToolResult:
-        await self._tell(ctx.session)
+    async def _refuse_call(self, ctx: ServerRequestContext[Any], told: str) -> CallToolResult:
+        await self._notify_clients(ctx.session)
         return CallToolResult(content=[TextContent(type="text", text=told)], is_error=True)
 
-    async def _forward(
+    async def _forward_call(
         self,
         ctx: ServerRequestContext[Any],
-        target: Offered,
+        target: OfferedTool,
         call: Call,
         params: CallToolRequestParams,
         decision: Decision,
     ) -> CallToolResult:
         """Make the call, and tell its result to the state, however it ends."""
 
-        async def told(progress: float, total: float | None, message: str | None) -> None:
+        async def forward_progress(progress: float, total: float | None, message: str | None) -> None:
             await ctx.session.report_progress(progress, total, message)
 
         value: JSON = "the call was cancelled"
         failed = True
         try:
-            answer = await target.upstream.client.call_tool(target.name, params.arguments, progress_callback=told)
-            value, failed = _value(answer), bool(answer.is_error)
+            answer = await target.upstream.client.call_tool(
+                target.name, params.arguments, progress_callback=forward_progress
+            )
+            value, failed = _extract_value(answer), bool(answer.is_error)
         except MCPError as error:
             value = error.error.message
             raise
@@ -198,20 +202,20 @@ class Proxy:
         finally:
             self.run.result(Result(call.tool, call.arguments, value, call.id, failed))
             with anyio.CancelScope(shield=True):
-                await self._tell(ctx.session)
+                await self._notify_clients(ctx.session)
         if decision.message:  # a warning
             note = TextContent(type="text", text=decision.message)
             return answer.model_copy(update={"content": [*answer.content, note]})
         return answer
 
-    async def _tell(self, session: ServerSession | None) -> None:
+    async def _notify_clients(self, session: ServerSession | None) -> None:
         """Tell clients that the list has changed, where it has since they last asked."""
-        if self._listed is None or self._listed == self._legal():
+        if self._listed is None or self._listed == self._find_legal_tools():
             return
-        self._listed = self._legal()
+        self._listed = self._find_legal_tools()
         await self._bus.publish(ToolsListChanged())
         if session is not None:
-            self._remember(session)
+            self._remember_session(session)
         for key, one in list(self._sessions.items()):
             try:
                 await one.send_tool_list_changed()
@@ -220,7 +224,7 @@ class Proxy:
                 self._sessions.pop(key, None)
 
 
-def _value(answer: CallToolResult) -> JSON:
+def _extract_value(answer: CallToolResult) -> JSON:
     """What a tool returned, as data: its structured content, else its texts, else its blocks."""
     if answer.structured_content is not None:
         found: JSON = answer.structured_content
@@ -242,13 +246,13 @@ def _can_ask(ctx: ServerRequestContext[Any]) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def _question(call: Call, decision: Decision) -> str:
+def _write_question(call: Call, decision: Decision) -> str:
     shown = json.dumps(dict(call.arguments), ensure_ascii=False)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} ... ({len(shown):,} characters)"
     return f"{decision.reason}\n\nThe agent wants to call {call.tool} with {shown}. May it?"
 
 
-def _said_yes(answer: object) -> bool:
+def _has_approved(answer: object) -> bool:
     if isinstance(answer, ElicitResult):
         return answer.action == "accept" and (answer.content or {}).get("approve") is True
     if isinstance(answer, Mapping):

@@ -42,7 +42,7 @@ class McpServer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: Sequence[str], name: str = "") -> McpServer:
+    def from_command(cls, words: Sequence[str], name: str = "") -> McpServer:
         """The server that a command line names: an address, or a command.
 
         Raises:
@@ -55,7 +55,7 @@ class McpServer:
         return cls(name or PurePath(words[0]).stem, tuple(words))
 
     @classmethod
-    def named(cls, text: str) -> McpServer:
+    def from_definition(cls, text: str) -> McpServer:
         """The server that ``NAME=COMMAND...`` or ``NAME=ADDRESS`` names.
 
         Raises:
@@ -65,12 +65,12 @@ class McpServer:
         if not sign or not re.fullmatch(r"[\w.-]+", name):
             raise ToolkitError([f"{text!r} is no server; write NAME=COMMAND or NAME=ADDRESS"])
         try:
-            return cls.of(shlex.split(rest), name)
+            return cls.from_command(shlex.split(rest), name)
         except ValueError as error:
             raise ToolkitError([f"the command of {name} cannot be read: {error}"]) from None
 
 
-def servers_of_file(path: str) -> list[McpServer]:
+def read_server_file(path: str) -> list[McpServer]:
     """The servers of a file as clients keep it: ``{"mcpServers": {"files": {"command": "...", "args": [...]}}}``.
 
     Raises:

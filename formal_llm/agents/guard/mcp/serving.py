@@ -17,7 +17,7 @@ from formal_llm.errors import MissingDependency
 _log = logging.getLogger("formal_llm.guard")
 
 
-def serve(
+def serve_guard(
     servers: Sequence[McpServer],
     guarded: Callable[[Sequence[str]], Guard],
     *,
@@ -43,10 +43,10 @@ def serve(
         import mcp  # noqa: F401
     except ImportError as error:
         raise MissingDependency("MCP servers need its package: pip install 'formal-llm[mcp]'") from error
-    asyncio.run(_until_signal(_serve(servers, guarded, audit, port, timeout)))
+    asyncio.run(_run_until_signal(_serve_proxy(servers, guarded, audit, port, timeout)))
 
 
-async def _until_signal(work: Any) -> None:
+async def _run_until_signal(work: Any) -> None:
     """Do the work until it is done or a signal comes; it cleans up either way."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
@@ -57,25 +57,25 @@ async def _until_signal(work: Any) -> None:
         await task
 
 
-async def _serve(
+async def _serve_proxy(
     servers: Sequence[McpServer],
     guarded: Callable[[Sequence[str]], Guard],
     audit: Audit | None,
     port: int | None,
     timeout: float,
 ) -> None:
-    from formal_llm.agents.guard.mcp.proxy import Proxy
+    from formal_llm.agents.guard.mcp.proxy import McpProxy
     from formal_llm.agents.guard.mcp.upstreams import Upstream
 
-    proxy = Proxy(guarded, audit)
+    proxy = McpProxy(guarded, audit)
     async with AsyncExitStack() as stack:
         upstreams = [Upstream(server, proxy.upstream_changed, timeout) for server in servers]
         for one in upstreams:
             await one.connect(stack)
-        await proxy.open(upstreams)
-        watching = [asyncio.ensure_future(one.watch()) for one in upstreams if _is_modern(one)]
+        await proxy.attach_upstreams(upstreams)
+        watching = [asyncio.ensure_future(one.watch_changes()) for one in upstreams if _is_modern(one)]
         try:
-            await (_over_stdio(proxy.server) if port is None else _over_http(proxy.server, port))
+            await (_serve_stdio(proxy.server) if port is None else _serve_http(proxy.server, port))
         finally:
             for task in watching:
                 task.cancel()
@@ -90,7 +90,7 @@ def _is_modern(upstream: Any) -> bool:
     return upstream.client.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-async def _over_stdio(server: Any) -> None:
+async def _serve_stdio(server: Any) -> None:
     from mcp.server.lowlevel.server import NotificationOptions
     from mcp.server.stdio import stdio_server
 
@@ -99,7 +99,7 @@ async def _over_stdio(server: Any) -> None:
         await server.run(read, write, options)
 
 
-async def _over_http(server: Any, port: int) -> None:
+async def _serve_http(server: Any, port: int) -> None:
     import uvicorn
 
     config = uvicorn.Config(server.streamable_http_app(), host="127.0.0.1", port=port, log_level="warning")

@@ -19,7 +19,7 @@ from formal_llm.errors import ToolError, ToolkitError
 _PAGES = 100
 
 
-class Offered(NamedTuple):
+class OfferedTool(NamedTuple):
     """A tool as the client of the guard sees it, and where it is."""
 
     tool: McpTool
@@ -55,8 +55,8 @@ class Upstream:
         import asyncio
 
         try:
-            target: Any = await self._target(stack) if self._given is None else self._given
-            self.client = Client(target, message_handler=self._heard, cache=None)
+            target: Any = await self._open_target(stack) if self._given is None else self._given
+            self.client = Client(target, message_handler=self._handle_message, cache=None)
             async with asyncio.timeout(self.timeout):
                 await stack.enter_async_context(self.client)
         except Exception as error:
@@ -68,7 +68,7 @@ class Upstream:
                 f"the MCP server {self.server.name}", f"cannot be used: {told or type(cause).__name__}", cause=cause
             ) from error
 
-    async def _target(self, stack: AsyncExitStack) -> Any:
+    async def _open_target(self, stack: AsyncExitStack) -> Any:
         server = self.server
         if server.command:
             command, *arguments = server.command
@@ -84,19 +84,19 @@ class Upstream:
         http = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(server.headers), timeout=patient))
         return streamable_http_client(server.url, http_client=http)
 
-    async def _heard(self, message: object) -> None:
+    async def _handle_message(self, message: object) -> None:
         if isinstance(message, ToolListChangedNotification | PromptListChangedNotification):
             await self._changed()
 
-    async def tools(self) -> list[McpTool]:
+    async def list_tools(self) -> list[McpTool]:
         """All that it offers now.
 
         Raises:
             ToolkitError: its list does not end.
         """
-        return await self._pages(lambda cursor: self.client.list_tools(cursor=cursor), "tools")
+        return await self._collect_pages(lambda cursor: self.client.list_tools(cursor=cursor), "tools")
 
-    async def _pages(self, ask: Callable[[str | None], Awaitable[Any]], key: str) -> list[Any]:
+    async def _collect_pages(self, ask: Callable[[str | None], Awaitable[Any]], key: str) -> list[Any]:
         found: list[Any] = []
         cursor: str | None = None
         for _ in range(_PAGES):
@@ -107,24 +107,24 @@ class Upstream:
                 return found
         raise ToolkitError([f"the MCP server {self.server.name} lists its {key} on more than {_PAGES} pages"])
 
-    def has(self, what: str) -> bool:
+    def has_capability(self, what: str) -> bool:
         """Whether it says that it has resources, prompts or completions."""
         return getattr(self.client.server_capabilities, what, None) is not None
 
-    async def resources(self) -> list[Resource]:
+    async def list_resources(self) -> list[Resource]:
         """The resources that it offers."""
-        return await self._pages(lambda cursor: self.client.list_resources(cursor=cursor), "resources")
+        return await self._collect_pages(lambda cursor: self.client.list_resources(cursor=cursor), "resources")
 
-    async def templates(self) -> list[ResourceTemplate]:
+    async def list_templates(self) -> list[ResourceTemplate]:
         """The templates of resources that it offers."""
         ask = self.client.list_resource_templates
-        return await self._pages(lambda cursor: ask(cursor=cursor), "resource_templates")
+        return await self._collect_pages(lambda cursor: ask(cursor=cursor), "resource_templates")
 
-    async def prompts(self) -> list[Prompt]:
+    async def list_prompts(self) -> list[Prompt]:
         """The prompts that it offers."""
-        return await self._pages(lambda cursor: self.client.list_prompts(cursor=cursor), "prompts")
+        return await self._collect_pages(lambda cursor: self.client.list_prompts(cursor=cursor), "prompts")
 
-    async def watch(self) -> None:
+    async def watch_changes(self) -> None:
         """Hear of changes from a server of the new protocol, which tells them only to those who listen."""
         try:
             async with self.client.listen(tools_list_changed=True) as events:
@@ -134,7 +134,7 @@ class Upstream:
             return  # a server that tells no changes
 
 
-def offered(found: Sequence[tuple[Upstream, Sequence[McpTool]]]) -> dict[str, Offered]:
+def assign_tool_names(found: Sequence[tuple[Upstream, Sequence[McpTool]]]) -> dict[str, OfferedTool]:
     """All tools by the name that the client sees: its own where no other server has one of it, else with the server's.
 
     Raises:
@@ -147,7 +147,7 @@ def offered(found: Sequence[tuple[Upstream, Sequence[McpTool]]]) -> dict[str, Of
             raise ToolkitError([f"the MCP server {upstream.server.name} has two tools named {double[0]}"])
         for name in names:
             counts[name] = counts.get(name, 0) + 1
-    made: dict[str, Offered] = {}
+    made: dict[str, OfferedTool] = {}
     taken = {name for name, count in counts.items() if count == 1}
     for upstream, tools in found:
         for tool in tools:
@@ -158,5 +158,5 @@ def offered(found: Sequence[tuple[Upstream, Sequence[McpTool]]]) -> dict[str, Of
                 while name in taken:
                     name, number = f"{base}_{number}", number + 1
                 taken.add(name)
-            made[name] = Offered(tool.model_copy(update={"name": name}), upstream, tool.name)
+            made[name] = OfferedTool(tool.model_copy(update={"name": name}), upstream, tool.name)
     return made

@@ -16,7 +16,7 @@ SHELL_TOOLS = frozenset(
 _ARGUMENTS = ("command", "cmd", "script", "action")
 
 
-def with_commands(tool: str, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
+def add_shell_commands(tool: str, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
     """The arguments of a call; for a tool that runs a shell line, with what :func:`shell_data` says of the line.
 
     A field of these names that the agent itself gave is replaced.

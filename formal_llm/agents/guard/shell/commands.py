@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from formal_llm.agents.guard.shell.reader import read_simple
-from formal_llm.agents.guard.shell.words import COMMAND_IN_TEXT, ShellWord, Simple
+from formal_llm.agents.guard.shell.words import COMMAND_IN_TEXT, ShellWord, SimpleCommand
 from formal_llm.planning.json_data import JSON
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash"))
@@ -28,7 +28,7 @@ _ENV = re.compile(r"[A-Za-z_]\w*=")
 
 
 @dataclass(frozen=True, slots=True)
-class _Runner:
+class _WrapperProgram:
     """A program that runs another one: its options that take a value, its own arguments in front of the other."""
 
     valued: str = ""
@@ -39,27 +39,33 @@ class _Runner:
 
 
 _RUNNERS = {
-    "sudo": _Runner("ughpCrtTUDR", "AbEeHiKklnPSsVv", frozenset(("--user", "--group", "--chdir", "--prompt")), 0, True),
-    "doas": _Runner("uCa", "Lns"),
-    "env": _Runner("uC", "i0v", frozenset(("--unset", "--chdir")), 0, True),
-    "nohup": _Runner(),
-    "setsid": _Runner("", "cfw"),
-    "nice": _Runner("n", "", frozenset(("--adjustment",))),
-    "ionice": _Runner("cnpPu", "t", frozenset(("--class", "--classdata"))),
-    "chrt": _Runner("", "bfioradm", own=1),
-    "taskset": _Runner("", "a", own=1),
-    "stdbuf": _Runner("ioe"),
-    "timeout": _Runner("ks", "pfv", frozenset(("--kill-after", "--signal")), own=1),
-    "time": _Runner("fo", "apqvV", frozenset(("--format", "--output"))),
-    "command": _Runner("", "p"),
-    "builtin": _Runner(),
-    "exec": _Runner("a", "cl"),
-    "chroot": _Runner(own=1),
-    "xargs": _Runner("IinPdEeLlsa", "0oprtx", frozenset(("--max-args", "--max-procs", "--replace", "--delimiter"))),
-    "strace": _Runner("abeEIoOpPsSuUX", "cCdDfFhiknqrtTvVwxyYzZ"),
-    "uv run": _Runner("p", "qv", frozenset(("--with", "--python", "--project", "--directory", "--extra", "--group"))),
-    "poetry run": _Runner(),
-    "npx": _Runner("p", "yq", frozenset(("--package",))),
+    "sudo": _WrapperProgram(
+        "ughpCrtTUDR", "AbEeHiKklnPSsVv", frozenset(("--user", "--group", "--chdir", "--prompt")), 0, True
+    ),
+    "doas": _WrapperProgram("uCa", "Lns"),
+    "env": _WrapperProgram("uC", "i0v", frozenset(("--unset", "--chdir")), 0, True),
+    "nohup": _WrapperProgram(),
+    "setsid": _WrapperProgram("", "cfw"),
+    "nice": _WrapperProgram("n", "", frozenset(("--adjustment",))),
+    "ionice": _WrapperProgram("cnpPu", "t", frozenset(("--class", "--classdata"))),
+    "chrt": _WrapperProgram("", "bfioradm", own=1),
+    "taskset": _WrapperProgram("", "a", own=1),
+    "stdbuf": _WrapperProgram("ioe"),
+    "timeout": _WrapperProgram("ks", "pfv", frozenset(("--kill-after", "--signal")), own=1),
+    "time": _WrapperProgram("fo", "apqvV", frozenset(("--format", "--output"))),
+    "command": _WrapperProgram("", "p"),
+    "builtin": _WrapperProgram(),
+    "exec": _WrapperProgram("a", "cl"),
+    "chroot": _WrapperProgram(own=1),
+    "xargs": _WrapperProgram(
+        "IinPdEeLlsa", "0oprtx", frozenset(("--max-args", "--max-procs", "--replace", "--delimiter"))
+    ),
+    "strace": _WrapperProgram("abeEIoOpPsSuUX", "cCdDfFhiknqrtTvVwxyYzZ"),
+    "uv run": _WrapperProgram(
+        "p", "qv", frozenset(("--with", "--python", "--project", "--directory", "--extra", "--group"))
+    ),
+    "poetry run": _WrapperProgram(),
+    "npx": _WrapperProgram("p", "yq", frozenset(("--package",))),
 }
 #: Programs with subcommands: their options that stand in front of it and take a value.
 _SUBCOMMANDS = {
@@ -109,29 +115,29 @@ def shell_line(line: str) -> ShellLine:
     """Read a shell line. It never fails: what cannot be read surely is told in ``unknown``."""
     made = ShellLine()
     _add_line(made, line, 0)
-    return _once(made)
+    return _drop_duplicates(made)
 
 
 def shell_data(line: str) -> dict[str, JSON]:
     """What a shell line runs, as data for rules: the attributes of a :class:`ShellLine`, and ``programs``."""
-    return _as_data(shell_line(line))
+    return _to_json_data(shell_line(line))
 
 
 def shell_argv(words: list[str]) -> dict[str, JSON]:
     """As :func:`shell_data`, of a program and its arguments that no shell reads first."""
     made = ShellLine()
-    _add_forms(made, [ShellWord(word) for word in words], Simple(), 0)
-    return _as_data(_once(made))
+    _add_forms(made, [ShellWord(word) for word in words], SimpleCommand(), 0)
+    return _to_json_data(_drop_duplicates(made))
 
 
-def _once(made: ShellLine) -> ShellLine:
+def _drop_duplicates(made: ShellLine) -> ShellLine:
     for name in ("commands", "unknown", "expanded", "assigned", "written", "taken"):
         once = {str(one): one for one in getattr(made, name)}
         setattr(made, name, list(once.values()))
     return made
 
 
-def _as_data(read: ShellLine) -> dict[str, JSON]:
+def _to_json_data(read: ShellLine) -> dict[str, JSON]:
     programs = {words[0]: None for words in read.commands if words}
     return {
         "commands": [list(words) for words in read.commands],
@@ -156,7 +162,7 @@ def _add_line(made: ShellLine, line: str, depth: int) -> None:
         _add_forms(made, words, simple, depth)
 
 
-def _add_forms(made: ShellLine, words: list[ShellWord], simple: Simple, depth: int) -> None:
+def _add_forms(made: ShellLine, words: list[ShellWord], simple: SimpleCommand, depth: int) -> None:
     """A command in all its forms, and those that it runs."""
     if not words:
         return
@@ -174,14 +180,14 @@ def _add_forms(made: ShellLine, words: list[ShellWord], simple: Simple, depth: i
     elif name in _BUILTINS:
         _add_builtin(made, name, words)
     elif name == "find":
-        for inner in _found_runs(words):
+        for inner in _find_exec_commands(words):
             _add_forms(made, inner, simple, depth + 1)
     elif name in _SUBCOMMANDS:
         _add_subcommand(made, name, words)
     for runner in (name, " ".join([name, *(word.text for word in words[1:2])])):
         if runner in _RUNNERS:
             behind = words[1 + runner.count(" ") :]
-            _add_run(made, runner, behind, simple, depth)
+            _add_wrapped_command(made, runner, behind, simple, depth)
 
 
 def _add_builtin(made: ShellLine, name: str, words: list[ShellWord]) -> None:
@@ -193,7 +199,9 @@ def _add_builtin(made: ShellLine, name: str, words: list[ShellWord]) -> None:
         made.unknown.append(f"{name} -{_BUILTINS[name]} is not read")
 
 
-def _add_run(made: ShellLine, runner: str, words: list[ShellWord], simple: Simple, depth: int) -> None:
+def _add_wrapped_command(
+    made: ShellLine, runner: str, words: list[ShellWord], simple: SimpleCommand, depth: int
+) -> None:
     """The command that a runner runs."""
     rest = list(words)
     kind = _RUNNERS[runner]
@@ -228,7 +236,7 @@ def _add_run(made: ShellLine, runner: str, words: list[ShellWord], simple: Simpl
     _add_forms(made, rest, simple, depth + 1)
 
 
-def _takes_value(kind: _Runner, option: str) -> bool | None:
+def _takes_value(kind: _WrapperProgram, option: str) -> bool | None:
     """Whether the next word is the value of an option; None where the option is not known."""
     if option.startswith("--"):
         return False if "=" in option else True if option in kind.long else None
@@ -255,7 +263,7 @@ def _add_subcommand(made: ShellLine, name: str, words: list[ShellWord]) -> None:
         made.commands.append([name, *(word.text for word in rest)])
 
 
-def _found_runs(words: list[ShellWord]) -> Iterator[list[ShellWord]]:
+def _find_exec_commands(words: list[ShellWord]) -> Iterator[list[ShellWord]]:
     inner: list[ShellWord] | None = None
     for word in words:
         if inner is None:
@@ -269,10 +277,10 @@ def _found_runs(words: list[ShellWord]) -> Iterator[list[ShellWord]]:
         yield inner
 
 
-def _add_code(made: ShellLine, name: str, words: list[ShellWord], simple: Simple, depth: int) -> None:
+def _add_code(made: ShellLine, name: str, words: list[ShellWord], simple: SimpleCommand, depth: int) -> None:
     """The commands in a text that a shell is given."""
 
-    def add(code: ShellWord | None, otherwise: str) -> None:
+    def add_code(code: ShellWord | None, otherwise: str) -> None:
         if code is not None and code.known:
             _add_line(made, code.text, depth + 1)
         else:
@@ -282,7 +290,7 @@ def _add_code(made: ShellLine, name: str, words: list[ShellWord], simple: Simple
     if name == "eval":
         rest = rest[1:] if rest and rest[0].text == "--" else rest
         known = all(word.known for word in rest)
-        add(ShellWord(" ".join(word.text for word in rest), known), "what eval runs is only known when it runs")
+        add_code(ShellWord(" ".join(word.text for word in rest), known), "what eval runs is only known when it runs")
     elif name in ("source", "."):
         made.unknown.append(f"{name} runs the commands of a file")
     elif name == "alias":
@@ -291,18 +299,22 @@ def _add_code(made: ShellLine, name: str, words: list[ShellWord], simple: Simple
     elif name == "trap":
         rest = [word for word in rest if word.text not in ("--", "-p", "-l")]
         if len(rest) > 1 and rest[0].text != "-":
-            add(rest[0], "what trap runs is only known when it runs")
+            add_code(rest[0], "what trap runs is only known when it runs")
     elif name in ("su", "script"):
         code = next((two for one, two in pairwise(rest) if one.text in ("-c", "--command")), None)
-        add(code, f"{name} runs what it reads")
+        add_code(code, f"{name} runs what it reads")
     elif name in ("watch", "parallel"):
         made.unknown.append(f"what {name} runs is not read")
     else:
-        _add_shell(name, rest, simple, add, made)
+        _add_shell(name, rest, simple, add_code, made)
 
 
 def _add_shell(
-    name: str, rest: list[ShellWord], simple: Simple, add: Callable[[ShellWord | None, str], None], made: ShellLine
+    name: str,
+    rest: list[ShellWord],
+    simple: SimpleCommand,
+    add: Callable[[ShellWord | None, str], None],
+    made: ShellLine,
 ) -> None:
     """The commands that a shell is given: behind ``-c``, or as its input."""
     rest = list(rest)

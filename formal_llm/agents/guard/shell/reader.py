@@ -12,7 +12,14 @@ from __future__ import annotations
 
 import re
 
-from formal_llm.agents.guard.shell.words import ASSIGNMENT, COMMAND_IN_TEXT, NotSure, ShellWord, Simple, Words
+from formal_llm.agents.guard.shell.words import (
+    ASSIGNMENT,
+    COMMAND_IN_TEXT,
+    ShellWord,
+    ShellWordReader,
+    SimpleCommand,
+    UnreadableLine,
+)
 
 #: A longer line is not read.
 MOST_SIGNS = 100_000
@@ -24,70 +31,72 @@ _SKIPPED = frozenset(("if", "then", "elif", "else", "fi", "while", "until", "do"
 _REDIRECT = re.compile(r"(?:\d+|\{[A-Za-z_]\w*\})?(&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<(?!\()|>(?!\())")
 
 
-def read_simple(line: str, depth: int = 0) -> tuple[list[Simple], list[str]]:
+def read_simple(line: str, depth: int = 0) -> tuple[list[SimpleCommand], list[str]]:
     """The simple commands of a line, in the order in which they end, and why more may stand in it.
 
     Args:
         line: the line, or a whole script.
         depth: how deep in other lines it stands.
     """
-    reader = _Reader(line, depth)
-    reader.whole()
+    reader = _ShellCommandReader(line, depth)
+    reader.read_all()
     return reader.found, reader.unsure
 
 
-class _Reader(Words):
+class _ShellCommandReader(ShellWordReader):
     """A place in a line, and what was found up to it; reads commands."""
 
     def __init__(self, text: str, depth: int) -> None:
         super().__init__(text, depth)
-        self.here: list[tuple[Simple, str, bool, bool]] = []  # whose, the last line, whether quoted, whether <<-
+        self.here: list[tuple[SimpleCommand, str, bool, bool]] = []  # whose, the last line, whether quoted, whether <<-
         self.inside: list[str] = []  # "(" for a subshell, "case" for a case
 
-    def whole(self) -> None:
+    def read_all(self) -> None:
         try:
             if self.depth > _MOST_DEPTH or len(self.text) > MOST_SIGNS:
-                raise NotSure("the line is too long" if self.depth <= _MOST_DEPTH else "commands are nested too deeply")
+                raise UnreadableLine(
+                    "the line is too long" if self.depth <= _MOST_DEPTH else "commands are nested too deeply"
+                )
             if "\0" in self.text:
-                raise NotSure("there is a zero byte in the line")
-            self.commands(None)
-        except NotSure as error:
+                raise UnreadableLine("there is a zero byte in the line")
+            self.read_commands(None)
+        except UnreadableLine as error:
             self.unsure.append(str(error))
         except RecursionError:
             self.unsure.append("the line is nested too deeply")
 
-    def commands(self, end: str | None) -> None:
+    def read_commands(self, end: str | None) -> None:
         """Read commands up to the sign that ends them (None: up to the end of the text), and that sign."""
         outer, self.inside = self.inside, []
-        simple = Simple()
+        simple = SimpleCommand()
         while True:
-            self.blanks()
+            self.skip_blanks()
             if self.at >= len(self.text):
-                self.finish(simple)
-                self.bodies()
+                self.finish_command(simple)
+                self.read_here_documents()
                 if end is not None or self.inside:
-                    raise NotSure("something that was opened does not end")
+                    raise UnreadableLine("something that was opened does not end")
                 self.inside = outer
                 return
             sign = self.text[self.at]
-            operator = None if self.ahead("&>") else next((one for one in _OPERATORS if self.ahead(one)), None)
+            operator = None if self.is_ahead("&>") else next((one for one in _OPERATORS if self.is_ahead(one)), None)
             if sign == "#":
-                self.comment()
+                self.skip_comment()
             elif sign == "\n":
-                simple = self.finish(simple)
+                simple = self.finish_command(simple)
                 self.at += 1
-                self.bodies()
+                self.read_here_documents()
             elif operator is not None:
-                simple = self.finish(simple)
+                simple = self.finish_command(simple)
                 self.at += len(operator)
                 if operator in _CASE_ENDS:
-                    self.pattern()
+                    self.read_case_patterns()
             elif found := _REDIRECT.match(self.text, self.at):
-                self.redirect(simple, found)
+                self.read_redirect(simple, found)
             elif sign == "(":
-                simple = self.opened(simple)
+                simple = self.open_bracket(simple)
             elif sign == ")":
-                simple = self.finish(simple)
+                simple = self.finish_command(simple)
                 self.at += 1
                 if self.inside and self.inside[-1] == "(":
                     self.inside.pop()
@@ -95,16 +104,16 @@ class _Reader(Words):
                     self.inside = outer
                     return
                 else:
-                    raise NotSure("a bracket ends that nothing opened")
+                    raise UnreadableLine("a bracket ends that nothing opened")
             else:
-                self.next_word(simple)
+                self.read_next_word(simple)
 
-    def next_word(self, simple: Simple) -> None:
+    def read_next_word(self, simple: SimpleCommand) -> None:
         """Read a word of a simple command, or a reserved word in front of one."""
         start = self.at
-        word = self.word()
+        word = self.read_word()
         written = self.text[start : self.at].replace("\\\n", "")
-        if not simple and self.reserved(written):
+        if not simple and self.read_reserved_word(written):
             return
         if not simple.words and (assigned := ASSIGNMENT.match(written)):
             simple.assigned.append(assigned[1])
@@ -115,117 +124,117 @@ class _Reader(Words):
             self.unsure.append(f"which program {word.text[:60]} is, is only known when it runs")
         simple.words.append(word)
 
-    def finish(self, simple: Simple) -> Simple:
+    def finish_command(self, simple: SimpleCommand) -> SimpleCommand:
         """Keep a simple command; gives the next one."""
         if simple:
             self.found.append(simple)
-        return Simple()
+        return SimpleCommand()
 
-    def opened(self, simple: Simple) -> Simple:
+    def open_bracket(self, simple: SimpleCommand) -> SimpleCommand:
         """An opening bracket: a subshell, arithmetic, or the definition of a function."""
         if not simple:
-            if self.ahead("((") and self.arithmetic(self.at + 2):
+            if self.is_ahead("((") and self.read_arithmetic(self.at + 2):
                 return simple
             self.at += 1
             self.inside.append("(")
             return simple
         if len(simple.words) == 1 and (closed := re.compile(r"\([ \t]*\)").match(self.text, self.at)):
             self.at = closed.end()  # what the function does is read where it is defined
-            return Simple()
-        raise NotSure("a bracket stands where none can be read")
+            return SimpleCommand()
+        raise UnreadableLine("a bracket stands where none can be read")
 
-    def reserved(self, written: str) -> bool:
+    def read_reserved_word(self, written: str) -> bool:
         """Whether a word where a command begins is a reserved one; what belongs to it is read."""
         if written in _SKIPPED:
             return True
         if written in ("time", "coproc"):
             if written == "coproc":
-                raise NotSure("coproc is not read")
+                raise UnreadableLine("coproc is not read")
             while found := re.compile(r"[ \t]+(-p|--)(?=[ \t\n])").match(self.text, self.at):
                 self.at = found.end()
         elif written in ("for", "select"):
-            self.blanks()
-            if self.ahead("((") and self.arithmetic(self.at + 2, loop=True):
+            self.skip_blanks()
+            if self.is_ahead("((") and self.read_arithmetic(self.at + 2, loop=True):
                 return True
-            self.word()
-            if self.keyword_ahead("in"):
-                self.blanks()
+            self.read_word()
+            if self.read_keyword("in"):
+                self.skip_blanks()
                 while self.at < len(self.text) and self.text[self.at] not in ";\n":
-                    self.word()
-                    self.blanks()
+                    self.read_word()
+                    self.skip_blanks()
         elif written == "case":
-            self.blanks()
-            self.word()
-            if not self.keyword_ahead("in"):
-                raise NotSure("a case has no in")
+            self.skip_blanks()
+            self.read_word()
+            if not self.read_keyword("in"):
+                raise UnreadableLine("a case has no in")
             self.inside.append("case")
-            self.pattern()
+            self.read_case_patterns()
         elif written == "esac":
             if not self.inside or self.inside.pop() != "case":
-                raise NotSure("an esac ends no case")
+                raise UnreadableLine("an esac ends no case")
         elif written == "function":
-            self.blanks()
-            self.word()
+            self.skip_blanks()
+            self.read_word()
             if found := re.compile(r"[ \t]*\([ \t]*\)").match(self.text, self.at):
                 self.at = found.end()
         elif written == "[[":
-            self.test()
+            self.read_test()
         else:
             return False
         return True
 
-    def keyword_ahead(self, name: str) -> bool:
+    def read_keyword(self, name: str) -> bool:
         """Pass blanks, ends of lines and a keyword; False where it is not the keyword that comes."""
-        self.lines()
+        self.skip_lines()
         if not re.compile(rf"{name}(?=[\s;]|$)").match(self.text, self.at):
             return False
         self.at += len(name)
         return True
 
-    def pattern(self) -> None:
+    def read_case_patterns(self) -> None:
         """The patterns of a case, up to the bracket behind them; none where the case ends."""
         if not self.inside or self.inside[-1] != "case":
-            raise NotSure("what parts the branches of a case stands outside of one")
-        self.lines()
+            raise UnreadableLine("what parts the branches of a case stands outside of one")
+        self.skip_lines()
         if re.compile(r"esac(?=[\s;&|)<>]|$)").match(self.text, self.at):
             return
-        if self.ahead("("):
+        if self.is_ahead("("):
             self.at += 1
         while True:
-            self.blanks()
-            self.word()
-            self.blanks()
+            self.skip_blanks()
+            self.read_word()
+            self.skip_blanks()
             sign = self.text[self.at : self.at + 1]
             self.at += 1
             if sign == ")":
                 return
             if sign != "|":
-                raise NotSure("the pattern of a case does not end")
+                raise UnreadableLine("the pattern of a case does not end")
 
-    def test(self) -> None:
+    def read_test(self) -> None:
         """What stands between ``[[`` and ``]]``."""
         while True:
-            self.lines()
+            self.skip_lines()
             if self.at >= len(self.text):
-                raise NotSure("[[ does not end")
-            if self.ahead("<(") or self.ahead(">("):
-                self.word()
+                raise UnreadableLine("[[ does not end")
+            if self.is_ahead("<(") or self.is_ahead(">("):
+                self.read_word()
             elif self.text[self.at] in "<>()&|;":
                 self.at += 1
             else:
                 start = self.at
-                self.word()
+                self.read_word()
                 if self.text[start : self.at] == "]]":
                     return
 
-    def redirect(self, simple: Simple, found: re.Match[str]) -> None:
+    def read_redirect(self, simple: SimpleCommand, found: re.Match[str]) -> None:
         """A redirection and its word."""
         self.at = found.end()
         simple.redirected = True
         kind = found[1]
-        self.blanks()
+        self.skip_blanks()
         start = self.at
-        word = self.word()
+        word = self.read_word()
         written = self.text[start : self.at]
         if kind in ("<<", "<<-"):
             quoted = any(sign in written for sign in "\\'\"")
@@ -238,14 +247,14 @@ class _Reader(Words):
         elif not (kind == ">&" and re.fullmatch(r"\d*-?", word.text)):
             simple.written.append(word)
 
-    def text_line(self) -> str:
+    def read_text_line(self) -> str:
         """The line that begins here, without its end."""
         end = self.text.find("\n", self.at)
         end = len(self.text) if end < 0 else end
         line, self.at = self.text[self.at : end], end + 1
         return line
 
-    def bodies(self) -> None:
+    def read_here_documents(self) -> None:
         """The texts that begin on this line, each up to its last line."""
         waiting, self.here = self.here, []
         for simple, last, quoted, tabs in waiting:
@@ -254,9 +263,9 @@ class _Reader(Words):
                 if self.at >= len(self.text):
                     self.unsure.append(f"the text up to {last} does not end")
                     break
-                line = self.text_line()
+                line = self.read_text_line()
                 while not quoted and len(line) - len(line.rstrip("\\")) & 1 and self.at < len(self.text):
-                    line = line[:-1] + self.text_line()
+                    line = line[:-1] + self.read_text_line()
                 line = line.lstrip("\t") if tabs else line
                 if line == last:
                     break
@@ -264,8 +273,8 @@ class _Reader(Words):
             text = "".join(f"{line}\n" for line in lines)
             simple.here = ShellWord(text)
             if not quoted:
-                inner = _Reader(text, self.depth)
-                known = inner.quoted("", [])
+                inner = _ShellCommandReader(text, self.depth)
+                known = inner.read_double_quoted("", [])
                 simple.here = ShellWord(text, known and "\\" not in text)
                 self.found += inner.found
                 self.unsure += inner.unsure

@@ -22,7 +22,7 @@ _ESCAPE = re.compile(
 )
 
 
-class NotSure(Exception):
+class UnreadableLine(Exception):
     """The line cannot be read further; says why."""
 
 
@@ -35,7 +35,7 @@ class ShellWord:
 
 
 @dataclass(slots=True)
-class Simple:
+class SimpleCommand:
     """A simple command.
 
     Attributes:
@@ -58,29 +58,29 @@ class Simple:
         return bool(self.words or self.assigned or self.written or self.taken or self.redirected)
 
 
-class Words(ABC):
+class ShellWordReader(ABC):
     """A place in a line, and what was found up to it; reads words. How commands are read is told by a subclass."""
 
     def __init__(self, text: str, depth: int) -> None:
         self.text = text
         self.at = 0
         self.depth = depth
-        self.found: list[Simple] = []
+        self.found: list[SimpleCommand] = []
         self.unsure: list[str] = []
 
     @abstractmethod
-    def commands(self, end: str | None) -> None:
+    def read_commands(self, end: str | None) -> None:
         """Read commands up to the sign that ends them (None: up to the end of the text), and that sign."""
 
     @abstractmethod
-    def whole(self) -> None:
+    def read_all(self) -> None:
         """Read the whole text; what goes wrong is told among the doubts."""
 
     @abstractmethod
-    def bodies(self) -> None:
+    def read_here_documents(self) -> None:
         """Read the texts that begin on this line, where any were announced."""
 
-    def word(self) -> ShellWord:
+    def read_word(self) -> ShellWord:
         """The word that begins here."""
         start = self.at
         parts: list[str] = []
@@ -89,10 +89,10 @@ class Words(ABC):
             sign = self.text[self.at]
             if sign in "<>" and self.text[self.at + 1 : self.at + 2] == "(" and self.at == start:
                 self.at += 2
-                self.commands(")")
+                self.read_commands(")")
                 known = False
             elif sign == "(" and ASSIGNMENT.fullmatch(self.text[start : self.at]):
-                self.array()
+                self.read_array()
                 known = False
             elif sign in _ENDS:
                 break
@@ -101,42 +101,42 @@ class Words(ABC):
                 self.at += 2
                 parts.append("" if escaped == "\n" else escaped or "\\")
             elif sign == "'":
-                parts.append(self.single())
+                parts.append(self.read_single_quoted())
             elif sign == '"':
                 self.at += 1
-                known &= self.quoted('"', parts)
+                known &= self.read_double_quoted('"', parts)
             elif sign in "$`":
-                known &= self.expansion(parts, False)
+                known &= self.read_expansion(parts, False)
             else:
                 self.at += 1
                 parts.append(sign)
                 bare.append(sign)
         if self.at == start:
-            raise NotSure(f"a word is missing before {self.text[start : start + 10]!r}")
+            raise UnreadableLine(f"a word is missing before {self.text[start : start + 10]!r}")
         plain = "".join(bare)
         if known and (plain[:1] == "~" or any(sign in plain for sign in "*?[") or _BRACES.search(plain)):
             known = plain == "["  # the program of that name
         return ShellWord("".join(parts) if known else self.text[start : self.at], known)
 
-    def array(self) -> None:
+    def read_array(self) -> None:
         """The values of an array, up to the bracket that ends them."""
         self.at += 1
         while True:
-            self.lines()
-            if self.ahead(")"):
+            self.skip_lines()
+            if self.is_ahead(")"):
                 self.at += 1
                 return
-            self.word()
+            self.read_word()
 
-    def single(self) -> str:
+    def read_single_quoted(self) -> str:
         """What stands in single quotes."""
         end = self.text.find("'", self.at + 1)
         if end < 0:
-            raise NotSure("a single quote does not end")
+            raise UnreadableLine("a single quote does not end")
         text, self.at = self.text[self.at + 1 : end], end + 1
         return text
 
-    def quoted(self, end: str, parts: list[str]) -> bool:
+    def read_double_quoted(self, end: str, parts: list[str]) -> bool:
         """Read up to a double quote (or the end of the text); gives whether it is known."""
         known = True
         while self.at < len(self.text):
@@ -149,33 +149,33 @@ class Words(ABC):
                 self.at += 2
                 parts.append("" if escaped == "\n" else escaped if escaped and escaped in '$`"\\' else sign + escaped)
             elif sign in "$`":
-                known &= self.expansion(parts, True)
+                known &= self.read_expansion(parts, True)
             else:
                 self.at += 1
                 parts.append(sign)
         if end:
-            raise NotSure("a double quote does not end")
+            raise UnreadableLine("a double quote does not end")
         return known
 
-    def expansion(self, parts: list[str], in_quotes: bool) -> bool:
+    def read_expansion(self, parts: list[str], in_quotes: bool) -> bool:
         """What a dollar or a backquote begins; gives whether it is known."""
         after = self.text[self.at + 1 : self.at + 2]
         if self.text[self.at] == "`":
-            self.backquoted(in_quotes)
+            self.read_backquoted(in_quotes)
         elif after == "'" and not in_quotes:
-            parts.append(self.ansi())
+            parts.append(self.read_ansi_quoted())
             return True
         elif after == '"' and not in_quotes:
             self.at += 2
-            return self.quoted('"', parts)
+            return self.read_double_quoted('"', parts)
         elif after == "(":
-            if not (self.ahead("$((") and self.arithmetic(self.at + 3)):
+            if not (self.is_ahead("$((") and self.read_arithmetic(self.at + 3)):
                 self.at += 2
-                self.commands(")")
+                self.read_commands(")")
         elif after == "{":
-            self.braced(in_quotes)
+            self.read_braced(in_quotes)
         elif after == "[":
-            raise NotSure("$[...] is not read; write $((...))")
+            raise UnreadableLine("$[...] is not read; write $((...))")
         elif found := re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])").match(self.text, self.at):
             self.at = found.end()
         else:
@@ -184,32 +184,32 @@ class Words(ABC):
             return True
         return False
 
-    def ansi(self) -> str:
+    def read_ansi_quoted(self) -> str:
         """What stands in ``$'...'``."""
         found = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL).match(self.text, self.at)
         if found is None:
-            raise NotSure("a single quote does not end")
+            raise UnreadableLine("a single quote does not end")
         self.at = found.end()
-        return ansi_c(found[1])
+        return decode_ansi_c(found[1])
 
-    def backquoted(self, in_quotes: bool) -> None:
+    def read_backquoted(self, in_quotes: bool) -> None:
         """A command in backquotes: backslashes in it are taken away first."""
         found = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL).match(self.text, self.at)
         if found is None:
-            raise NotSure("a backquote does not end")
+            raise UnreadableLine("a backquote does not end")
         self.at = found.end()
         taken = r'\\([$`\\"])' if in_quotes else r"\\([$`\\])"
         inner = type(self)(re.sub(taken, r"\1", found[1]), self.depth + 1)
-        inner.whole()
+        inner.read_all()
         self.found += inner.found
         self.unsure += inner.unsure
 
-    def braced(self, in_quotes: bool) -> None:
+    def read_braced(self, in_quotes: bool) -> None:
         """A variable in braces, with what is written in them."""
         start = self.at
         self.at += 2
         if self.text[self.at : self.at + 1] in (" ", "\t", "\n", "|"):
-            raise NotSure("a command in ${ ...; } is not read")
+            raise UnreadableLine("a command in ${ ...; } is not read")
         while self.at < len(self.text):
             sign = self.text[self.at]
             if sign == "}":
@@ -220,40 +220,40 @@ class Words(ABC):
             if sign == "\\":
                 self.at += 2
             elif sign == "'" and not in_quotes:
-                self.single()
+                self.read_single_quoted()
             elif sign == '"':
                 self.at += 1
-                self.quoted('"', [])
+                self.read_double_quoted('"', [])
             elif sign in "$`":
-                self.expansion([], in_quotes)
+                self.read_expansion([], in_quotes)
             elif sign in "<>" and self.text[self.at + 1 : self.at + 2] == "(":
                 self.at += 2
-                self.commands(")")
+                self.read_commands(")")
             else:
                 self.at += 1
-        raise NotSure("${ does not end")
+        raise UnreadableLine("${ does not end")
 
-    def arithmetic(self, start: int, loop: bool = False) -> bool:
+    def read_arithmetic(self, start: int, loop: bool = False) -> bool:
         """Read arithmetic from a place up to ``))``; False, and nothing read, where it is brackets in brackets."""
         before, kept, doubts, open_ = self.at, len(self.found), len(self.unsure), 0
         self.at = start
         while self.at < len(self.text):
             sign = self.text[self.at]
             if sign == ")" and not open_:
-                if self.ahead("))"):
+                if self.is_ahead("))"):
                     self.at += 2
                     return True
                 break
             open_ += (sign == "(") - (sign == ")")
             if sign == "'" or (sign == ";" and not loop):
-                raise NotSure("(( is arithmetic, or brackets in brackets: write a blank between them")
+                raise UnreadableLine("(( is arithmetic, or brackets in brackets: write a blank between them")
             if sign == "\\":
                 self.at += 2
             elif sign == '"':
                 self.at += 1
-                self.quoted('"', [])
+                self.read_double_quoted('"', [])
             elif sign in "$`":
-                self.expansion([], True)
+                self.read_expansion([], True)
             else:
                 self.at += 1
         self.at = before
@@ -262,47 +262,47 @@ class Words(ABC):
 
     # -- signs --------------------------------------------------------------------------------------------------
 
-    def ahead(self, text: str) -> bool:
+    def is_ahead(self, text: str) -> bool:
         """Whether a text begins here."""
         return self.text.startswith(text, self.at)
 
-    def blanks(self) -> None:
+    def skip_blanks(self) -> None:
         """Pass blanks, and line ends that a backslash takes away."""
         while self.at < len(self.text):
             if self.text[self.at] in _BLANKS:
                 self.at += 1
-            elif self.ahead("\\\n"):
+            elif self.is_ahead("\\\n"):
                 self.at += 2
             else:
                 return
 
-    def lines(self) -> None:
+    def skip_lines(self) -> None:
         """Pass blanks, ends of lines, and comments."""
         while True:
-            self.blanks()
-            if self.ahead("\n"):
+            self.skip_blanks()
+            if self.is_ahead("\n"):
                 self.at += 1
-                self.bodies()
-            elif self.ahead("#"):
-                self.comment()
+                self.read_here_documents()
+            elif self.is_ahead("#"):
+                self.skip_comment()
             else:
                 return
 
-    def comment(self) -> None:
+    def skip_comment(self) -> None:
         """Pass a comment."""
         end = self.text.find("\n", self.at)
         self.at = len(self.text) if end < 0 else end
 
 
-def ansi_c(text: str) -> str:
+def decode_ansi_c(text: str) -> str:
     """The text that the escapes stand for; as in bash, a zero byte ends it."""
     # Bytes above 127 may make up one sign of UTF-8: they are put together at the end.
-    made = _ESCAPE.sub(_sign, text)
+    made = _ESCAPE.sub(_decode_escape, text)
     made = made.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
     return made.split("\0", 1)[0]
 
 
-def _sign(found: re.Match[str]) -> str:
+def _decode_escape(found: re.Match[str]) -> str:
     octal, byte, short, long, control, other = found.groups()
     if octal or byte:
         number = int(octal, 8) & 255 if octal else int(byte, 16)

@@ -11,8 +11,8 @@ from typing import cast
 from formal_llm.agents.guard.audit import FORMAT, read_lines
 from formal_llm.agents.guard.events import Said, from_row
 from formal_llm.agents.guard.traces.messages import add_items, add_messages
-from formal_llm.agents.guard.traces.spans import is_spans, traces_of_spans
-from formal_llm.agents.guard.traces.trace import Recording, Row, Trace, text_at
+from formal_llm.agents.guard.traces.spans import build_span_traces, is_spans
+from formal_llm.agents.guard.traces.trace import Row, Trace, TraceBuilder, get_text
 from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.files import read_bytes
 from formal_llm.errors import TraceError
@@ -51,30 +51,30 @@ def traces_of(data: bytes | str) -> list[Trace]:
     Raises:
         TraceError: it cannot be read.
     """
-    text = data if isinstance(data, str) else _decoded(data)
+    text = data if isinstance(data, str) else _decode_text(data)
     first = text.lstrip()[:200]
     if f'"{FORMAT}"' in first:
-        return [_of_log(text)]
+        return [_read_log_trace(text)]
     if f'"{_TRANSCRIPT}' in first:
-        return [_of_transcript(text)]
+        return [_read_transcript(text)]
     try:
         whole = cast("JSON", json.loads(text))
     except (ValueError, RecursionError):
-        whole = _json_lines(text)
-    made = list(_traces(whole))
+        whole = _parse_json_lines(text)
+    made = list(_split_traces(whole))
     if not made:
         raise TraceError(f"there is no trace in it; {_WANTED}")
     return made
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TraceError(f"it is no text in UTF-8 (byte {error.start})") from None
 
 
-def _json_lines(text: str) -> JSON:
+def _parse_json_lines(text: str) -> JSON:
     rows: list[JSON] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -85,42 +85,42 @@ def _json_lines(text: str) -> JSON:
     return rows
 
 
-def _traces(data: JSON) -> Iterator[Trace]:
+def _split_traces(data: JSON) -> Iterator[Trace]:
     if is_spans(data):
-        yield from traces_of_spans(data)
+        yield from build_span_traces(data)
     elif isinstance(data, list) and data and all(_is_item(one) for one in data):
-        yield _conversation({"messages": data}, "trace 1")
+        yield _read_conversation({"messages": data}, "trace 1")
     elif isinstance(data, list):
         for number, one in enumerate(data, 1):
             row = {"messages": one} if isinstance(one, list) else one
             if not isinstance(row, Mapping):
                 raise TraceError(f"trace {number} is no object; {_WANTED}")
-            yield _conversation(row, f"trace {number}")
+            yield _read_conversation(row, f"trace {number}")
     elif isinstance(data, Mapping):
-        yield _conversation(data, "trace 1")
+        yield _read_conversation(data, "trace 1")
 
 
 def _is_item(one: JSON) -> bool:
     return isinstance(one, Mapping) and any(key in one for key in _ITEM_KEYS) and "messages" not in one
 
 
-def _conversation(row: Row, name: str) -> Trace:
+def _read_conversation(row: Row, name: str) -> Trace:
     """One conversation: an object with its messages, or the request and the answer of Responses."""
     facts = {
         key: value for key, value in row.items() if key not in ("messages", "input", "output", "content", "choices")
     }
-    made = Recording(name, facts)
+    made = TraceBuilder(name, facts)
     request, answer = row.get("request"), row.get("response")
     if isinstance(request, Mapping) and isinstance(answer, Mapping):
         row = {**answer, **request}
     known = False
     for key in ("messages", "traj", "conversation"):
         if isinstance(row.get(key), list):
-            _add_either(made, row[key])
+            _add_messages_or_items(made, row[key])
             known = True
             break
     if isinstance(row.get("input"), list | str) and not known:
-        _add_either(made, row["input"], "input item")
+        _add_messages_or_items(made, row["input"], "input item")
         known = True
     if isinstance(row.get("output"), list):
         add_items(made, row["output"], "output item")
@@ -128,54 +128,54 @@ def _conversation(row: Row, name: str) -> Trace:
     if isinstance(choices := row.get("choices"), list) and choices and isinstance(choices[0], Mapping):
         add_messages(made, [choices[0].get("message")], "choice")
         known = True
-    if text_at(row, "role") and isinstance(row.get("content"), list) and not known:
+    if get_text(row, "role") and isinstance(row.get("content"), list) and not known:
         add_messages(made, [dict(row)], "answer")
         known = True
     if not known:
         raise TraceError(f"{name} has no messages; {_WANTED}")
-    return made.made()
+    return made.build_trace()
 
 
-def _add_either(made: Recording, items: JSON, called: str = "message") -> None:
+def _add_messages_or_items(made: TraceBuilder, items: JSON, called: str = "message") -> None:
     """Messages of chats, or items of Responses."""
     if isinstance(items, str):
-        made.said("user", items, called)
+        made.add_text("user", items, called)
     elif isinstance(items, list) and any(
-        isinstance(one, Mapping) and text_at(one, "type") and text_at(one, "type") != "message" for one in items
+        isinstance(one, Mapping) and get_text(one, "type") and get_text(one, "type") != "message" for one in items
     ):
         add_items(made, items, called)
     else:
         add_messages(made, items, called)
 
 
-def _of_transcript(text: str) -> Trace:
+def _read_transcript(text: str) -> Trace:
     """A transcript of ours: a state of the model that the environment answers is a call, its text the argument."""
     try:
         transcript = Transcript.from_jsonl(text)
     except ValueError as error:
         raise TraceError(str(error)) from error
-    made = Recording(transcript.agent, {"agent": transcript.agent})
+    made = TraceBuilder(transcript.agent, {"agent": transcript.agent})
     segments = transcript.segments
     for number, segment in enumerate(segments):
         place = f"segment {number + 1}"
         answered = number + 1 < len(segments) and segments[number + 1].source == "environment"
         if segment.source == "environment":
-            made.result(f"segment {number}", segment.text, place, tool="" if number else segment.state)
+            made.add_result(f"segment {number}", segment.text, place, tool="" if number else segment.state)
         elif segment.source == "user":
-            made.said("user", segment.text, place)
+            made.add_text("user", segment.text, place)
         elif answered:
             written = _WRITTEN_CALL.fullmatch(segment.text)
             tool, argument = (written[1], written[2]) if written else (segment.state, segment.text)
-            made.call(tool, {"text": argument, "state": segment.state}, place, place)
+            made.add_call(tool, {"text": argument, "state": segment.state}, place, place)
         else:
-            made.said("assistant", segment.text, place)
-    return made.made()
+            made.add_text("assistant", segment.text, place)
+    return made.build_trace()
 
 
-def _of_log(text: str) -> Trace:
+def _read_log_trace(text: str) -> Trace:
     """The log of a guard: what it was told, and what it refused."""
     reading = read_lines(text.encode())
-    made = Recording("log", {"rules": reading.rules})
+    made = TraceBuilder("log", {"rules": reading.rules})
     made.notes += [str(fault) for fault in reading.faults]
     if reading.torn:
         made.notes.append("the last line was cut off, and never counted")
@@ -187,7 +187,7 @@ def _of_log(text: str) -> Trace:
             except (KeyError, TypeError, ValueError) as error:
                 made.notes.append(f"line {entry.line}: the event cannot be read ({error}), and is left out")
                 continue
-            made.add(event, f"line {entry.line}")
+            made.add_event(event, f"line {entry.line}")
             if isinstance(event, Said) and not event.text:
                 made.notes.append(f"line {entry.line}: a text without words")
-    return made.made()
+    return made.build_trace()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
 
-from formal_llm.agents.guard.traces.trace import Recording, Row, Trace, text_at, text_of
+from formal_llm.agents.guard.traces.trace import Row, Trace, TraceBuilder, extract_text, get_text
 from formal_llm.planning.json_data import JSON
 
 
@@ -27,7 +27,7 @@ class _Span:
 
     @property
     def operation(self) -> str:
-        return text_at(self.attributes, "gen_ai.operation.name")
+        return get_text(self.attributes, "gen_ai.operation.name")
 
 
 def is_spans(data: JSON) -> bool:
@@ -41,55 +41,55 @@ def _is_span(data: Row) -> bool:
     return "attributes" in data and ("context" in data or "traceId" in data or "trace_id" in data)
 
 
-def traces_of_spans(data: JSON) -> list[Trace]:
+def build_span_traces(data: JSON) -> list[Trace]:
     """The traces of an export, each in the order of time.
 
     Raises:
         TraceError: it cannot be read.
     """
     by_trace: dict[str, list[_Span]] = {}
-    for span in _spans(data):
+    for span in _iterate_spans(data):
         by_trace.setdefault(span.trace, []).append(span)
-    return [_trace(name, spans) for name, spans in by_trace.items()]
+    return [_build_trace(name, spans) for name, spans in by_trace.items()]
 
 
-def _spans(data: JSON) -> Iterator[_Span]:
+def _iterate_spans(data: JSON) -> Iterator[_Span]:
     if isinstance(data, list):
         for one in data:
-            yield from _spans(one)
+            yield from _iterate_spans(one)
     elif isinstance(data, Mapping):
         for key in ("resourceSpans", "scopeSpans", "spans"):
             if isinstance(data.get(key), list):
-                yield from _spans(data[key])
+                yield from _iterate_spans(data[key])
                 return
         if _is_span(data):
-            yield _span(data)
+            yield _read_span(data)
 
 
-def _span(data: Row) -> _Span:
+def _read_span(data: Row) -> _Span:
     context = data.get("context")
     where = context if isinstance(context, Mapping) else data
     status = data.get("status")
     code = status.get("status_code", status.get("code")) if isinstance(status, Mapping) else None
-    attributes = _attributes(data.get("attributes"))
+    attributes = _read_attributes(data.get("attributes"))
     return _Span(
         str(where.get("trace_id", where.get("traceId", ""))),
-        text_at(data, "name"),
+        get_text(data, "name"),
         attributes,
-        _time(data.get("start_time", data.get("startTimeUnixNano"))),
-        _time(data.get("end_time", data.get("endTimeUnixNano"))),
+        _read_nanoseconds(data.get("start_time", data.get("startTimeUnixNano"))),
+        _read_nanoseconds(data.get("end_time", data.get("endTimeUnixNano"))),
         code in ("ERROR", "STATUS_CODE_ERROR", 2) or "error.type" in attributes,
     )
 
 
-def _attributes(data: JSON) -> Row:
+def _read_attributes(data: JSON) -> Row:
     if isinstance(data, Mapping):
         return data
     rows = [one for one in data if isinstance(one, Mapping)] if isinstance(data, list) else []
-    return {text_at(one, "key"): _any_value(one.get("value")) for one in rows}
+    return {get_text(one, "key"): _read_any_value(one.get("value")) for one in rows}
 
 
-def _any_value(value: JSON) -> JSON:
+def _read_any_value(value: JSON) -> JSON:
     """A value as OTLP writes it."""
     if not isinstance(value, Mapping):
         return value
@@ -98,14 +98,14 @@ def _any_value(value: JSON) -> JSON:
             return int(cast("str", inner))
         if kind == "arrayValue" and isinstance(inner, Mapping):
             values = inner.get("values")
-            return [_any_value(one) for one in values] if isinstance(values, list) else []
+            return [_read_any_value(one) for one in values] if isinstance(values, list) else []
         if kind == "kvlistValue" and isinstance(inner, Mapping):
-            return dict(_attributes(inner.get("values")))
+            return dict(_read_attributes(inner.get("values")))
         return inner
     return None
 
 
-def _time(value: JSON) -> int:
+def _read_nanoseconds(value: JSON) -> int:
     """A time in nanoseconds since 1970."""
     if isinstance(value, str) and not value.isdigit():
         try:
@@ -118,12 +118,12 @@ def _time(value: JSON) -> int:
     return int(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else 0
 
 
-def _at(time: int) -> datetime | None:
+def _to_datetime(time: int) -> datetime | None:
     return datetime.fromtimestamp(time / 1e9, UTC) if time else None
 
 
-def _trace(name: str, spans: list[_Span]) -> Trace:
-    made = Recording(f"trace {name}", {"trace_id": name})
+def _build_trace(name: str, spans: list[_Span]) -> Trace:
+    made = TraceBuilder(f"trace {name}", {"trace_id": name})
     tools = [span for span in spans if span.operation == "execute_tool"]
     chats = [
         span
@@ -142,28 +142,32 @@ def _trace(name: str, spans: list[_Span]) -> Trace:
         if what in ("input", "output"):
             _add_chat(made, span, what, place, seen, with_calls=not tools)
         elif what == "call":
-            made.call(
-                _tool(span), span.attributes.get("gen_ai.tool.call.arguments"), _id(span, number), place, _at(time)
+            made.add_call(
+                _get_tool_name(span),
+                span.attributes.get("gen_ai.tool.call.arguments"),
+                _get_call_id(span, number),
+                place,
+                _to_datetime(time),
             )
         else:
             value = span.attributes.get("gen_ai.tool.call.result")
-            made.result(_id(span, number), value, place, error=span.failed, at=_at(time))
-    return made.made()
+            made.add_result(_get_call_id(span, number), value, place, error=span.failed, at=_to_datetime(time))
+    return made.build_trace()
 
 
-def _tool(span: _Span) -> str:
-    return text_at(span.attributes, "gen_ai.tool.name") or span.name.removeprefix("execute_tool ")
+def _get_tool_name(span: _Span) -> str:
+    return get_text(span.attributes, "gen_ai.tool.name") or span.name.removeprefix("execute_tool ")
 
 
-def _id(span: _Span, number: int) -> str:
-    return text_at(span.attributes, "gen_ai.tool.call.id") or f"span {number + 1}"
+def _get_call_id(span: _Span, number: int) -> str:
+    return get_text(span.attributes, "gen_ai.tool.call.id") or f"span {number + 1}"
 
 
-def _add_chat(made: Recording, span: _Span, what: str, place: str, seen: list[str], *, with_calls: bool) -> None:
+def _add_chat(made: TraceBuilder, span: _Span, what: str, place: str, seen: list[str], *, with_calls: bool) -> None:
     """The messages of a chat that were not there before."""
-    messages = _json(span.attributes.get(f"gen_ai.{what}.messages"))
+    messages = _parse_json(span.attributes.get(f"gen_ai.{what}.messages"))
     rows = [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
-    keys = [_key(row) for row in rows]
+    keys = [_make_message_key(row) for row in rows]
     if what == "input":
         new = next((place for place, key in enumerate(keys) if place >= len(seen) or seen[place] != key), len(keys))
         seen[:] = keys
@@ -174,29 +178,29 @@ def _add_chat(made: Recording, span: _Span, what: str, place: str, seen: list[st
         _add_message(made, row, place, with_calls)
 
 
-def _key(row: Row) -> str:
+def _make_message_key(row: Row) -> str:
     """What a message is known by: an answer comes back as input without the reason why it ended."""
     return json.dumps([row.get("role"), row.get("parts", row.get("content"))], sort_keys=True)
 
 
-def _add_message(made: Recording, row: Row, place: str, with_calls: bool) -> None:
-    role = text_at(row, "role")
+def _add_message(made: TraceBuilder, row: Row, place: str, with_calls: bool) -> None:
+    role = get_text(row, "role")
     parts = row.get("parts")
     if not isinstance(parts, list):
-        parts = [{"type": "text", "content": text_of(row.get("content"))}]
+        parts = [{"type": "text", "content": extract_text(row.get("content"))}]
     for part in parts:
         if not isinstance(part, Mapping):
             continue
-        kind = text_at(part, "type")
+        kind = get_text(part, "type")
         if kind == "text" and role not in ("system", "tool"):
-            made.said(role, text_of([part]), place)
+            made.add_text(role, extract_text([part]), place)
         elif kind == "tool_call" and with_calls:
-            made.call(text_at(part, "name"), part.get("arguments"), text_at(part, "id"), place)
+            made.add_call(get_text(part, "name"), part.get("arguments"), get_text(part, "id"), place)
         elif kind == "tool_call_response" and with_calls:
-            made.result(text_at(part, "id"), part.get("response", part.get("result")), place)
+            made.add_result(get_text(part, "id"), part.get("response", part.get("result")), place)
 
 
-def _json(value: JSON) -> JSON:
+def _parse_json(value: JSON) -> JSON:
     if isinstance(value, str):
         try:
             return cast("JSON", json.loads(value))

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from formal_llm.agents.guard.events import Call, GuardEvent, Result, Said
-from formal_llm.agents.guard.shell.arguments import with_commands
+from formal_llm.agents.guard.shell.arguments import add_shell_commands
 from formal_llm.errors import TraceError
 from formal_llm.planning.json_data import JSON
 
@@ -36,7 +36,7 @@ class Trace:
     notes: tuple[str, ...] = ()
 
 
-class Recording:
+class TraceBuilder:
     """A trace while it is read. Results find their calls by id: the last call that has it."""
 
     def __init__(self, name: str, facts: Row | None = None) -> None:
@@ -47,17 +47,17 @@ class Recording:
         self.notes: list[str] = []
         self._calls: dict[str, Call] = {}
 
-    def add(self, event: GuardEvent, place: str) -> None:
+    def add_event(self, event: GuardEvent, place: str) -> None:
         """An event."""
         self.events.append(event)
         self.places.append(place)
 
-    def said(self, role: str, text: str, place: str, at: datetime | None = None) -> None:
+    def add_text(self, role: str, text: str, place: str, at: datetime | None = None) -> None:
         """A text; an empty one is none."""
         if text:
-            self.add(Said(role, text, at), place)
+            self.add_event(Said(role, text, at), place)
 
-    def call(self, tool: str, arguments: JSON, name: str, place: str, at: datetime | None = None) -> None:
+    def add_call(self, tool: str, arguments: JSON, name: str, place: str, at: datetime | None = None) -> None:
         """A call; its arguments are an object, or a text that writes one."""
         if isinstance(arguments, str):
             try:
@@ -67,11 +67,11 @@ class Recording:
                 arguments = {"text": arguments}
         if not isinstance(arguments, Mapping):
             arguments = {} if arguments is None else {"value": arguments}
-        call = Call(tool, with_commands(tool, arguments), name, at=at)
+        call = Call(tool, add_shell_commands(tool, arguments), name, at=at)
         self._calls[name] = call
-        self.add(call, place)
+        self.add_event(call, place)
 
-    def result(
+    def add_result(
         self, name: str, value: JSON, place: str, *, tool: str = "", error: bool = False, at: datetime | None = None
     ) -> None:
         """What came back of the call with an id."""
@@ -80,32 +80,32 @@ class Recording:
             self.notes.append(f"{place}: a result of a call that is not recorded ({name}) is left out")
             return
         arguments = call.arguments if call is not None else {}
-        self.add(Result(tool or (call.tool if call else ""), arguments, value, name, error, at), place)
+        self.add_event(Result(tool or (call.tool if call else ""), arguments, value, name, error, at), place)
 
-    def made(self) -> Trace:
+    def build_trace(self) -> Trace:
         """The trace."""
         return Trace(self.name, tuple(self.events), tuple(self.places), self.facts, tuple(self.notes))
 
 
-def text_of(value: JSON) -> str:
+def extract_text(value: JSON) -> str:
     """A text, or the texts among the parts of a content."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "\n".join(part for part in map(_part, value) if part)
+        return "\n".join(part for part in map(_extract_part_text, value) if part)
     return ""
 
 
-def _part(part: JSON) -> str:
+def _extract_part_text(part: JSON) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, Mapping):
         found = part.get("text", part.get("content"))
-        return found if isinstance(found, str) else text_of(found) if isinstance(found, list) else ""
+        return found if isinstance(found, str) else extract_text(found) if isinstance(found, list) else ""
     return ""
 
 
-def value_of(value: JSON) -> JSON:
+def extract_value(value: JSON) -> JSON:
     """What a tool returned: the text of a content made of texts, else as it is."""
     texts = ("text", "input_text", "output_text")
     if (
@@ -113,17 +113,17 @@ def value_of(value: JSON) -> JSON:
         and value
         and all(isinstance(one, Mapping) and one.get("type") in texts for one in value)
     ):
-        return text_of(value)
+        return extract_text(value)
     return value
 
 
-def text_at(row: Row, key: str) -> str:
+def get_text(row: Row, key: str) -> str:
     """A text of an object; empty where there is none."""
     found = row.get(key)
     return found if isinstance(found, str) else ""
 
 
-def rows_of(value: JSON, what: str) -> list[Row]:
+def require_rows(value: JSON, what: str) -> list[Row]:
     """A list of objects.
 
     Raises:

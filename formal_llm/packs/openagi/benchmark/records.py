@@ -25,7 +25,7 @@ from formal_llm.authored.files import parse_json, read_bytes
 from formal_llm.errors import ResultsError
 from formal_llm.packs.openagi.benchmark.conditions import Method, PlanKey
 from formal_llm.packs.openagi.scores.judging import Judgement
-from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
+from formal_llm.planning.drivers.json_lines import open_exclusively, write_atomically, write_line
 from formal_llm.tools import Result
 
 _FORMAT = "formal_llm.bench/1"
@@ -99,8 +99,8 @@ class Records(AbstractContextManager["Records"]):
         self.folder.mkdir(parents=True, exist_ok=True)
         self._check_setting(json.loads(json.dumps({"format": _FORMAT, **setting}, default=str)))
         with ExitStack() as opened:
-            self._plans = opened.enter_context(open_alone(self.folder / _PLANS, busy=_BUSY))
-            self._scores = opened.enter_context(open_alone(self.folder / _SCORES, busy=_BUSY))
+            self._plans = opened.enter_context(open_exclusively(self.folder / _PLANS, busy=_BUSY))
+            self._scores = opened.enter_context(open_exclusively(self.folder / _SCORES, busy=_BUSY))
             self.plans: dict[PlanKey, PlanRecord] = _read(self._plans, self.folder / _PLANS, _plan_key)
             self.scores: dict[ScoreKey, ScoreRecord] = _read(self._scores, self.folder / _SCORES, _score_key)
             self._opened = opened.pop_all()
@@ -148,14 +148,14 @@ class Records(AbstractContextManager["Records"]):
                 file = self.folder / "values" / f"{step.value.key}{step.value.kind.ending}"
                 if not file.exists():
                     file.parent.mkdir(exist_ok=True)
-                    write_whole(file, [step.value.dump()])
+                    write_atomically(file, [step.value.dump()])
             steps.append(told)
         return steps
 
     def _check_setting(self, setting: Mapping[str, object]) -> None:
         file = self.folder / _SETTING
         if not file.exists():
-            write_whole(file, [(json.dumps(setting, indent=1, ensure_ascii=False) + "\n").encode()])
+            write_atomically(file, [(json.dumps(setting, indent=1, ensure_ascii=False) + "\n").encode()])
             return
         try:
             there = parse_json(read_bytes(file))

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 from formal_llm.authored.files import parse_json
 from formal_llm.errors import ResultsError
-from formal_llm.planning.drivers.json_lines import open_alone, write_line, write_whole
+from formal_llm.planning.drivers.json_lines import open_exclusively, write_atomically, write_line
 
 #: What the planner is given.
 Mode: TypeAlias = Literal["sole", "two-stage"]
@@ -55,7 +55,7 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
     def __init__(self, folder: Path, setting: Mapping[str, object]) -> None:
         self._path = folder / "plans.jsonl"
         self._check(folder / "setting.json", json.loads(json.dumps({"format": "formal_llm.travel/1", **setting})))
-        self._file = open_alone(self._path, busy=_BUSY)
+        self._file = open_exclusively(self._path, busy=_BUSY)
         try:
             self.lines = self._read()
         except BaseException:
@@ -89,7 +89,7 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
     @staticmethod
     def _check(file: Path, setting: object) -> None:
         if not file.exists():
-            write_whole(file, [(json.dumps(setting, indent=1) + "\n").encode()])
+            write_atomically(file, [(json.dumps(setting, indent=1) + "\n").encode()])
         elif parse_json(file.read_bytes()) != setting:
             raise ResultsError(f"{file}: the folder holds a benchmark with another setting; give another folder")
 

@@ -20,7 +20,7 @@ from agents import (
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 
 from formal_llm.agents.guard import GuardedRun
-from formal_llm.agents.guard.adapters.agents_model import GuardedModel, Talk
+from formal_llm.agents.guard.adapters.agents_model import GuardedModel, ModelConversation
 from formal_llm.agents.guard.adapters.openai_agents import GuardedAgents
 from formal_llm.errors import EarlyAnswer
 from tests.agents.guard.adapters.shop import Record, Shop, guard
@@ -46,7 +46,7 @@ def test_what_a_model_is_asked_again(more: dict[str, str], given: list[str]) -> 
     """Where the provider keeps the conversation, only what is new is sent."""
     inner = ScriptedModel([[assistant_message("early")], [function_call("approve", {"order": 7}, call_id="1")]])
     record = Record()
-    talk = Talk(GuardedRun(guard(), audit=record), hide=True, most_early=1)
+    talk = ModelConversation(GuardedRun(guard(), audit=record), hide=True, most_early=1)
     asyncio.run(asked(GuardedModel(inner, talk), "pay", **more))
     second = inner.calls[1]
     assert [item["role"] for item in second.input] == given
@@ -62,7 +62,7 @@ def test_what_the_user_says_is_told_once() -> None:
         [function_call("approve", {"order": 7}, call_id="2")],
     ])  # fmt: skip
     record = Record()
-    model = GuardedModel(inner, Talk(GuardedRun(guard(), audit=record), hide=True, most_early=1))
+    model = GuardedModel(inner, ModelConversation(GuardedRun(guard(), audit=record), hide=True, most_early=1))
     with pytest.raises(RuntimeError):
         asyncio.run(asked(model, "go"))
     for _ in range(2):
@@ -73,7 +73,7 @@ def test_what_the_user_says_is_told_once() -> None:
 def test_a_tool_that_is_not_shown_is_not_forced() -> None:
     shop = Shop()
     inner = ScriptedModel([[function_call("approve", {"order": 7}, call_id="1")]])
-    model = GuardedModel(inner, Talk(GuardedRun(guard()), hide=True, most_early=1))
+    model = GuardedModel(inner, ModelConversation(GuardedRun(guard()), hide=True, most_early=1))
     settings = ModelSettings(tool_choice="pay")
     asyncio.run(asked(model, "go", function_tool(shop.approve), function_tool(shop.pay), model_settings=settings))
     assert inner.calls[0].model_settings.tool_choice is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from formal_llm.agents.guard import Call, Guard, GuardedRun, GuardRules
-from formal_llm.agents.guard.adapters.loops import Asked, Item, Loop, Turn
+from formal_llm.agents.guard.adapters.loops import GuardedLoop, Item, RequestedCall, Turn
 from formal_llm.errors import EarlyAnswer
 from tests.agents.guard.adapters.shop import Record, guard
 
@@ -16,14 +16,14 @@ from tests.agents.guard.adapters.shop import Record, guard
 class Bare:
     """A wire of texts."""
 
-    def output(self, asked: Asked[str], text: str, *, error: bool) -> Item:
+    def write_output(self, asked: RequestedCall[str], text: str, *, error: bool) -> Item:
         return {"id": asked.id, "text": text, "error": error}
 
-    def items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
+    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
         return [*outputs, *([{"said": said}] if said else ())]
 
 
-class BareLoop(Loop[str]):
+class BareLoop(GuardedLoop[str]):
     """A loop over answers that are lists of tools, or texts."""
 
     def __init__(self, run: Guard | GuardedRun, most_early: int = 3) -> None:
@@ -31,10 +31,13 @@ class BareLoop(Loop[str]):
 
     def turn(self, answer: str | list[str]) -> Turn[str]:
         if isinstance(answer, str):
-            return self._turn([], answer, paused=False)
+            return self._check_turn([], answer, paused=False)
         # The ids of each answer begin with 0 again.
-        asked = [Asked(f"{n} {tool}", str(n), tool, Call(tool, {"order": 7}, str(n))) for n, tool in enumerate(answer)]
-        return self._turn(asked, "", paused=False)
+        asked = [
+            RequestedCall(f"{n} {tool}", str(n), tool, Call(tool, {"order": 7}, str(n)))
+            for n, tool in enumerate(answer)
+        ]
+        return self._check_turn(asked, "", paused=False)
 
 
 def test_early_answers_are_counted_in_a_row() -> None:
@@ -49,8 +52,8 @@ def test_early_answers_are_counted_in_a_row() -> None:
 def test_calls_of_one_answer_that_share_an_id_are_two_calls() -> None:
     record = Record()
     loop = BareLoop(GuardedRun(guard(), audit=record))
-    one = Asked("one", "0", "look", Call("look", {"order": 7}, "0"))
-    turn = loop._turn([one, Asked("two", "0", "look", Call("look", {"order": 7}, "0"))], "", paused=False)
+    one = RequestedCall("one", "0", "look", Call("look", {"order": 7}, "0"))
+    turn = loop._check_turn([one, RequestedCall("two", "0", "look", Call("look", {"order": 7}, "0"))], "", paused=False)
     assert turn.calls == ("one", "two")
     assert record.called == ["look", "look"]
 

@@ -12,7 +12,13 @@ import pytest
 from pydantic import BaseModel
 
 from formal_llm.agents.guard import Decision, GuardedRun
-from formal_llm.agents.guard.adapters.plumbing import arguments_of, listed, plain, refused, with_warning
+from formal_llm.agents.guard.adapters.plumbing import (
+    append_warning,
+    find_legal_tools,
+    format_refusal,
+    read_arguments,
+    to_json_value,
+)
 from formal_llm.errors import MissingDependency
 from tests.agents.guard.adapters.shop import TOOLS, guard
 
@@ -41,7 +47,7 @@ class Pair:
     ],
 )  # fmt: skip
 def test_arguments(raw: object, arguments: object) -> None:
-    assert arguments_of(raw) == arguments
+    assert read_arguments(raw) == arguments
 
 
 def test_values_as_json() -> None:
@@ -50,23 +56,23 @@ def test_values_as_json() -> None:
             return "odd"
 
     order = Order(number=7, day=date(2026, 1, 2))
-    assert plain(Pair(order, Odd())) == {"first": {"number": 7, "day": "2026-01-02"}, "second": "odd"}
-    assert plain({1: {2}, "b": (3,)}) == {"1": [2], "b": [3]}
-    assert plain("text") == "text"
-    assert math.isclose(plain(0.5), 0.5)
+    assert to_json_value(Pair(order, Odd())) == {"first": {"number": 7, "day": "2026-01-02"}, "second": "odd"}
+    assert to_json_value({1: {2}, "b": (3,)}) == {"1": [2], "b": [3]}
+    assert to_json_value("text") == "text"
+    assert math.isclose(to_json_value(0.5), 0.5)
 
 
 def test_tools_with_a_legal_call_and_those_that_the_rules_do_not_know() -> None:
-    assert listed(GuardedRun(guard()), [*TOOLS, "sing"]) == {"approve", "look", "sing"}
+    assert find_legal_tools(GuardedRun(guard()), [*TOOLS, "sing"]) == {"approve", "look", "sing"}
 
 
 def test_what_a_model_reads() -> None:
     block = Decision("block", "order", "draft cannot come now.", ("approve",), ("approve", "pay"))
-    assert refused(block) == block.message
+    assert format_refusal(block) == block.message
     ask = Decision("ask", "care", "A person has to be asked.")
-    assert refused(ask) == "A person has to be asked. Nobody could be asked, so the call was not made."
-    assert with_warning("paid", Decision("warn", "care", "Mind the amount.")) == "paid\n\nWarning: Mind the amount."
-    assert with_warning("paid", Decision("log", "care", "Mind the amount.")) == "paid"
+    assert format_refusal(ask) == "A person has to be asked. Nobody could be asked, so the call was not made."
+    assert append_warning("paid", Decision("warn", "care", "Mind the amount.")) == "paid\n\nWarning: Mind the amount."
+    assert append_warning("paid", Decision("log", "care", "Mind the amount.")) == "paid"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
 from formal_llm.agents.guard import Call
-from formal_llm.agents.guard.adapters.pydantic_ai import GuardCapability, replayed
+from formal_llm.agents.guard.adapters.pydantic_ai import GuardCapability, replay_messages
 from tests.agents.guard.adapters.scripted_server import serving
 from tests.agents.guard.adapters.shop import ASKING, RULES, Person, Record, Shop, guard
 
@@ -255,7 +255,7 @@ def test_results_that_come_from_outside_are_told(external: bool) -> None:
     second = ran(guarded, message_history=first.all_messages(), deferred_tool_results=results)
     assert second.output == "done"
     assert record.words[-4:] == ["call pay", "result pay", "said assistant", "stop"]
-    assert replayed(guard().start(), second.all_messages()).may_stop().runs
+    assert replay_messages(guard().start(), second.all_messages()).may_stop().runs
 
 
 def test_external_calls_are_checked_before_they_go_outside() -> None:
@@ -275,7 +275,7 @@ def test_a_persons_no_is_known_in_a_later_run() -> None:
     shop = Shop()
     guarded = agent(script, shop, GuardCapability(guard(ASKING), approve=Person(False)))
     first = ran(guarded, "pay")
-    state = replayed(guard(ASKING).start(), first.all_messages())
+    state = replay_messages(guard(ASKING).start(), first.all_messages())
     assert [(event.tool, event.arguments.get("amount")) for event in state.history if isinstance(event, Call)] == [
         ("approve", None),
         ("pay", 1),

@@ -13,8 +13,8 @@ import pytest
 
 from formal_llm.agents.guard import Guard, GuardRules
 from formal_llm.agents.guard.audit import read_log
-from formal_llm.agents.guard.hooks.answers import Answer
-from formal_llm.agents.guard.hooks.hook import answer, session_file
+from formal_llm.agents.guard.hooks.answers import HookAnswer
+from formal_llm.agents.guard.hooks.hook import answer_event, find_session_file
 
 RULES = """
 read: Read
@@ -40,9 +40,9 @@ class Agent:
         self.guard = guard
         self.calls = 0
 
-    def send(self, event: str, **fields: Any) -> Answer:
+    def send(self, event: str, **fields: Any) -> HookAnswer:
         row = {"session_id": "../s/1", "hook_event_name": event, "cwd": "/", "transcript_path": "/t", **fields}
-        return answer(json.dumps(row).encode(), lambda: self.guard, self.folder)
+        return answer_event(json.dumps(row).encode(), lambda: self.guard, self.folder)
 
     def before(self, tool: str, id_: str | None = None, **given: Any) -> str:
         self.calls += 1
@@ -60,21 +60,21 @@ class Agent:
             tool_use_id=id_ or f"id{self.calls}",
             tool_response={"ok": True},
         )
-        assert found == Answer()
+        assert found == HookAnswer()
 
     def stop(self, **fields: Any) -> Mapping[str, Any]:
         found = self.send("Stop", **fields)
         return dict(json.loads(found.out)) if found.out else {}
 
     def rows(self) -> list[Mapping[str, Any]]:
-        reading = read_log(session_file(self.folder, self.guard, "../s/1"))
+        reading = read_log(find_session_file(self.folder, self.guard, "../s/1"))
         assert reading.faults == ()
         return [entry.row for entry in reading.entries[1:]]
 
 
 def test_a_session(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
-    assert agent.send("UserPromptSubmit", prompt="fix it") == Answer()
+    assert agent.send("UserPromptSubmit", prompt="fix it") == HookAnswer()
     assert agent.before("Edit", file_path="a.py") == "deny"
     assert agent.before("Read", file_path="a.py") == "passes"
     agent.after("Read", file_path="a.py")
@@ -130,7 +130,7 @@ def test_warnings_are_shown_and_log_only_says_nothing(tmp_path: Path) -> None:
     agent = Agent(tmp_path, Guard(GuardRules.from_string(rules)))
     found = agent.send("PreToolUse", tool_name="push", tool_input={}, tool_use_id="a")
     assert "systemMessage" in json.loads(found.out)
-    assert agent.send("PreToolUse", tool_name="look", tool_input={}, tool_use_id="b") == Answer()
+    assert agent.send("PreToolUse", tool_name="look", tool_input={}, tool_use_id="b") == HookAnswer()
     assert [row["decision"]["action"] for row in agent.rows()] == ["warn", "log"]
     assert all(row["told"] for row in agent.rows())
 
@@ -142,7 +142,7 @@ def test_warnings_are_shown_and_log_only_says_nothing(tmp_path: Path) -> None:
      (b"\xff", "no JSON"), (b" " * 40_000_000, "more than"), (b"[" * 1_000_000, "no JSON")],
 )  # fmt: skip
 def test_input_that_is_none_is_denied(tmp_path: Path, data: bytes, told: str) -> None:
-    found = answer(data, lambda: GUARD, tmp_path)
+    found = answer_event(data, lambda: GUARD, tmp_path)
     assert found.code == 2
     assert told in found.err
     assert not list(tmp_path.iterdir())
@@ -158,7 +158,7 @@ def test_events_that_rules_do_not_look_at_pass_with_a_note(tmp_path: Path) -> No
 def test_what_cannot_be_judged_does_not_run(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     agent.before("Read")
-    path = session_file(tmp_path, GUARD, "../s/1")
+    path = find_session_file(tmp_path, GUARD, "../s/1")
     path.write_bytes(path.read_bytes().replace(b'"call":"Read"', b'"call":"Edit"'))
     assert agent.before("Edit") == "deny"
     assert agent.send("Stop").code == 1
@@ -168,8 +168,8 @@ def test_what_cannot_be_judged_does_not_run(tmp_path: Path) -> None:
         return Guard(GuardRules.from_string("rule x: nonsense\n"))
 
     row = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {}}
-    assert '"deny"' in answer(json.dumps(row).encode(), broken, tmp_path).out
-    assert answer(json.dumps({**row, "hook_event_name": "Stop"}).encode(), broken, tmp_path).code == 1
+    assert '"deny"' in answer_event(json.dumps(row).encode(), broken, tmp_path).out
+    assert answer_event(json.dumps({**row, "hook_event_name": "Stop"}).encode(), broken, tmp_path).code == 1
 
 
 #: A process that has all it needs, and answers events as hooks do.
@@ -177,12 +177,12 @@ MANY = """
 import json, os, sys
 from pathlib import Path
 from formal_llm.agents.guard import Guard, GuardRules
-from formal_llm.agents.guard.hooks.hook import answer
+from formal_llm.agents.guard.hooks.hook import answer_event
 guard = Guard(GuardRules.from_string("push: push\\nrule few: at most %d push\\n"))
 def push(name):
     row = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "push", "tool_input": {}}
     row["tool_use_id"] = name
-    return answer(json.dumps(row).encode(), lambda: guard, Path(sys.argv[1])).out
+    return answer_event(json.dumps(row).encode(), lambda: guard, Path(sys.argv[1])).out
 """
 AT_ONCE = """
 begin = os.pipe()

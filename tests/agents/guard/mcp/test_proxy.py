@@ -16,7 +16,7 @@ from mcp.types import ElicitResult, ToolListChangedNotification
 
 from formal_llm.agents.guard import Guard, GuardRules, Result
 from formal_llm.agents.guard.live import Noted
-from formal_llm.agents.guard.mcp.proxy import Proxy
+from formal_llm.agents.guard.mcp.proxy import McpProxy
 from formal_llm.agents.guard.mcp.servers import McpServer
 from formal_llm.agents.guard.mcp.upstreams import Upstream
 from tests.agents.guard.mcp.shop_server import shop
@@ -38,9 +38,9 @@ Answers = Callable[[Any, Any], Awaitable[ElicitResult]]
 async def guarded(
     rules: str, *servers: Any, noted: list[Noted] | None = None, mode: str = "auto", answers: Answers | None = None,
     heard: list[object] | None = None,
-) -> AsyncIterator[tuple[Client, Proxy]]:  # fmt: skip
+) -> AsyncIterator[tuple[Client, McpProxy]]:  # fmt: skip
     read = GuardRules.from_string(rules)
-    proxy = Proxy(lambda tools: Guard(read, tools), None if noted is None else noted.append)
+    proxy = McpProxy(lambda tools: Guard(read, tools), None if noted is None else noted.append)
 
     async def hear(message: object) -> None:
         if heard is not None:
@@ -52,7 +52,7 @@ async def guarded(
             one = Upstream(McpServer(f"s{number}"), proxy.upstream_changed, target=server)
             await one.connect(stack)
             upstreams.append(one)
-        await proxy.open(upstreams)
+        await proxy.attach_upstreams(upstreams)
         client = Client(proxy.server, mode=mode, elicitation_callback=answers, message_handler=hear)
         await stack.enter_async_context(client)
         yield client, proxy

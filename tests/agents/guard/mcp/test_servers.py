@@ -7,20 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm.agents.guard.mcp.servers import McpServer, servers_of_file
+from formal_llm.agents.guard.mcp.servers import McpServer, read_server_file
 from formal_llm.errors import ToolkitError
 
 
 def test_commands_and_addresses() -> None:
-    assert McpServer.of(["npx", "-y", "server"]) == McpServer("npx", ("npx", "-y", "server"))
-    assert McpServer.of(["https://a.example:8/mcp?x"]) == McpServer("a.example:8", url="https://a.example:8/mcp?x")
-    assert McpServer.named("files=python 'my server.py'") == McpServer("files", ("python", "my server.py"))
-    assert McpServer.named("web=http://x/mcp").url == "http://x/mcp"
+    assert McpServer.from_command(["npx", "-y", "server"]) == McpServer("npx", ("npx", "-y", "server"))
+    assert McpServer.from_command(["https://a.example:8/mcp?x"]) == McpServer(
+        "a.example:8", url="https://a.example:8/mcp?x"
+    )
+    assert McpServer.from_definition("files=python 'my server.py'") == McpServer("files", ("python", "my server.py"))
+    assert McpServer.from_definition("web=http://x/mcp").url == "http://x/mcp"
     for wrong in ("files", "=x", "a b=x", "x='"):
         with pytest.raises(ToolkitError):
-            McpServer.named(wrong)
+            McpServer.from_definition(wrong)
     with pytest.raises(ToolkitError, match="behind --"):
-        McpServer.of([])
+        McpServer.from_command([])
 
 
 def test_the_file_of_a_client(tmp_path: Path) -> None:
@@ -28,7 +30,7 @@ def test_the_file_of_a_client(tmp_path: Path) -> None:
 
     def servers(data: object) -> list[McpServer]:
         path.write_text(json.dumps({"mcpServers": data}))
-        return servers_of_file(str(path))
+        return read_server_file(str(path))
 
     assert servers({
         "files": {"command": "npx", "args": ["-y", "s"], "env": {"A": "1"}, "cwd": "/"},
@@ -44,4 +46,4 @@ def test_the_file_of_a_client(tmp_path: Path) -> None:
         servers({"x": {"comand": "y"}})
     path.write_text("{")
     with pytest.raises(ToolkitError, match="no JSON"):
-        servers_of_file(str(path))
+        read_server_file(str(path))

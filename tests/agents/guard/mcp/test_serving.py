@@ -20,7 +20,7 @@ from mcp import Client, MCPError, StdioServerParameters
 import formal_llm
 from formal_llm.agents.guard.audit import read_log
 from formal_llm.agents.guard.mcp.servers import McpServer
-from formal_llm.agents.guard.mcp.serving import serve
+from formal_llm.agents.guard.mcp.serving import serve_guard
 from formal_llm.errors import ToolError
 
 SHOP = str(Path(__file__).with_name("shop_server.py"))
@@ -112,4 +112,4 @@ def test_servers_that_cannot_be_used(tmp_path: Path) -> None:
         (McpServer("mute", (sys.executable, "-c", "import sys; sys.stdin.read()")), "within 1.5 seconds"),
     ):
         with pytest.raises(ToolError, match=f"the MCP server {server.name}.*{told if told != server.name else ''}"):
-            serve([server], never, timeout=1.5)  # type: ignore[arg-type]
+            serve_guard([server], never, timeout=1.5)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 from mcp.types import Tool
 
 from formal_llm.agents.guard.mcp.servers import McpServer
-from formal_llm.agents.guard.mcp.upstreams import Upstream, offered
+from formal_llm.agents.guard.mcp.upstreams import Upstream, assign_tool_names
 from formal_llm.errors import ToolkitError
 
 
@@ -23,11 +23,11 @@ def tools(*names: str) -> list[Tool]:
 
 def test_names_are_told_apart() -> None:
     one, two, three = (Upstream(McpServer(name), _nothing) for name in ("a b", "two", "two"))
-    found = offered([(one, tools("read", "two_read")), (two, tools("read", "write")), (three, tools("read"))])
+    found = assign_tool_names([(one, tools("read", "two_read")), (two, tools("read", "write")), (three, tools("read"))])
     assert {name: (at.upstream, at.name) for name, at in found.items()} == {
         "a_b_read": (one, "read"), "two_read": (one, "two_read"), "two_read_2": (two, "read"), "write": (two, "write"),
         "two_read_3": (three, "read"),
     }  # fmt: skip
     assert all(at.tool.name == name for name, at in found.items())
     with pytest.raises(ToolkitError, match="two tools named read"):
-        offered([(one, tools("read", "read"))])
+        assign_tool_names([(one, tools("read", "read"))])

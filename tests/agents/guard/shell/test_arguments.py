@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from formal_llm.agents.guard import Call, Guard, GuardRules
-from formal_llm.agents.guard.shell.arguments import with_commands
+from formal_llm.agents.guard.shell.arguments import add_shell_commands
 
 
 def test_lines_and_words() -> None:
-    assert with_commands("Bash", {"command": "git push"})["commands"] == [["git", "push"]]
-    assert with_commands("shell", {"command": ["bash", "-lc", "git push"]})["commands"] == [
+    assert add_shell_commands("Bash", {"command": "git push"})["commands"] == [["git", "push"]]
+    assert add_shell_commands("shell", {"command": ["bash", "-lc", "git push"]})["commands"] == [
         ["bash", "-lc", "git push"], ["git", "push"],
     ]  # fmt: skip
-    assert with_commands("local_shell", {"action": {"command": ["ls"]}})["programs"] == ["ls"]
-    assert with_commands("exec_command", {"cmd": "ls"})["programs"] == ["ls"]
-    assert with_commands("Read", {"command": "git push"}) == {"command": "git push"}
-    assert with_commands("Bash", {}) == {}
-    assert with_commands("Bash", {"command": 3})["unknown"]
+    assert add_shell_commands("local_shell", {"action": {"command": ["ls"]}})["programs"] == ["ls"]
+    assert add_shell_commands("exec_command", {"cmd": "ls"})["programs"] == ["ls"]
+    assert add_shell_commands("Read", {"command": "git push"}) == {"command": "git push"}
+    assert add_shell_commands("Bash", {}) == {}
+    assert add_shell_commands("Bash", {"command": 3})["unknown"]
 
 
 def test_what_the_agent_says_itself_does_not_count() -> None:
-    assert with_commands("Bash", {"command": "git push", "commands": []})["commands"] == [["git", "push"]]
+    assert add_shell_commands("Bash", {"command": "git push", "commands": []})["commands"] == [["git", "push"]]
 
 
 def test_rules_look_at_words() -> None:
@@ -27,7 +27,7 @@ def test_rules_look_at_words() -> None:
     guard = Guard(GuardRules.from_string(rules + "rule no-push: never push\nrule no-force: never force\n"))
 
     def refused(line: str) -> bool:
-        return not guard.start().check(Call("Bash", with_commands("Bash", {"command": line}))).runs
+        return not guard.start().check(Call("Bash", add_shell_commands("Bash", {"command": line}))).runs
 
     assert refused("cd x && git -C y push origin")
     assert refused("git push --force-with-lease")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.agents.guard.shell.reader import read_simple
-from formal_llm.agents.guard.shell.words import ansi_c
+from formal_llm.agents.guard.shell.words import decode_ansi_c
 from tests.strategies import examples
 
 
@@ -44,8 +44,8 @@ def test_escapes_are_those_of_bash(text: str) -> None:
     told = subprocess.run(
         ["bash", "-c", f"printf %s $'{text}'"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}, timeout=20
     )
-    assert ansi_c(text) == told.stdout.decode("utf-8", "surrogateescape")
+    assert decode_ansi_c(text) == told.stdout.decode("utf-8", "surrogateescape")
 
 
 def test_a_zero_byte_ends_the_text() -> None:
-    assert ansi_c("a\\0b") == "a"
+    assert decode_ansi_c("a\\0b") == "a"

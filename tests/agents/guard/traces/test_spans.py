@@ -87,7 +87,7 @@ def test_each_trace_by_itself() -> None:
 
 
 def test_values_of_otlp() -> None:
-    from formal_llm.agents.guard.traces.spans import _any_value
+    from formal_llm.agents.guard.traces.spans import _read_any_value
 
     values = {
         "values": [
@@ -96,4 +96,4 @@ def test_values_of_otlp() -> None:
             {"kvlistValue": {"values": [{"key": "a", "value": {"doubleValue": 1.5}}]}},
         ]
     }
-    assert _any_value({"arrayValue": values}) == [3, True, {"a": 1.5}]  # type: ignore[dict-item]
+    assert _read_any_value({"arrayValue": values}) == [3, True, {"a": 1.5}]  # type: ignore[dict-item]

@@ -14,7 +14,7 @@ from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, tool_text
 from formal_llm.packs.openagi.benchmark.records import Records
 from formal_llm.packs.openagi.benchmark.transfer import HEADS, OTHER, OWN, ToolFigures, Transfer, lines_of
 from formal_llm.packs.openagi.references import tools_called_for
-from formal_llm.planning.rewordings import reworded
+from formal_llm.planning.rewordings import read_rewordings
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def pack() -> TaskPack:
 
 
 def transfer(pack: TaskPack, **more: Any) -> Transfer:
-    sentences = reworded(pack, "paraphrases.toml")
+    sentences = read_rewordings(pack, "paraphrases.toml")
     some = [place for place, task in enumerate(sentences) if task.original == pack.tasks[3].description]
     given = {"chosen": some, "repeats": 1, "matcher": LexicalMatcher(tool_texts(pack)), **more}
     return Transfer(pack, [3, 106], sentences, **given)
@@ -84,7 +84,7 @@ def test_who_is_trained_is_asked_by_its_own_name(pack: TaskPack, tmp_path: Path)
 
 
 def test_an_example_is_never_the_task_itself_whatever_its_words(pack: TaskPack) -> None:
-    sentences = reworded(pack, "paraphrases.toml")
+    sentences = read_rewordings(pack, "paraphrases.toml")
     place = next(n for n, task in enumerate(sentences) if task.original == pack.tasks[20].description)
     run = transfer(pack, chosen=[place])
     number = len(pack.tasks) + place
