@@ -24,7 +24,7 @@ from benchmarks import few_tools, tiny_decoder
 from formal_llm import Planner, Question, Task, TaskPack
 from formal_llm.packs.openagi.references import openagi_reward
 from formal_llm.packs.training import selected
-from formal_llm.planning.walks.terse import shortened
+from formal_llm.planning.walks.wording import shortened
 
 #: The reward of a TRL completion that leads to no plan; a plan's own reward is never below 0.
 INVALID = -1.0

@@ -35,8 +35,7 @@ from formal_llm.llms.local.causal import CausalScorer
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning.task import Task
-from formal_llm.planning.walks.terse import shortened
-from formal_llm.planning.walks.wording import Wording
+from formal_llm.planning.walks.wording import Wording, shortened
 
 HERE = Path(__file__).parent
 MODES = ("number", "text", "mean", "calibrated")

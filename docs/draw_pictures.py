@@ -38,7 +38,7 @@ GALLERY = {
 ABOVE = (
     "formal_llm.planning.rewordings",
     "formal_llm.planning.packs",
-    "formal_llm.planning.pack_file",
+    "formal_llm.planning.packs",
     "formal_llm.llms.providers",
 )
 

@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from formal_llm.agents.events import Event, EventLike
-from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.monitor import Event, EventLike, Monitor
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source

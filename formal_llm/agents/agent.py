@@ -22,19 +22,19 @@ from typing import TypeAlias
 from formal_llm.agents.acting import AgentRules, Rule
 from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
+from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.decoding.writer import Bounds, ContentOf, Writer
 from formal_llm.agents.examples import load_examples
 from formal_llm.agents.happenings import HappeningCallback
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.published.rewoo import LLM_WORKER
+from formal_llm.agents.published.rewoo import LLM_WORKER, solve
+from formal_llm.agents.published.summaries import Summarise
 from formal_llm.agents.roles import Roles, World
-from formal_llm.agents.run_settings import RunSettings
-from formal_llm.agents.running import Run
-from formal_llm.agents.tool_calls import check_texts, describe_tool
+from formal_llm.agents.running import Run, RunSettings
+from formal_llm.agents.tool_calls import ERROR, check_texts, describe_tool
 from formal_llm.agents.transcript import Transcript
-from formal_llm.agents.worlds import WORLDS
 from formal_llm.automata import Behaviour, Limits
 from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
@@ -47,6 +47,42 @@ from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
 from formal_llm.tools.tool import Tool
 from formal_llm.tools.toolkit import Toolkit
+
+
+def observe(run: Run) -> Asks[str]:
+    """An observation: what the tool of the last action returns for the last input."""
+    asked = run.list_actions()
+    if not asked:
+        return f"{ERROR}no action with an input stands before this observation"
+    (call,) = yield from run.carry_out(asked[-1:])
+    return run.record_call(call).output
+
+
+EVALUATION = """A proposed answer to a question is to be judged, by what was observed alone.
+
+Question: {question}
+
+{trace}
+
+Is the proposed answer right, and does it follow from what was observed? Write one or two sentences; begin with Right, \
+Wrong or Unsure."""
+
+
+def evaluate(run: Run) -> Asks[str]:
+    """An evaluation by the model itself, of what it wrote and observed. It is shown no right answer."""
+    behaviour = run.settings.rules.behaviour
+    trace = "\n".join(f"{behaviour.states[one.state].text} {one.text}" for one in run.segments if one.source != "user")
+    return (yield from run.write(EVALUATION.format(question=run.question, trace=trace))) or "Unsure."
+
+
+#: What writes the states of the environment, by their markers.
+WORLDS: Mapping[str, World] = {
+    "[Observation]": observe,
+    "[Summary]": Summarise(),
+    "[Evaluation]": evaluate,
+    "[Answer]": solve,
+}
+
 
 #: The tools of an agent: a toolkit for all runs, or a function that makes one for each.
 Tools: TypeAlias = Toolkit | Iterable[Tool] | Callable[[], Toolkit]
@@ -268,3 +304,35 @@ def _make_toolkit_factory(tools: Tools | None) -> Callable[[], Toolkit]:
         return tools
     made = Toolkit(tools)
     return lambda: made
+
+
+class Conversation:
+    """A conversation with an agent, such as the shipped ``chat-bot``.
+
+    Args:
+        agent: the agent. Each turn is a run of its own: a word of its behaviour.
+        most: how many turns it is shown, the latest.
+
+    Attributes:
+        turns: the runs so far.
+
+    Raises:
+        ValueError: a negative number of turns.
+    """
+
+    def __init__(self, agent: Agent, *, most: int = 20) -> None:
+        if most < 0:
+            raise ValueError(f"the number of turns that are shown is 0 or more, not {most}")
+        self.agent = agent
+        self.most = most
+        self.turns: tuple[Transcript, ...] = ()
+
+    def say(self, text: str) -> Transcript:
+        """Say something; the run that answers it. A run that breaks off is no turn.
+
+        Raises:
+            AgentError, LLMError: as of :meth:`Agent.run`.
+        """
+        made = self.agent.start(text, before=self.turns[max(0, len(self.turns) - self.most) :]).run_to_end()
+        self.turns = (*self.turns, made)
+        return made

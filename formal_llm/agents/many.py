@@ -8,28 +8,182 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Never, Protocol
+from typing import Any, Never, Protocol, Self
 
 from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.kept_calls import AnswerJournal
-from formal_llm.agents.outcomes import AgentOutcome, outcome_from_data, outcome_to_data
 from formal_llm.agents.transcript import Transcript
+from formal_llm.authored.files import parse_json
+from formal_llm.authored.tables import Keys, Named, OneOf, problems
 from formal_llm.automata.models.automaton import fingerprint
-from formal_llm.errors import AgentStopped, Cancelled, InvalidAnswer
+from formal_llm.errors import AgentError, AgentStopped, Cancelled, InvalidAnswer, ResultsError, ToolError, WritingError
 from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Stream, in_one_piece
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.recorded.answer_data import answer_from_data, answer_to_data
 from formal_llm.llms.usage import Prices, TokenUsage
+from formal_llm.planning.drivers.json_lines import open_exclusively, write_line
 from formal_llm.planning.drivers.results import Results
 from formal_llm.planning.drivers.streams import run_batch as run_many
+from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import Budget, Meter
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AgentOutcome:
+    """What became of a question among many.
+
+    Attributes:
+        index: its place among the questions, from 0.
+        task: the question.
+        transcript: the run, or as far as it came.
+        error: why it is not whole; None where it is.
+        calls: the calls of tools.
+    """
+
+    index: int
+    task: Task
+    transcript: Transcript
+    error: Exception | None = None
+    calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """What it took."""
+        return self.transcript.usage
+
+    def unwrap(self) -> Transcript:
+        """The whole transcript; raises the error if there is none."""
+        if self.error is not None:
+            raise self.error
+        return self.transcript
+
+
+def outcome_to_data(outcome: AgentOutcome) -> dict[str, JSON] | None:
+    """The line of an outcome, as JSON data; None for a failure that may pass before anything was asked.
+
+    What may succeed at another time (the provider could not be reached, the money was used up) is ``stopped``.
+    """
+    error = outcome.error
+    data: dict[str, Any] = {"index": outcome.index, "task": outcome.task.description}
+    if error is None:
+        data["status"] = "planned"
+    else:
+        lasting = isinstance(error, (AgentError, InvalidAnswer, ToolError)) and not getattr(error, "shared", False)
+        if not lasting and not outcome.usage.requests and not outcome.usage.questions:
+            return None
+        data |= {"status": "failed" if lasting else "stopped", "error": type(error).__name__, "message": str(error)}
+    calls = [call.to_data() for call in outcome.calls]
+    return {**data, "transcript": outcome.transcript.to_jsonl(), "calls": calls, "usage": asdict(outcome.usage)}
+
+
+def outcome_from_data(line: dict[str, Any]) -> AgentOutcome:
+    """The outcome that a line tells; of a failure the error is one that says what was said then."""
+    transcript = Transcript.from_jsonl(line["transcript"])
+    error = None if line["status"] == "planned" else WritingError(line.get("message", line["status"]))
+    calls = tuple(ToolCall(**call) for call in line.get("calls", ()))
+    return AgentOutcome(line["index"], Task(line["task"]), transcript, error, calls)
+
+
+_FORMAT = "formal_llm.calls/1"
+_BUSY = "another run is writing to this file; wait for it, or name another results file"
+_HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "run": str}, needed=("format", "run"))
+_ROW = Keys({"index": int, "at": int, "asked": str, "answer": Named(object)}, needed=("index", "at", "asked", "answer"))
+
+
+class AnswerJournal:
+    """The answers for runs that are not finished.
+
+    Args:
+        path: the file; made where it is not there. That of another agent is begun anew: its answers are of no use.
+        run: what tells the agent apart from others (:func:`~formal_llm.agents.many.identify_runs`).
+        done: the runs that are finished: their answers are not needed any more.
+
+    Raises:
+        ResultsError: the file is damaged, cannot be written, or somebody is writing to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], run: str, done: Container[int] = ()) -> None:
+        self.path = Path(path)
+        #: By run, its answers, each with what was asked; and how many of them are taken.
+        self._answers: dict[int, list[tuple[str, Answer]]] = {}
+        self._taken: dict[int, int] = {}
+        self._file = open_exclusively(self.path, what="file of answers", busy=_BUSY)
+        try:
+            self._read_file(run, done)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read_file(self, run: str, done: Container[int]) -> None:
+        self._file.seek(0)
+        text = self._file.readall() or b""
+        whole = text[: text.rfind(b"\n") + 1]
+        if len(whole) < len(text):  # the line that was being written when the program died
+            self._file.truncate(len(whole))
+        for number, line in enumerate(whole.split(b"\n")[:-1], 1):
+            try:
+                row: Any = parse_json(line)
+                problem = next((one.problem for one in problems(row, _HEAD if number == 1 else _ROW)), None)
+                if problem is not None:
+                    raise ValueError(problem)
+                if number == 1:
+                    if row["run"] != run:
+                        break
+                elif row["index"] not in done:
+                    answers = self._answers.setdefault(row["index"], [])
+                    # A run that asked something else from some place on has written other answers from there on.
+                    answers[row["at"] :] = [(row["asked"], answer_from_data(row["answer"]))]
+            except (ValueError, TypeError, KeyError) as error:
+                raise ResultsError(f"{self.path}:{number}: this line is damaged: {error}; delete the file") from None
+        else:
+            if whole:
+                return
+        self._file.truncate(0)
+        write_line(self._file, self.path, {"format": _FORMAT, "run": run}, "the answer")
+
+    def replay_answer(self, index: int, question: Question) -> Answer | None:
+        """The next answer of a run, where it asks what it asked then; else None, and those after it count no more."""
+        answers, at = self._answers.get(index, []), self._taken.get(index, 0)
+        if at < len(answers) and answers[at][0] == _hash_question(question):
+            self._taken[index] = at + 1
+            return answers[at][1]
+        self._answers.pop(index, None)
+        return None
+
+    def record_answer(self, index: int, question: Question, answer: Answer) -> None:
+        """Keep the answer that came for a run."""
+        at = self._taken.get(index, 0)
+        self._taken[index] = at + 1
+        data = {"index": index, "at": at, "asked": _hash_question(question), "answer": answer_to_data(answer)}
+        write_line(self._file, self.path, data, "the answer")
+
+    def delete_file(self) -> None:
+        """Delete the file: all runs are finished."""
+        self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _hash_question(question: Question) -> str:
+    return hashlib.sha256(json.dumps(question.content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 class DrivableRun(Protocol):

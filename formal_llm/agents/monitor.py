@@ -11,13 +11,12 @@ and what was found out about them, is shared by all monitors made from one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
 
 from formal_llm.agents.compiled import CompiledRules, JointlyAllowed
-from formal_llm.agents.events import Event, EventChain, EventLike, Label
 from formal_llm.agents.findings import Finding, find_rule_problems
 from formal_llm.agents.refusal import Refusal, explain_refusal
 from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problems
@@ -27,6 +26,50 @@ from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import NotAllowed, SnapshotError
 from formal_llm.planning.checking.verify import Verification
 from formal_llm.planning.json_data import JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened.
+
+    Attributes:
+        name: what it is called: a state of an agent, a tool.
+        data: what is known of it besides, as JSON: arguments, a result, a text.
+    """
+
+    name: str
+    data: Mapping[str, JSON] = field(default=FrozenDict(), hash=False)
+
+    def __post_init__(self) -> None:
+        if type(self.data) is not FrozenDict:
+            object.__setattr__(self, "data", FrozenDict(self.data))
+
+
+#: What a monitor takes for an event: a name alone is one without data.
+EventLike = Event | str
+#: What the rules call an event; None where they do not look at it.
+Label = Callable[[Event], str | None]
+
+
+class EventChain:
+    """What happened, the last event first: each past shares all but its event with the past before."""
+
+    __slots__ = ("before", "event", "hash", "length", "name")
+
+    def __init__(self, before: EventChain | None, event: Event, name: str | None) -> None:
+        self.before = before
+        self.event = event
+        self.name = name
+        self.length: int = 1 if before is None else before.length + 1
+        self.hash: int = hash((None if before is None else before.hash, event.name, name))
+
+    def iter_back(self) -> Iterator[EventChain]:
+        """This past and those before it."""
+        past: EventChain | None = self
+        while past is not None:
+            yield past
+            past = past.before
+
 
 _FORMAT = "formal-llm monitor 1"
 _EVENT = Keys({"name": str, "data": Named(object), "rules": OneOf((str, NoneType))}, needed=("name",))

@@ -7,10 +7,12 @@ dark as the reader's machine is. Every text is escaped: what a model or a tool w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 
 from formal_llm.agents.happenings import ToolCall
+from formal_llm.agents.modular.run import ModularRun
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Behaviour
 from formal_llm.pictures.page import html_page, shown
@@ -131,3 +133,32 @@ def _render_state_table(transcript: Transcript) -> str:
     ]  # fmt: skip
     cells = ["".join(f"<td>{shown(one if isinstance(one, str) else f'{one:,}')}</td>" for one in row) for row in rows]
     return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+
+
+def modular_page(run: ModularRun, *, error: BaseException | None = None, about: Mapping[str, str] | None = None) -> str:
+    """The page of a run; see :func:`~formal_llm.agents.page.run_page`."""
+    segments = [Segment("request", run.request, "user")]
+    #: Where the uses of tools, and what comes after them, stand among the segments.
+    places = []
+    steps, at = run.scratchpad.steps, 0
+    for decision in run.decisions:
+        places.append(len(segments))
+        told = "\n".join(filter(None, (decision.thoughts, f"{decision.tool}: {decision.task}")))
+        segments.append(Segment("plan", told, "model"))
+        before = len(segments)
+        while at < len(steps):
+            step = steps[at]
+            segments.append(Segment(step.tool, step.result, "environment"))
+            at += 1
+            # Calls inside of a call come before it; one that fails is the last.
+            if step.failed or (step.tool, step.task) == (decision.tool, decision.task):
+                break
+        places += range(before + 1, len(segments))
+    used = [place for place, one in enumerate(segments) if one.source == "environment"]
+    if run.answer is not None:
+        segments.append(Segment("answer", run.answer, "model"))
+    calls = [replace(call, position=place) for call, place in zip(run.calls, used, strict=False)]
+    places += [len(segments)] * (len(steps) + 1 - len(places))
+    corrections = [replace(one, position=places[min(one.position, len(places) - 1)]) for one in run.corrections]
+    shown = Transcript("modular", tuple(segments), tuple(corrections), run.transcript.took)
+    return run_page(shown, None, calls, error=error, about=about)

@@ -1,7 +1,7 @@
 """What the states of an agent are for: which one names a tool, which holds its input, who answers for the world.
 
 Most agents need not say it: their markers do. ``[Action]`` names a tool, ``[Action Input]`` is its input, ``[Action
-Label]`` its label, and what the environment writes is found by its marker in a table (:mod:`formal_llm.agents.worlds`).
+Label]`` its label, and what the environment writes is found by its marker in a table (:mod:`formal_llm.agents.agent`).
 """
 
 from __future__ import annotations

@@ -1,24 +1,23 @@
 """One run of an agent: the writer writes, tools answer, the monitor watches both.
 
-A :class:`Run` is what the functions that write for the environment are given (:mod:`formal_llm.agents.worlds`).
+A :class:`Run` is what the functions that write for the environment are given (:mod:`formal_llm.agents.agent`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Never
+from dataclasses import dataclass, field
+from typing import NamedTuple, Never
 
 from formal_llm.agents import happenings
-from formal_llm.agents.acting import NO_TOOL, StatesMonitor
-from formal_llm.agents.actions import Action, actions_of
+from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
 from formal_llm.agents.decoding.contents import Content, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
 from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
-from formal_llm.agents.events import Event
 from formal_llm.agents.happenings import Happening, ToolCall
-from formal_llm.agents.monitor import Monitor
-from formal_llm.agents.run_settings import RunSettings
+from formal_llm.agents.monitor import Event, Monitor
+from formal_llm.agents.roles import Roles
 from formal_llm.agents.tool_calls import ERROR, call_with_text
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.errors import AgentStopped, NotAllowed, WritingError, did_you_mean
@@ -26,9 +25,77 @@ from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Messages, Writing
 from formal_llm.llms.llm import LLM, asking
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.usage import Prices
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.tools.calling import Caller
+from formal_llm.planning.walks.budget import Budget
+from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.toolkit import Toolkit
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How an agent runs: what all its runs share.
+
+    Attributes:
+        rules: the rules with the tools.
+        roles: what its states are for.
+        contents: what texts of states may be.
+        budget: what a run may use.
+        prices: what tokens cost.
+        calls: what calls of tools may take.
+        max_tokens: the most tokens of a text that the environment asks the model for.
+    """
+
+    rules: AgentRules
+    roles: Roles
+    contents: Mapping[str, ContentOf] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    prices: Prices | None = None
+    calls: CallLimits = field(default_factory=lambda: CallLimits(timeout=60.0))
+    max_tokens: int = 512
+
+
+class Action(NamedTuple):
+    """What a run asks of a tool.
+
+    Attributes:
+        tool: the name in the action.
+        input: the text behind it.
+        label: its label, where it has one.
+        refused: why the tool cannot be called; empty where it can.
+    """
+
+    tool: str = ""
+    input: str = ""
+    label: str = ""
+    refused: str = ""
+
+
+def actions_of(
+    segments: Sequence[Segment], roles: Roles, refused: Mapping[int, str], tools: Iterable[str]
+) -> list[Action]:
+    """What is asked of tools since the environment wrote last, each with all that is known of it.
+
+    Args:
+        segments: what was written.
+        roles: which state is an action, a label, an input, the environment's.
+        refused: why actions cannot be carried out, by their places among the segments.
+        tools: the tools that there are, for an input without an action.
+    """
+    found: list[Action] = []
+    begin = max((at for at, one in enumerate(segments, 1) if one.state in roles.worlds), default=0)
+    open_ = Action()
+    for at, segment in enumerate(segments[begin:], begin):
+        if segment.state == roles.label:
+            open_ = open_._replace(label=segment.text.strip())
+        elif segment.state == roles.action:
+            open_ = open_._replace(tool=segment.text.strip(), refused=refused.get(at, ""))
+        elif segment.state == roles.input:
+            without = f"no action stands before this input; name one of {', '.join(tools)}"
+            found.append(open_._replace(input=segment.text.strip(), refused=open_.refused if open_.tool else without))
+            open_ = Action()
+    return found
+
 
 #: How many tools are called at once.
 _AT_ONCE = 8

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formal_llm.agents.agent import Agent
-from formal_llm.agents.outcomes import AgentOutcome
+from formal_llm.agents.many import AgentOutcome
 from formal_llm.agents.transcript import Transcript
 from formal_llm.planning.plans.usage import Usage
 

@@ -57,7 +57,7 @@ class ModularOptions:
 def run_modular(questions: Iterable[str], options: ModularOptions) -> None:
     """Answer questions, each with those before it in mind."""
     from formal_llm.agents.modular import ModularRun, decision_rows, write_decisions
-    from formal_llm.agents.modular.page import modular_page
+    from formal_llm.agents.page import modular_page
 
     shown = None if options.quiet else _Shown(err() if options.save == STANDARD else out())
     runs: list[ModularRun] = []

@@ -20,8 +20,7 @@ from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound
 from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.batch import Outcome
-from formal_llm.planning.drivers.result_places import FAILED
-from formal_llm.planning.drivers.results import Results, run_of
+from formal_llm.planning.drivers.results import FAILED, Results, run_of
 
 #: After so many failures in a row that nobody's plan is to blame for, a run ends: the provider cannot be reached.
 _IN_A_ROW = 10

@@ -32,7 +32,7 @@ from formal_llm.llms.calibration import Calibration, Judged, reliability
 from formal_llm.llms.llm import BatchLLM, ask, check_providers
 from formal_llm.llms.scoring import named, weights
 from formal_llm.planning import Planner, Task
-from formal_llm.planning.walks.terse import adapt_wording
+from formal_llm.planning.walks.wording import adapt_wording
 
 if TYPE_CHECKING:
     from formal_llm.automata.models.automaton import Word

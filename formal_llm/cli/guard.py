@@ -103,9 +103,8 @@ def serve(
 ) -> None:
     """Serve."""
     from formal_llm.agents.guard import Guard
-    from formal_llm.agents.guard.audit import AuditLog
+    from formal_llm.agents.guard.audit import AuditLog, make_audit
     from formal_llm.agents.guard.mcp.serving import serve_guard as run
-    from formal_llm.agents.guard.record import make_audit
 
     read = _rules(rules)
     behind = _servers(words, server, servers)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from formal_llm.agents.guard.core import GuardRules
 from formal_llm.agents.guard.guard import Guard
-from formal_llm.agents.guard.hooks.answers import DENIED, MOST_INPUT
-from formal_llm.agents.guard.hooks.hook import answer_event, find_state_folder
+from formal_llm.agents.guard.hooks.hook import DENIED, MOST_INPUT, answer_event, find_state_folder
 
 
 class _Parser(argparse.ArgumentParser):

@@ -29,7 +29,7 @@ from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.planning import Budget, Plan, Planner, Task, Wording
 from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.walks.budget import QUESTIONS
-from formal_llm.planning.walks.terse import adapt_wording
+from formal_llm.planning.walks.wording import adapt_wording
 
 
 class LookaheadMode(StrEnum):

@@ -23,7 +23,7 @@ from formal_llm.errors import FormalLLMError, InputError, ResourceNotFound
 from formal_llm.planning import Task, TaskPack, Wording
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.reading.reader import read_plan_text
-from formal_llm.planning.walks.terse import NAMED, shortened
+from formal_llm.planning.walks.wording import NAMED, shortened
 
 
 @dataclass(frozen=True)

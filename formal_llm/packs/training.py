@@ -21,7 +21,7 @@ from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs import training_rewards as rewards
 from formal_llm.planning import Planner, Task, TaskPack
 from formal_llm.planning.rewordings import read_rewordings
-from formal_llm.planning.walks.terse import adapt_wording
+from formal_llm.planning.walks.wording import adapt_wording
 from formal_llm.rltf.all_plans import count_plans
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.metrics_log import View

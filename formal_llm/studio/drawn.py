@@ -9,7 +9,7 @@ from formal_llm.errors import FormalLLMError
 from formal_llm.pictures.drawable import picture_of
 from formal_llm.pictures.parts import around
 from formal_llm.pictures.picture import Picture
-from formal_llm.planning.plans.standing import MOST
+from formal_llm.planning.plans.overlay import MOST
 from formal_llm.studio.parts import Part
 from formal_llm.studio.rules import Written
 

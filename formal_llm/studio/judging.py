@@ -14,7 +14,7 @@ from formal_llm.planning import Walk
 from formal_llm.planning.checking.reasons import Reasons
 from formal_llm.planning.checking.texts import TextVerification, verify_text
 from formal_llm.planning.checking.verify import Verification, Verifier
-from formal_llm.planning.plans.standing import way_picture
+from formal_llm.planning.plans.overlay import way_picture
 from formal_llm.studio.drawn import drawn
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
 from formal_llm.studio.rules import MAX_STATES, Written, asked_rules, problem

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Behaviour, Limits
-from formal_llm.agents import Agent, Transcript
+from formal_llm.agents import Agent, Conversation, Transcript
 from formal_llm.agents.agent import TIMES, ensure_text_llm, make_writer, write_instructions
 from formal_llm.agents.decoding.choosing import ChoosingWriter
 from formal_llm.agents.decoding.continuing import ContinuingWriter
@@ -365,3 +365,59 @@ def test_tools_of_an_mcp_server_are_called() -> None:
         made = agent.run("q")
     observed = [one.text for one in made.segments if one.state == "Obs"]
     assert observed[0] == "a|b" and observed[1].startswith("Error: fail failed: ") and made.answer == "done"
+
+
+def test_earlier_turns_are_shown() -> None:
+    llm = Scripted(["[Final Response]", "Hello, [Thought] Ada.", "[Final Response]", "Ada."])
+    talk = Conversation(Agent("chat-bot", llm, agent_toolkit))
+    talk.say("I am Ada.")
+    assert talk.say("Who am I?").answer == "Ada." and len(talk.turns) == 2
+    assert "Earlier in this conversation:\n[User Problem] I am Ada." in llm.asked[-1]
+    assert all(turn.verify(talk.agent.behaviour).valid for turn in talk.turns)
+
+
+def test_only_the_latest_turns_are_shown() -> None:
+    llm = Scripted(["[Final Response]", "x"] * 4)
+    talk = Conversation(Agent("chat-bot", llm, agent_toolkit), most=1)
+    for said in ("first", "second", "third"):
+        talk.say(said)
+    assert "second" in llm.asked[-1] and "first" not in llm.asked[-1].split("conversation:")[1]
+    talk.most = 0
+    talk.say("fourth")
+    assert "Earlier" not in llm.asked[-1]
+    with pytest.raises(ValueError, match="0 or more"):
+        Conversation(talk.agent, most=-1)
+
+
+TRY = ["[Final Thought]", "f", "Ridley Scott"]
+
+
+def test_an_input_without_an_action_is_told() -> None:
+    llm = Scripted(["[Action Input]", "Danube", "[Observation]", "[Answer]", "a"])
+    made = Agent("react-ablated", llm, agent_toolkit).run("q")
+    assert str(made.text_of("Obs")).startswith("Error: no action stands before this input; name one of calculate, ")
+
+
+def test_reflections_go_on_into_the_next_try_and_no_right_answer_is_shown() -> None:
+    llm = Scripted([
+        *TRY, "Wrong: that is the director.", "Look for the author.", "[Final Thought]", "g", "Philip K. Dick",
+        "Right.", "Fine.", "[Answer]", "Philip K. Dick",
+    ])  # fmt: skip
+    made = Agent("reflexion", llm, agent_toolkit).run("Who wrote the novel?")
+    assert made.word == (
+        "Ques", "Final-Tht", "Prop-Ans", "Eval", "Ref", "Final-Tht", "Prop-Ans", "Eval", "Ref", "Ans",
+    )  # fmt: skip
+    assert [one.text for one in made.segments if one.state == "Eval"] == ["Wrong: that is the director.", "Right."]
+    second = next(asked for asked in llm.asked if "Look for the author." in asked)
+    assert "Ridley Scott" in second
+    evaluated = next(asked for asked in llm.asked if "is to be judged" in asked)
+    assert "[Proposed Answer] Ridley Scott" in evaluated and "Who wrote the novel?" in evaluated
+
+
+def test_an_evaluator_of_ones_own() -> None:
+    def judge(run) -> str:  # type: ignore[no-untyped-def]
+        return "Right" if run.transcript.text_of("Prop-Ans") == "4" else "Wrong"
+
+    llm = Scripted(["[Final Thought]", "f", "4", "good", "[Answer]", "4"])
+    made = Agent("reflexion", llm, agent_toolkit, worlds={"[Evaluation]": judge}).run("2 + 2?")
+    assert made.text_of("Eval") == "Right"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, SumLimit, Symbol, constraint
 from formal_llm.agents import Allowed, Event, Monitor
+from formal_llm.agents.monitor import EventChain
 from formal_llm.automata.notation.formula import read_formula
 from formal_llm.errors import AutomatonError, NotAllowed, SnapshotError
 from tests.agents.brute import Words, accepted
@@ -342,3 +343,18 @@ def test_a_declared_name_is_known() -> None:
     assert Monitor(behaviour).why() is not None
     with pytest.raises(AutomatonError, match="unknown terminal in a limit: c"):
         Monitor(only_b, limits=Limits({"c": 1}))
+
+
+def test_data_of_an_event_does_not_change() -> None:
+    event = Event("pay", {"amount": 20})
+    with pytest.raises(TypeError):
+        event.data["amount"] = 30  # type: ignore[index]
+    assert pickle.loads(pickle.dumps(event)) == event
+
+
+def test_pasts_share_their_beginnings() -> None:
+    begin = EventChain(None, Event("a"), "a")
+    one, other = EventChain(begin, Event("b"), "b"), EventChain(begin, Event("c"), None)
+    assert [past.event.name for past in one.iter_back()] == ["b", "a"]
+    assert (one.before, other.before) == (begin, begin)
+    assert (one.length, one.hash) != (other.length, other.hash)

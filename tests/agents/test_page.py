@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from html.parser import HTMLParser
 
 from hypothesis import given
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from formal_llm import Behaviour, Usage
 from formal_llm.agents import Correction, Segment, Transcript
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.page import run_page
+from formal_llm.agents.modular import ModularAgent
+from formal_llm.agents.page import modular_page, run_page
+from tests.agents.modular.doubles import Held, letters
 from tests.strategies import examples
 
 REACT = Behaviour.load("react")
@@ -81,3 +84,17 @@ def test_everything_stands_on_it() -> None:
     ):  # fmt: skip
         assert part in page, part
     assert "<script" not in page and run_page(Transcript("react"), REACT)
+
+
+def test_every_decision_call_and_correction_is_shown() -> None:
+    for seed in range(20):
+        rng = random.Random(seed)
+        run = ModularAgent(Held(rng, 0.0), modules=letters(rng)).run("<b>What</b>?")
+        page = modular_page(run, about={"LLM": "x & y"})
+        assert "&lt;b&gt;What" in page and "<b>What" not in page and "x &amp; y" in page
+        assert page.count("<h2>plan ") == len(run.decisions)
+        assert page.count('class="call"') == len(run.word)
+        assert page.count(">failed</span>") == sum(step.failed for step in run.scratchpad.steps)
+        assert page.count("Corrected: ") == len(run.corrections)
+        assert page.count("<h2>answer ") == 1
+    assert "the money is gone" in modular_page(run, error=RuntimeError("the money is gone"))

@@ -18,7 +18,7 @@ from formal_llm.agents import Monitor
 from formal_llm.automata import Clock, Gap, Span, Timetable, Window
 from formal_llm.automata.notation.limit_lines import read_line
 from formal_llm.planning.drivers.results import record
-from formal_llm.planning.pack_file import apply_limits
+from formal_llm.planning.packs import apply_limits
 from tests.oracles import all_words
 
 #: For each field a value.

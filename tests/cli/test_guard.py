@@ -8,9 +8,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from formal_llm.agents.guard import Call, Guard, GuardRules, Said
-from formal_llm.agents.guard.audit import AuditLog, read_log
+from formal_llm.agents.guard.audit import AuditLog, make_audit, read_log
 from formal_llm.agents.guard.live import GuardedRun
-from formal_llm.agents.guard.record import make_audit
 from formal_llm.cli.main import app
 
 RULES = "approve: approve\npay: pay\nrule approved: approve before pay\n"

@@ -14,7 +14,7 @@ from formal_llm.llms.local.loading import ModelKind, Placement, load
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.training import Ingredients, model_of, policy_of, selected, trainer_of
 from formal_llm.planning.rewordings import read_rewordings
-from formal_llm.planning.walks.terse import NAMED
+from formal_llm.planning.walks.wording import NAMED
 from formal_llm.rltf.advantages import ADVANTAGES
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.policy import Policy

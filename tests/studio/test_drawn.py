@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from formal_llm.planning.plans.standing import MOST
+from formal_llm.planning.plans.overlay import MOST
 from formal_llm.studio.drawn import drawn, rules_picture
 from formal_llm.studio.rules import read
 from tests.pictures.forms import needs_dot

@@ -10,11 +10,9 @@ from collections.abc import Collection, Mapping
 from typing import Protocol, runtime_checkable
 
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, find_problem
-from formal_llm.agents.decoding.manner import MarkedWriter, build_chat
-from formal_llm.agents.decoding.next_states import NextStates
+from formal_llm.agents.decoding.manner import FORCED, MarkedWriter, NextStates, WriterRun, build_chat
 from formal_llm.agents.decoding.steps import Going, Step, Steps
 from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told
-from formal_llm.agents.decoding.writer_run import FORCED, WriterRun
 from formal_llm.agents.markers import Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript

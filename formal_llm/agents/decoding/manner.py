@@ -2,16 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from formal_llm.agents.decoding.steps import Model
-from formal_llm.agents.decoding.writer import Bounds, Writer
+from formal_llm.agents.decoding.contents import Content
+from formal_llm.agents.decoding.steps import Going, IncomingText, Model, Step, Steps, relay_steps
+from formal_llm.agents.decoding.writer import Bounds, ContentOf, Spent, Told, Writer, added, content_of
 from formal_llm.agents.markers import Markers
+from formal_llm.agents.monitor import Monitor
+from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Behaviour
-from formal_llm.errors import WritesNoText
+from formal_llm.errors import AutomatonError, WritesNoText, WritingError
+from formal_llm.llms.generation import Writing
+from formal_llm.llms.llm import asking
 from formal_llm.llms.question import Message, Question
+from formal_llm.planning.plans.usage import Usage
+
+
+class NextStates(NamedTuple):
+    """What may come next.
+
+    Attributes:
+        states: for each legal marker its state, in the order of the alphabet.
+        may_end: whether the run may end.
+        world: the states, where the world alone goes on.
+        shortest: the marker that begins a shortest way to an end; empty where that is to end at once.
+    """
+
+    states: Mapping[str, str]
+    may_end: bool
+    world: tuple[str, ...]
+    shortest: str
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The legal markers."""
+        return tuple(self.states)
+
+    @property
+    def only_state(self) -> str | None:
+        """The state that comes next where nothing else can; None where there is a choice."""
+        return next(iter(self.states.values())) if len(self.states) == 1 and not self.may_end else None
+
+    @property
+    def prefix(self) -> str:
+        """How all legal markers begin."""
+        return find_common_prefix(self.markers)
+
+
+def find_common_prefix(texts: Iterable[str]) -> str:
+    """The longest text that all begin with; empty for none."""
+    least, most = min(found := list(texts), default=""), max(found, default="")
+    return next((least[:place] for place, sign in enumerate(least) if most[place : place + 1] != sign), least)
+
+
+def find_next_states(monitor: Monitor, markers: Markers, until: Collection[str] = ()) -> NextStates:
+    """What may come next where a monitor stands.
+
+    Of states that share a marker, the first one that is legal is meant, as it is where a transcript is read. What is
+    not known to lead to an end is left out where something else is.
+
+    Raises:
+        AutomatonError: a legal state has no marker.
+        WritingError: nothing can come, and the run cannot end.
+    """
+    allowed = monitor.allowed()
+    known = {name: way for name, way in allowed.items() if way.certain} or allowed
+    states: dict[str, str] = {}
+    for name in known:
+        marker = markers.marker(name)
+        if marker is None:
+            raise AutomatonError(f"the state {name} has no marker, so it cannot be known when it is written")
+        states.setdefault(marker, name)
+    may_end = monitor.may_stop()
+    if not states and not may_end:
+        refused = monitor.why()
+        raise WritingError(f"nothing can come next: {refused.reason if refused is not None else 'no way is known'}")
+    lengths = {marker: known[name].shortest for marker, name in states.items()}
+    told = {marker: length for marker, length in lengths.items() if length is not None}
+    shortest = "" if may_end else min(told or states, key=lambda marker: told.get(marker, 0))
+    world = tuple(states.values()) if not may_end and all(name in until for name in states.values()) else ()
+    return NextStates(states, may_end, world, shortest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +188,71 @@ class MarkedWriter(Writer):
         self.manner = WritingConfig(
             markers, instructions, bounds or Bounds(), phrases or Phrases(), temperature, streaming
         )
+
+
+#: That a marker was put there, since no other one was legal.
+FORCED = Spent("", Usage(forced=1))
+
+
+class WriterRun(ABC):
+    """A run that goes on where a transcript ends.
+
+    Attributes:
+        transcript: what stands there so far.
+        monitor: where the rules stand behind it.
+        until: the states that the world writes.
+    """
+
+    def __init__(
+        self,
+        how: WritingConfig,
+        transcript: Transcript,
+        monitor: Monitor,
+        until: frozenset[str],
+        contents: Mapping[str, ContentOf],
+    ) -> None:
+        self.how, self.markers, self.bounds = how, how.markers, how.bounds
+        self.transcript, self.monitor, self.until, self._contents = transcript, monitor, until, contents
+        self._requests = 0
+
+    def relay_to_end(self) -> Steps[Told]:
+        """Go on to the end, or to where the world goes on; what is told stands in the transcript."""
+        return relay_steps(self._generate_steps(), self._record_step)
+
+    def _record_step(self, told: Told | Step) -> bool:
+        if not isinstance(told, Step):
+            self.transcript = added(self.transcript, told)
+        return True
+
+    @abstractmethod
+    def _generate_steps(self) -> Steps[Told]:
+        """What is told and asked for."""
+
+    def _find_next_states(self) -> NextStates:
+        return find_next_states(self.monitor, self.markers, self.until)
+
+    def _get_content(self, state: str) -> Content:
+        return content_of(self._contents, state, self.transcript)
+
+    def _count_request(self, state: str) -> None:
+        """Count one more request.
+
+        Raises:
+            WritingError: there were too many.
+        """
+        self._requests = max(self._requests, self.transcript.usage.requests) + 1  # not all models count theirs
+        if self._requests > self.bounds.requests:
+            raise self.bounds.make_request_error(state)
+
+    def _open_text(self, asked: Writing) -> IncomingText:
+        return IncomingText(asked, streaming=self.how.streaming)
+
+    def _ask_choice(self, state: str, so_far: str, asked: str, options: Iterable[str]) -> Going[Told | Step, int]:
+        """The place of the option that the model chooses, from 0.
+
+        Raises:
+            InvalidAnswer: it answers something else, again and again.
+        """
+        answer = yield from asking(build_question(so_far, asked, options, self.how))
+        yield Spent.from_tokens(state, answer.usage, questions=1)
+        return answer.number - 1

@@ -2,9 +2,8 @@
 
 from formal_llm.agents.guard.core import GuardRules
 from formal_llm.agents.guard.events import Call, Decision, GuardEvent, Result, Said
-from formal_llm.agents.guard.guard import Guard
+from formal_llm.agents.guard.guard import Guard, GuardState
 from formal_llm.agents.guard.live import GuardedRun, Noted
-from formal_llm.agents.guard.states import GuardState
 
 __all__ = [
     "Call",

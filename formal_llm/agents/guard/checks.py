@@ -6,10 +6,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 from formal_llm.agents.findings import Finding
-from formal_llm.agents.guard.component import ComponentNode
+from formal_llm.agents.guard.component import ComponentNode, PositionTracker
 from formal_llm.agents.guard.machines import Letters
 from formal_llm.agents.guard.plant import Plant, PlantSymbol
-from formal_llm.agents.guard.position import PositionTracker
 from formal_llm.agents.guard.rules import Letter
 from formal_llm.agents.guard.search import ViabilitySearch
 from formal_llm.agents.guard.supervisor import Supervisor, describe_way

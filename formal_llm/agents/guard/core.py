@@ -11,9 +11,9 @@ from pathlib import Path
 from formal_llm.agents.findings import Finding
 from formal_llm.agents.guard.checks import find_problems
 from formal_llm.agents.guard.compiled import compile_rules
+from formal_llm.agents.guard.component import Position, PositionTracker
 from formal_llm.agents.guard.labels import Labeller
 from formal_llm.agents.guard.plant import Plant
-from formal_llm.agents.guard.position import Position, PositionTracker
 from formal_llm.agents.guard.reading import read_rules
 from formal_llm.agents.guard.rules import SEVERITIES, GuardRuleSet, Severity
 from formal_llm.agents.guard.search import Guarantee

@@ -10,9 +10,8 @@ from fractions import Fraction
 
 from formal_llm.agents.guard.data import Undetermined, Value
 from formal_llm.agents.guard.events import Call, GuardEvent, Result, Said
-from formal_llm.agents.guard.expressions import Expression, LastValue, PastLetter
+from formal_llm.agents.guard.expressions import Expression, LastValue, LetterMemory, PastLetter, Scope, read_json
 from formal_llm.agents.guard.rules import EventPattern, Kind, Letter
-from formal_llm.agents.guard.scope import LetterMemory, Scope, read_json
 from formal_llm.automata.models.frozen import FrozenDict
 
 Fields = Mapping[str, Value]

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from formal_llm.agents.guard.events import Call, Decision, GuardEvent, Result, Said
-from formal_llm.agents.guard.guard import Guard
-from formal_llm.agents.guard.states import GuardState
+from formal_llm.agents.guard.guard import Guard, GuardState
 
 _log = logging.getLogger("formal_llm.guard")
 

@@ -14,15 +14,178 @@ once as if they were all bad; what both agree on is certain.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from itertools import count
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from formal_llm.agents.guard.component import Component, ComponentNode, ComponentStep
-from formal_llm.agents.guard.control import Edge, find_controllable_set
+from formal_llm.agents.guard.component import Component, ComponentNode, ComponentStep, Vector, apply_moves
 from formal_llm.agents.guard.machines import State
 from formal_llm.agents.guard.plant import Plant, PlantSymbol
-from formal_llm.agents.guard.relaxation import can_keep_each_copy, can_keep_relaxed
+
+#: So many places of the rules without keys and one copy are looked at.
+_PLACES = 1_000
+#: A rule with more states, as a grammar has, is not ruled out so.
+_MOST = 200
+
+
+def can_keep_relaxed(component: Component, node: ComponentNode, *, doubtful: bool) -> bool:
+    """Whether the rules could be kept if nothing that a rule has reached were ever lost again.
+
+    Each rule keeps all states that it has had, of a sum the largest that is left, and an event can come where each rule
+    lets it in one of them. What cannot be done so, cannot be done (delete relaxation, Bonet and Geffner 2001).
+    """
+    parts = component.parts
+    plain: list[set[State]] = [{state} for state in node.plain]
+    copies: list[list[set[State]]] = []
+    for group, (base, live) in zip(component.groups, node.copies, strict=True):
+        vectors = [*([] if base is None else [base]), *(vector for vector, _ in live)]
+        copies.append([{vector[place] for vector in vectors} for place in range(len(group))])
+    called = {(tool, letters) for (tool, letters), _ in node.pending}
+    machines = [parts[number].machine for number in component.plain]
+    owing = {place for place, machine in enumerate(machines) if not machine.is_accepting(node.plain[place])}
+    waiting = [step for step in component.steps if doubtful or not step.symbol.doubtful]
+    changed = True
+    while changed and owing:
+        changed = False
+        for step in waiting:
+            symbol = step.symbol
+            tracked = symbol.tool in component.answering
+            if symbol.kind == "result" and tracked and not any(
+                tool == symbol.tool and (letters in symbol.after or not symbol.after) for tool, letters in called
+            ):  # fmt: skip
+                continue
+            sets = [(machines[move.place], plain[move.place], move) for move in step.plain]
+            for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
+                sets += [(parts[group[move.place]].machine, copies[place][move.place], move) for move in moves[1]]
+            made = []
+            for machine, states, move in sets:
+                after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
+                if not after:
+                    break
+                made.append((machine, states, after))
+            else:
+                for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
+                    for move in moves[0]:
+                        machine, states = parts[group[move.place]].machine, copies[place][move.place]
+                        after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
+                        made += [(machine, states, after)] if after else []
+                if symbol.kind == "call" and tracked and (symbol.tool, symbol.letters) not in called:
+                    called.add((symbol.tool, symbol.letters))
+                    changed = True
+                for machine, states, after in made:
+                    new = {one for one in after if one > max(states)} if machine.resource else after - states  # type: ignore[operator,type-var]
+                    if new:
+                        states |= new
+                        changed = True
+                        if len(states) > _MOST:
+                            return True
+        owing = {place for place in owing if not any(machines[place].is_accepting(state) for state in plain[place])}
+    return not owing
+
+
+def can_keep_each_copy(component: Component, node: ComponentNode) -> bool:
+    """Whether the rules without keys could be kept together with each copy, if there were no other copies.
+
+    What other copies owe or forbid is left out, and so is which calls are under way; what cannot be done so, cannot be
+    done. Where that takes too many places, it is taken as possible.
+    """
+    return all(
+        _can_keep_copy(component, node.plain, place, vector)
+        for place, (_, live) in enumerate(node.copies)
+        for vector, _ in live
+    )
+
+
+def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vector) -> bool:
+    rules, machines = component.plain_machines, component.machines[group]
+    seen = {(plain, vector)}
+    todo = [(plain, vector)]
+    while todo:
+        now, copy = todo.pop()
+        if all(machine.is_accepting(state) for machine, state in zip(rules, now, strict=True)) and all(
+            machine.is_accepting(state) for machine, state in zip(machines, copy, strict=True)
+        ):
+            return True
+        if len(seen) > _PLACES:
+            return True
+        for step in component.steps:
+            every, one = step.each[group]
+            after = apply_moves(rules, now, step.plain)
+            other = None if after is None else apply_moves(machines, copy, every)
+            if after is None or other is None:
+                continue
+            mine = apply_moves(machines, other, one)
+            for following in ((after, other), *(((after, mine),) if mine is not None else ())):
+                if following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+    return False
+
+
+class Edge(NamedTuple):
+    """A symbol, and where it leads; None where it breaks a rule."""
+
+    symbol: PlantSymbol
+    target: ComponentNode | None
+
+
+def find_controllable_set(
+    component: Component,
+    edges: dict[ComponentNode, list[Edge]],
+    some: Mapping[ComponentNode, bool | None],
+    *,
+    hopeful: bool,
+) -> set[ComponentNode]:
+    """The largest set of nodes that nothing outside leads out of and in which an end is always reached.
+
+    Args:
+        component: the rules.
+        edges: where the symbols lead, of the nodes that were looked at.
+        some: what is known of whether some continuation keeps the rules.
+        hopeful: what is not known is taken for good: other nodes, and what the agent may perhaps do. Else for bad,
+            and for what perhaps comes from outside.
+    """
+
+    def is_considered(symbol: PlantSymbol) -> bool:
+        return not symbol.doubtful or symbol.is_controllable is hopeful
+
+    before: dict[ComponentNode, list[tuple[ComponentNode, bool]]] = {}
+    inside = set(edges)
+    out: list[ComponentNode] = []
+    edge_of_known: set[ComponentNode] = set()  # nodes from which one that was not looked at can be reached
+    for node, found in edges.items():
+        for edge in found:
+            if not is_considered(edge.symbol):
+                continue
+            target = edge.target
+            beyond = target is not None and target not in edges
+            good = target is not None and (not beyond or (hopeful and some.get(target) is not False))
+            if not good and not edge.symbol.is_controllable:
+                out.append(node)
+            elif good and beyond:
+                edge_of_known.add(node)
+            elif good:
+                assert target is not None
+                before.setdefault(target, []).append((node, edge.symbol.is_controllable))
+    accepting = {node for node in edges if component.is_accepting(node)} | edge_of_known
+    while True:
+        while out:
+            node = out.pop()
+            if node in inside:
+                inside.discard(node)
+                out += [source for source, controlled in before.get(node, ()) if not controlled]
+        reached = accepting & inside
+        todo = list(reached)
+        while todo:
+            for source, _ in before.get(todo.pop(), ()):
+                if source in inside and source not in reached:
+                    reached.add(source)
+                    todo.append(source)
+        out = [node for node in inside if node not in reached]
+        if not out:
+            return inside
+
 
 Guarantee = Literal["some", "whatever"]
 #: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from formal_llm.agents.guard.compiled import RulePart
-from formal_llm.agents.guard.component import Component
+from formal_llm.agents.guard.component import Component, Position, PositionTracker
 from formal_llm.agents.guard.plant import Plant, PlantSymbol
-from formal_llm.agents.guard.position import Position, PositionTracker
 from formal_llm.agents.guard.search import Guarantee, ViabilitySearch
 
 #: So many answers about which rules look at an event are kept.

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from formal_llm.agents.guard.events import Action, Call, Decision, GuardEvent, Result, Said
-from formal_llm.agents.guard.guard import Guard
-from formal_llm.agents.guard.states import GuardState
+from formal_llm.agents.guard.guard import Guard, GuardState
 from formal_llm.agents.guard.traces.trace import Trace
 from formal_llm.planning.json_data import JSON
 

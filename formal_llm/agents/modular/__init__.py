@@ -1,7 +1,6 @@
 """The modular agent: planning and calling apart, under rules."""
 
 from formal_llm.agents.modular.agent import ModularAgent
-from formal_llm.agents.modular.memory import Memory, Turn
 from formal_llm.agents.modular.modules import (
     Module,
     ask,
@@ -14,7 +13,7 @@ from formal_llm.agents.modular.modules import (
     terminal_user,
 )
 from formal_llm.agents.modular.run import Decision, Happening, ModularRun, RunBudget
-from formal_llm.agents.modular.scratchpad import Scratchpad, Step
+from formal_llm.agents.modular.scratchpad import Memory, Scratchpad, Step, Turn
 from formal_llm.agents.modular.setup import Sizes
 from formal_llm.agents.modular.trajectories import decision_rows, write_decisions
 

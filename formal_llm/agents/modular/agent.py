@@ -23,11 +23,11 @@ from formal_llm.agents.modular.asking import Progress
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import RunJournal
 from formal_llm.agents.modular.masked_objects import MaskedObjects
-from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.modules import Module, standard_modules
 from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.agents.modular.run import Happening, ModularRun, RunBudget
 from formal_llm.agents.modular.running import ModularRunner
+from formal_llm.agents.modular.scratchpad import Memory
 from formal_llm.agents.modular.setup import Setup, Sizes, build_monitor, index_modules
 from formal_llm.agents.monitor import Monitor
 from formal_llm.automata import Limits, Source

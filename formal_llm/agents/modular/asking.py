@@ -9,11 +9,10 @@ from typing import Any
 
 from formal_llm.agents.decoding.steps import Step
 from formal_llm.agents.modular.journal import Given, RunJournal
-from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.prompts import summary_messages, summary_schema
 from formal_llm.agents.modular.role_llms import RoleRequest
 from formal_llm.agents.modular.run import Happening, ModularRun, Role, RunBudget
-from formal_llm.agents.modular.scratchpad import shorten_text
+from formal_llm.agents.modular.scratchpad import Memory, shorten_text
 from formal_llm.agents.modular.setup import Setup
 from formal_llm.agents.transcript import Correction
 from formal_llm.errors import AgentStopped, InvalidAnswer, LLMError, ResultsError

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from formal_llm.agents.arguments import WRITTEN, build_value_schema, list_parameters, parse_value
+from formal_llm.agents.tool_calls import WRITTEN, build_value_schema, list_parameters, parse_value
 from formal_llm.automata import Word
 from formal_llm.errors import ToolkitError
 from formal_llm.llms.schemas import Schema, closed

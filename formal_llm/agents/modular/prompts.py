@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from formal_llm.agents.modular.memory import Memory
 from formal_llm.agents.modular.modules import Module
-from formal_llm.agents.modular.scratchpad import Scratchpad, mark_lines, shorten_text
+from formal_llm.agents.modular.scratchpad import Memory, Scratchpad, mark_lines, shorten_text
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, closed
 

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from formal_llm.agents.happenings import ToolCall
-from formal_llm.agents.modular.memory import Memory
-from formal_llm.agents.modular.scratchpad import Scratchpad
+from formal_llm.agents.modular.scratchpad import Memory, Scratchpad
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Word
 from formal_llm.automata.models.frozen import FrozenDict

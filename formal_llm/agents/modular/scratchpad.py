@@ -140,3 +140,46 @@ def _read_rows(text: str) -> Iterable[tuple[int, object]]:
                 yield number, json.loads(line)
             except ValueError as error:
                 raise TranscriptError(f"line {number} of the scratchpad is no JSON: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A request and its answer."""
+
+    request: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What was said before, the last turns as they were and those before them in short. A value.
+
+    Attributes:
+        turns: the last turns, in order.
+        summary: what was said before them; empty where nothing was.
+    """
+
+    turns: tuple[Turn, ...] = ()
+    summary: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "turns", tuple(self.turns))
+
+    def __bool__(self) -> bool:
+        return bool(self.turns or self.summary)
+
+    def plus(self, request: str, answer: str) -> Memory:
+        """This one and one more turn."""
+        return replace(self, turns=(*self.turns, Turn(request, answer)))
+
+    def text(self, most: int = 1_000) -> str:
+        """What models are shown.
+
+        Args:
+            most: how many characters of each request and answer are shown.
+        """
+        lines = [mark_lines(self.summary, "Before that, in short: ")] if self.summary else []
+        for turn in self.turns:
+            lines.append(mark_lines(shorten_text(turn.request, most), "User: "))
+            lines.append(mark_lines(shorten_text(turn.answer, most), "Answer: "))
+        return "\n".join(lines)

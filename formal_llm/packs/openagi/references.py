@@ -18,7 +18,7 @@ from typing import Any, Literal
 from formal_llm import authored
 from formal_llm.authored.tables import Items, Keys, Named, problems, read_toml
 from formal_llm.errors import NotationError
-from formal_llm.planning.pack_file import SHAPE as PACK
+from formal_llm.planning.packs import SHAPE as PACK
 from formal_llm.planning.task import Task
 from formal_llm.rltf.reference_tools import ReferenceTools
 from formal_llm.rltf.rewards import register

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formal_llm.agents.agent import Agent, Tools
-from formal_llm.agents.outcomes import AgentOutcome
+from formal_llm.agents.many import AgentOutcome
 from formal_llm.agents.transcript import Transcript
 from formal_llm.agents.voting import SelfConsistency
 from formal_llm.llms.llm import LLM

@@ -18,8 +18,7 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier
 from formal_llm.planning.reading.reader import find_names
-from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, ChoiceFork
+from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable
 from formal_llm.planning.walks.walk import Walk
 
 #: Of a selection with more members the subsets are not looked at one by one.

@@ -22,8 +22,8 @@ from formal_llm.pictures.drawable import SVG, Drawable, picture_of
 from formal_llm.pictures.page import shown
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.checking.reasons import LeftOut, Reasons
+from formal_llm.planning.plans.overlay import position_picture, way_picture
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.plans.standing import position_picture, way_picture
 from formal_llm.planning.walks.walk import Walk
 
 #: How many options of a question have what lies behind them counted; how many symbols of a stack are shown.

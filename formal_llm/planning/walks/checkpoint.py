@@ -16,9 +16,8 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage, Verdicts
 from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.walks.budget import Budget
-from formal_llm.planning.walks.drafted import WalkDraft
 from formal_llm.planning.walks.journal import ChoiceKey, JournalEntry
-from formal_llm.planning.walks.trail import Stage, Trail
+from formal_llm.planning.walks.trail import Stage, Trail, WalkDraft
 
 _FORMAT = "formal_llm.walk/1"
 

@@ -17,8 +17,7 @@ from formal_llm.automata import Verdict
 from formal_llm.automata.models.automaton import Move
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.question import Answer, Question
-from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, ChoiceFork, Menu, RuledOut
+from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable, Menu, RuledOut
 
 #: What is ruled out at a choice: the index of an option, or of a selection a set of its members.
 ChoiceKey = int | frozenset[str]

@@ -27,9 +27,8 @@ from formal_llm.errors import unknown
 from formal_llm.llms.builtin import stems
 from formal_llm.llms.question import Option
 from formal_llm.planning.plans.vocabulary import Vocabulary
-from formal_llm.planning.walks.forks import Choice, ChoiceFork, Menu, SelectionPart, collect_indices
-from formal_llm.planning.walks.templates import fill_template
-from formal_llm.planning.walks.wording import Wording
+from formal_llm.planning.walks.choices import Choice, ChoiceFork, Menu, SelectionPart, collect_indices
+from formal_llm.planning.walks.wording import Wording, fill_template
 
 #: Options by their texts.
 NAME = "name"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Unpack
+from typing import Literal, TypedDict, Unpack
 
 from formal_llm.automata import Automaton, Limits, Source, Word
 from formal_llm.automata.models.automaton import Move
@@ -33,13 +33,32 @@ from formal_llm.planning.walks.asking import QuestionBuilder
 from formal_llm.planning.walks.budget import Budget, Meter
 from formal_llm.planning.walks.checkpoint import Checkpoint
 from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.drafted import DraftFollower
 from formal_llm.planning.walks.events import EventCallback, Finished
 from formal_llm.planning.walks.journal import JournalEntry, normalise_probabilities, sum_log_probability
 from formal_llm.planning.walks.pages import Pages
-from formal_llm.planning.walks.settings import LookaheadMode, WalkSettings
-from formal_llm.planning.walks.trail import Stage, Trail
+from formal_llm.planning.walks.trail import DraftFollower, Stage, Trail
 from formal_llm.planning.walks.wording import Wording
+
+LookaheadMode = Literal["on", "off"]
+
+
+class SharedSettings(TypedDict, total=False):
+    """What a walk and a planner are told alike."""
+
+    limits: Limits | None
+    lookahead: LookaheadMode
+    wording: Wording | None
+    pages: Pages | int | None
+    budget: Budget | None
+    prices: Prices | None
+    on_event: EventCallback | None
+
+
+class WalkSettings(SharedSettings, total=False):
+    """The settings of a :class:`~formal_llm.planning.walks.walk.Walk`."""
+
+    task: str | Task
+    name: str
 
 
 class Walk(DraftFollower):

@@ -6,9 +6,13 @@ step n, what is to be got now, the numbered choices. Each part is a template tha
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
@@ -16,13 +20,56 @@ from formal_llm.automata import Source, Transition
 from formal_llm.automata.models.repetition import repeated
 from formal_llm.automata.models.symbols import ORDERS, members
 from formal_llm.errors import NotationError
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Message
 from formal_llm.planning.plans.steps import Order, Step, read_steps
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_to_open, production_of, text_of
 from formal_llm.planning.plans.vocabulary import order_of
-from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import Choice, with_questions
-from formal_llm.planning.walks.templates import FIELDS, fill_template, find_duplicates
+from formal_llm.planning.walks.choices import Choice, ChoiceTable, with_questions
+
+_PROMPT = dict.fromkeys(("task", "progress", "target", "options", "instruction"), "")
+_DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
+#: The templates of a wording, each with what it may use.
+FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
+    ("prompt", _PROMPT), ("follow_up", _PROMPT), ("system", {"task": "", "rules": ""}),
+    ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
+    ("selection_sets", {"sets": ""}), ("selection_not", {"sets": ""}), ("selection_with", {"options": ""}),
+    ("selection_sum", {"amount": "", "quantity": ""}), ("selection_sum_later", {"amount": "", "quantity": ""}),
+    ("target", {"label": "", "tool": "", "ordinal": ""}), ("first_target", {"label": ""}),
+    ("next_target", {"label": ""}), ("tool_option", {"label": ""}), ("another_option", {"label": ""}),
+    ("enough_option", {"label": ""}), ("none_option", {"label": ""}), ("step", {"text": ""}),
+    ("question_target", {"question": ""}), ("decision", {"question": "", "answer": ""}), ("draft", _DRAFT),
+    ("more_option", {"count": 1}), ("group_option", {"group": "", "count": 1}), ("page_taken", {"options": ""}),
+    ("page_wanted", {"count": 1}), ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
+)  # fmt: skip
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+
+
+def fill_template(template: str, values: Mapping[str, object]) -> str:
+    """``template`` with each ``{name}`` replaced.
+
+    Raises:
+        ValueError: a name that is not in ``values``; the message lists those that are.
+    """
+    form, names = _compile_template(template)
+    try:
+        return form % tuple([values[name] for name in names])
+    except KeyError as name:
+        known = ", ".join(f"{{{one}}}" for one in values)
+        raise ValueError(f"unknown placeholder {{{name.args[0]}}}; there are: {known}") from None
+
+
+@lru_cache(maxsize=256)
+def _compile_template(template: str) -> tuple[str, tuple[str, ...]]:
+    """A template as Python's ``%`` takes it, and the names of its placeholders in order."""
+    pieces = _PLACEHOLDER.split(template)
+    return "%s".join(text.replace("%", "%%") for text in pieces[::2]), tuple(pieces[1::2])
+
+
+def find_duplicates(texts: Iterable[str]) -> set[str]:
+    """The texts that stand there more than once."""
+    return {text for text, count in Counter(texts).items() if count > 1}
+
 
 #: How a question ends that needs no colon after it.
 _ASKING = ("?", ":", "!", ".", "…", "？", "؟")
@@ -354,3 +401,49 @@ _CALLED = "in a wording"
 _OTHER_SHAPES: dict[str, Shape] = {"conversation": bool, "examples": Items(Items(str))}
 #: What may stand in a file with a wording.
 SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotations__})
+
+
+_SHORT = {
+    "tool_option": "{label}",
+    "instruction": "Which number, 1 to {count}?",
+    "instruction_several": "Which numbers from 1 to {count}, separated by commas?",
+}
+#: The texts of the wordings that have names.
+NAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "terse": {
+            **_SHORT,
+            "prompt": "Task: {task}\n{progress}\nTo get {target}:\n{options}\n{instruction}",
+            "follow_up": "{progress}\nTo get {target}:\n{options}\n{instruction}",
+        },
+        "unlisted": {
+            **_SHORT,
+            "prompt": "Task: {task}\n{progress}\nTo get {target}, what is needed?",
+            "follow_up": "{progress}\nTo get {target}, what is needed?",
+        },
+    }
+)
+
+
+def shortened(wording: Wording, name: str = "terse") -> Wording:
+    """A wording with short texts in the places of its own.
+
+    Args:
+        wording: the wording; what it says beside the questions (system message, examples, conversation) stays.
+        name: ``terse``: few words around the task, the steps and the options; ``unlisted``: without the options. That
+            is for models whose options are scored by their texts, which then need no list
+            (:mod:`~formal_llm.llms.scoring`); all others could only guess what the numbers mean.
+
+    Raises:
+        ValueError: there is no such wording.
+    """
+    if name not in NAMED:
+        raise ValueError(f"there is no wording {name!r}; there are: {', '.join(NAMED)}")
+    changes: dict[str, Any] = {**NAMED[name]}
+    return replace(wording, **changes)
+
+
+def adapt_wording(wording: Wording, llm: LLM) -> Wording:
+    """The wording as an LLM reads it best: short, where it says so in ``wording``; for wordings that nobody chose."""
+    name = getattr(llm, "wording", "")
+    return shortened(wording, name) if name else wording

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.agents.guard import Call
+from formal_llm.agents.guard.expressions import Scope, read_json
 from formal_llm.agents.guard.labels import Labeller
 from formal_llm.agents.guard.reading import read_rules
 
@@ -72,3 +73,9 @@ def test_arithmetic_is_exact(a: object, b: object, sign: str) -> None:
 @pytest.mark.parametrize("text", ["__import__", "a.__class__", "a[0].__init__"])
 def test_nothing_of_python_is_there(text: str) -> None:
     assert outcome(f"{text} == 1", a=[1]) is None
+
+
+def test_scope() -> None:
+    assert read_json('{"a": 1}') == {"a": 1}
+    assert read_json("{broken") == "{broken"
+    assert Scope({"a": 1}, {}, {"a": 2}, True).look_up("a") == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.agents.guard.data import Undetermined
-from formal_llm.agents.guard.functions import FUNCTIONS
+from formal_llm.agents.guard.functions import FUNCTIONS, OPERATORS
 
 
 def test_folders() -> None:
@@ -37,3 +37,8 @@ def test_what_a_shell_line_runs() -> None:
     assert not runs('echo "git push"', "git push") and not runs("", "git push")
     with pytest.raises(Undetermined):
         runs(3, "git push")
+
+
+def test_operators() -> None:
+    assert OPERATORS["contains"][1]([1, 2], "2")
+    assert OPERATORS["-"][1]("2026-01-03", "2026-01-01").days == 2

@@ -102,3 +102,8 @@ class TestImports:
     def test_what_stands_in_a_long_text_is_no_import(self):
         text = 'tools a\nrule r: grammar """\n%import "x.cfg"\nS -> a"""\n'
         assert "%import" in read_rules(text).rules[0].body.text
+
+
+def test_conditions() -> None:
+    text = "x: t[(a or b) and not (c and d) and a - (b - c) > 2 * (a + b)]"
+    assert str(read_rules(text + "\nrule r: never x")).split("\n")[0] == text

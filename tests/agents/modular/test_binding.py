@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.agents.arguments import MOST_ARGUMENT, list_parameters
 from formal_llm.agents.modular import Module
 from formal_llm.agents.modular.binding import Binder
+from formal_llm.agents.tool_calls import MOST_ARGUMENT, list_parameters
 from formal_llm.errors import ToolkitError
 from formal_llm.llms.schemas import check_schema, problem_in
 from formal_llm.tools import tool

@@ -14,7 +14,7 @@ import pytest
 from formal_llm import CFG, PDA, Behaviour, Flowchart, constraint
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import GrammarWarning
-from formal_llm.planning.pack_file import apply_limits
+from formal_llm.planning.packs import apply_limits
 
 TABLE = Path(__file__).with_name("broken.txt")
 RULES = CFG.from_string("%order forward\nS -> shop S | lunch\nshop time=45min cost=€5\nlunch time=1h")

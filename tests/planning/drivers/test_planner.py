@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import sys
 from importlib.util import find_spec
@@ -442,3 +443,12 @@ def test_of_many_goals_and_limits_those_asked_for_last_are_remembered(monkeypatc
     assert (table(0), table(2)) == (first, third)
     assert table(1) is not second
     assert len(planner._tables) == 3
+
+
+@pytest.mark.parametrize("name", ["aplan_all", "plan_each", "aplan_each"])
+def test_they_have_the_arguments_of_plan_all(name: str) -> None:
+    expected = dict(inspect.signature(Planner.plan_all).parameters)
+    if name.endswith("each"):
+        del expected["on_outcome"]  # the outcomes are handed out
+    found = inspect.signature(getattr(Planner, name)).parameters
+    assert [(one.name, one.default) for one in found.values()] == [(o.name, o.default) for o in expected.values()]

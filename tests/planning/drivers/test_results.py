@@ -17,9 +17,10 @@ from formal_llm.errors import InvalidAnswer, ProviderError, ResultsError
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.planner import Search
-from formal_llm.planning.drivers.results import Results, record, run_of
+from formal_llm.planning.drivers.results import FAILED, PLANNED, STATUS, STOPPED, LinePlaces, Results, record, run_of
 from formal_llm.planning.plans.usage import Usage
 from tests.planning.wandering import CHAIN
+from tests.strategies import examples
 
 TASKS = [f"task {number}" for number in range(12)]
 RUN = run_of(Planner(CHAIN, WeightedLLM(3)))
@@ -367,3 +368,23 @@ def test_what_a_planned_task_has_is_not_replaced(tmp_path: Path) -> None:
     path.write_text(path.read_text() + stopped)
     with pytest.raises(ResultsError, match="task 0 stands there twice"):
         Results(path, RUN)
+
+
+noted = st.lists(st.tuples(st.integers(0, 30), st.sampled_from([*STATUS.values()]), st.integers(0, 1 << 50)))
+
+
+@given(noted)
+@examples(60)
+def test_the_last_that_was_noted_counts(lines: list[tuple[int, int, int]]) -> None:
+    places, known = LinePlaces(), dict[int, tuple[int, int]]()
+    for index, status, place in lines:
+        assert places.record_line(index, status, place) == known.get(index, (0, 0))[0]
+        known[index] = status, place
+    for status in (PLANNED, FAILED, STOPPED):
+        assert list(places.list_tasks(status)) == sorted(index for index, (one, _) in known.items() if one == status)
+        assert places.counts[status] == len(list(places.list_tasks(status)))
+    assert all(places[index] == place for index, (_, place) in known.items())
+    assert [places.has_status(index, (PLANNED, FAILED)) for index in range(-1, 32)] == [
+        known.get(index, (0, 0))[0] in (PLANNED, FAILED) for index in range(-1, 32)
+    ]
+    assert not places.has_status("1", (PLANNED, FAILED, STOPPED))

@@ -25,9 +25,10 @@ from formal_llm import (
 )
 from formal_llm.automata.models.product import product
 from formal_llm.errors import AutomatonError, BudgetExceeded, NoValidPlan
-from formal_llm.planning.plans.certificates import certificate, compiled_rules
+from formal_llm.planning.plans.certificates import certificate, compiled_rules, find_run
 from tests import strategies
 from tests.certifying import prove
+from tests.oracles import language
 from tests.planning.wandering import SEASONING, drive
 
 LAUNDRY = CFG.from_string(
@@ -165,3 +166,35 @@ def test_amounts_are_exact() -> None:
     plan = Planner(cfg, "test:first").plan("t")
     assert plan.certificate()["sums"] == ["3/10", "3/10"]
     assert prove(plan)
+
+
+def test_a_run_reads_the_word() -> None:
+    pda = PDA.from_cfg(CFG.from_string("S -> a S b | c"))
+    moves = find_run(pda, tuple("aacbb"))
+    here = pda.start()
+    for move in moves:
+        assert move in pda.moves(here)
+        here = pda.step(here, move)
+    assert pda.accepting(here)
+    assert [move.read for move in moves if move.read] == list("aacbb")
+    with pytest.raises(AutomatonError, match="this is no plan of these rules"):
+        find_run(pda, ("a",))
+
+
+@given(strategies.grammars())
+@strategies.examples(80)
+def test_each_word_has_a_run_whatever_goes_round_in_circles(cfg: CFG) -> None:
+    pda = PDA.from_cfg(cfg)
+    for word in sorted(language(cfg, 4))[:8]:
+        here = pda.start()
+        for move in find_run(pda, word):
+            assert move in pda.moves(here)
+            here = pda.step(here, move)
+        assert pda.accepting(here)
+
+
+def test_a_run_does_not_go_round_in_circles() -> None:
+    """The completions that are known from one place to the next need not become shorter here."""
+    pda = PDA.from_cfg(CFG.from_string("S -> some(b) | some(c, a, b) S | b S S | S | ε"))
+    for word in ("aba", "ca", "caba", "bcabab"):
+        assert [move.read for move in find_run(pda, tuple(word)) if move.read] == list(word)

@@ -8,8 +8,7 @@ import pytest
 
 from formal_llm import CFG, Answer, Walk
 from formal_llm.errors import InvalidAnswer
-from formal_llm.planning.walks.choices import ChoiceTable
-from formal_llm.planning.walks.forks import ChoiceFork
+from formal_llm.planning.walks.choices import ChoiceFork, ChoiceTable
 from formal_llm.planning.walks.journal import JournalEntry, normalise_probabilities, sum_log_probability
 from formal_llm.planning.walks.wording import Wording
 

@@ -120,12 +120,12 @@ def test_a_trail_stands_at_a_choice_or_at_a_stage() -> None:
     trail.advance_to_choice(Budget(), no_plan)  # type: ignore[arg-type]
     assert isinstance(trail.state, JournalEntry)
     twin = trail.copy(None)
-    trail.take_choice(trail.state, trail.state.offered[1])
-    trail.settle(Budget(), no_plan)  # type: ignore[arg-type]
+    trail.take_choice(trail.state, trail.state.offered_choices[1])
+    trail.advance_to_choice(Budget(), no_plan)  # type: ignore[arg-type]
     assert (trail.state, trail.word) == (Stage.DONE, ("b",))
     assert isinstance(twin.state, JournalEntry)
     assert (twin.state.chosen, twin.moves) == (None, twin.moves[: twin.state.moves])
-    trail.cut(0)
+    trail.mark_dead_end(0)
     assert trail.state is Stage.DEAD
 
 

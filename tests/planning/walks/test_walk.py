@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from contextlib import suppress
 
@@ -12,7 +13,9 @@ from pyformlang.cfg import Terminal
 
 from formal_llm import CFG, PDA, Answer, Budget, Limits, Planner, Task, Walk, Wording
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, WalkError
+from formal_llm.planning.drivers.planner import PlannerSettings
 from formal_llm.planning.walks.events import Finished, Forced
+from formal_llm.planning.walks.walk import SharedSettings, WalkSettings
 from tests import oracles, strategies
 from tests.planning.wandering import CHAIN, SEASONING, TOOLS, drive, keeps, texts, wander
 
@@ -280,3 +283,16 @@ def test_a_fork_is_silent_and_a_walk_follows_its_own_forks_only() -> None:
         walk.follow(Walk(CHAIN, "t"))
     walk.follow(fork)
     assert events == [Finished(fork.plan)]
+
+
+def keywords(kind: type) -> set[str]:
+    return set(inspect.signature(kind).parameters)
+
+
+def test_the_settings_of_walks_and_of_planners_are_those_of_their_constructors() -> None:
+    assert set(WalkSettings.__annotations__) == keywords(Walk) - {"source"}
+    assert set(PlannerSettings.__annotations__) == keywords(Planner) - {"source", "llm"}
+
+
+def test_what_is_shared_is_a_setting_of_both() -> None:
+    assert set(SharedSettings.__annotations__) <= keywords(Walk) & keywords(Planner)

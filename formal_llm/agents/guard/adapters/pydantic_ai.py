@@ -23,9 +23,8 @@ from formal_llm.agents.guard.adapters.plumbing import (
     to_json_value,
 )
 from formal_llm.agents.guard.events import Call, Decision, Result, Said
-from formal_llm.agents.guard.guard import Guard
+from formal_llm.agents.guard.guard import Guard, GuardState
 from formal_llm.agents.guard.live import SAID_NO, Approve, Audit, GuardedRun
-from formal_llm.agents.guard.states import GuardState
 from formal_llm.errors import MissingDependency
 
 try:

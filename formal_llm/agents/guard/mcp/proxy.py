@@ -26,9 +26,16 @@ from mcp.types import (
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitResult,
+    GetPromptRequestParams,
+    GetPromptResult,
     InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     TextContent,
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
@@ -36,10 +43,70 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from formal_llm.agents.guard.events import Call, Decision, Result
 from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.live import Audit, GuardedRun
-from formal_llm.agents.guard.mcp.passing import register_passthrough
 from formal_llm.agents.guard.mcp.upstreams import OfferedTool, Upstream, assign_tool_names
-from formal_llm.agents.guard.shell.arguments import add_shell_commands
+from formal_llm.agents.guard.shell.commands import add_shell_commands
 from formal_llm.planning.json_data import JSON
+
+
+def register_passthrough(server: Server, upstreams: Sequence[Upstream]) -> None:
+    """Let a server answer for the resources and prompts of those behind it; where none has any, it has none."""
+    if any(one.has_capability("resources") for one in upstreams):
+        _ResourceHandlers([one for one in upstreams if one.has_capability("resources")]).register_handlers(server)
+    if any(one.has_capability("prompts") for one in upstreams):
+        _PromptHandlers([one for one in upstreams if one.has_capability("prompts")]).register_handlers(server)
+
+
+class _ResourceHandlers:
+    def __init__(self, upstreams: Sequence[Upstream]) -> None:
+        self.upstreams = upstreams
+
+    def register_handlers(self, server: Server[Any]) -> None:
+        server.add_request_handler("resources/list", PaginatedRequestParams, self.list_resources)
+        server.add_request_handler("resources/templates/list", PaginatedRequestParams, self.list_templates)
+        server.add_request_handler("resources/read", ReadResourceRequestParams, self.read_resource)
+
+    async def list_resources(
+        self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        return ListResourcesResult(resources=[found for one in self.upstreams for found in await one.list_resources()])
+
+    async def list_templates(
+        self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        found = [found for one in self.upstreams for found in await one.list_templates()]
+        return ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(
+        self, _: ServerRequestContext[Any], params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        """The resource, of the first server that has it."""
+        error: MCPError | None = None
+        for one in self.upstreams:
+            try:
+                return await one.client.read_resource(params.uri)
+            except MCPError as told:
+                error = error or told
+        raise error or MCPError(INVALID_PARAMS, f"there is no resource {params.uri}")
+
+
+class _PromptHandlers:
+    def __init__(self, upstreams: Sequence[Upstream]) -> None:
+        self.upstreams = upstreams
+
+    def register_handlers(self, server: Server[Any]) -> None:
+        server.add_request_handler("prompts/list", PaginatedRequestParams, self.list_prompts)
+        server.add_request_handler("prompts/get", GetPromptRequestParams, self.get_prompt)
+
+    async def list_prompts(self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListPromptsResult:
+        return ListPromptsResult(prompts=[found for one in self.upstreams for found in await one.list_prompts()])
+
+    async def get_prompt(self, _: ServerRequestContext[Any], params: GetPromptRequestParams) -> GetPromptResult:
+        """The prompt, of the first server that has one of that name."""
+        for one in self.upstreams:
+            if any(found.name == params.name for found in await one.list_prompts()):
+                return await one.client.get_prompt(params.name, params.arguments)
+        raise MCPError(INVALID_PARAMS, f"there is no prompt {params.name}")
+
 
 _log = logging.getLogger("formal_llm.guard")
 

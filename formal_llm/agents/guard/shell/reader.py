@@ -11,15 +11,317 @@ simple command, reserved words do not begin one.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 
-from formal_llm.agents.guard.shell.words import (
-    ASSIGNMENT,
-    COMMAND_IN_TEXT,
-    ShellWord,
-    ShellWordReader,
-    SimpleCommand,
-    UnreadableLine,
+_BLANKS = " \t"
+_ENDS = frozenset(" \t\n|&;()<>")
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
+#: A text of this form runs a command where arithmetic or the place of an array is worked out from it.
+COMMAND_IN_TEXT = re.compile(r"\$\(|`")
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
+#: The escapes in $'...' of bash: as in C, and with a control sign behind a c.
+_NAMED = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\",
+    "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.)|(.))", re.DOTALL
 )
+
+
+class UnreadableLine(Exception):
+    """The line cannot be read further; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellWord:
+    """A word: what the program gets, where that is known before it runs; else as it is written."""
+
+    text: str
+    known: bool = True
+
+
+@dataclass(slots=True)
+class SimpleCommand:
+    """A simple command.
+
+    Attributes:
+        words: the program and its arguments.
+        assigned: the variables that are set in front of it.
+        written: the files that its output goes to.
+        taken: the files that its input comes from.
+        here: the text that it is given as input, from ``<<`` or ``<<<``.
+        redirected: whether a redirection stands in it.
+    """
+
+    words: list[ShellWord] = field(default_factory=list)
+    assigned: list[str] = field(default_factory=list)
+    written: list[ShellWord] = field(default_factory=list)
+    taken: list[ShellWord] = field(default_factory=list)
+    here: ShellWord | None = None
+    redirected: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.assigned or self.written or self.taken or self.redirected)
+
+
+class ShellWordReader(ABC):
+    """A place in a line, and what was found up to it; reads words. How commands are read is told by a subclass."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = depth
+        self.found: list[SimpleCommand] = []
+        self.unsure: list[str] = []
+
+    @abstractmethod
+    def read_commands(self, end: str | None) -> None:
+        """Read commands up to the sign that ends them (None: up to the end of the text), and that sign."""
+
+    @abstractmethod
+    def read_all(self) -> None:
+        """Read the whole text; what goes wrong is told among the doubts."""
+
+    @abstractmethod
+    def read_here_documents(self) -> None:
+        """Read the texts that begin on this line, where any were announced."""
+
+    def read_word(self) -> ShellWord:
+        """The word that begins here."""
+        start = self.at
+        parts: list[str] = []
+        known, bare = True, []  # bare: what stands unquoted, for braces and patterns
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign in "<>" and self.text[self.at + 1 : self.at + 2] == "(" and self.at == start:
+                self.at += 2
+                self.read_commands(")")
+                known = False
+            elif sign == "(" and ASSIGNMENT.fullmatch(self.text[start : self.at]):
+                self.read_array()
+                known = False
+            elif sign in _ENDS:
+                break
+            elif sign == "\\":
+                escaped = self.text[self.at + 1 : self.at + 2]
+                self.at += 2
+                parts.append("" if escaped == "\n" else escaped or "\\")
+            elif sign == "'":
+                parts.append(self.read_single_quoted())
+            elif sign == '"':
+                self.at += 1
+                known &= self.read_double_quoted('"', parts)
+            elif sign in "$`":
+                known &= self.read_expansion(parts, False)
+            else:
+                self.at += 1
+                parts.append(sign)
+                bare.append(sign)
+        if self.at == start:
+            raise UnreadableLine(f"a word is missing before {self.text[start : start + 10]!r}")
+        plain = "".join(bare)
+        if known and (plain[:1] == "~" or any(sign in plain for sign in "*?[") or _BRACES.search(plain)):
+            known = plain == "["  # the program of that name
+        return ShellWord("".join(parts) if known else self.text[start : self.at], known)
+
+    def read_array(self) -> None:
+        """The values of an array, up to the bracket that ends them."""
+        self.at += 1
+        while True:
+            self.skip_lines()
+            if self.is_ahead(")"):
+                self.at += 1
+                return
+            self.read_word()
+
+    def read_single_quoted(self) -> str:
+        """What stands in single quotes."""
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            raise UnreadableLine("a single quote does not end")
+        text, self.at = self.text[self.at + 1 : end], end + 1
+        return text
+
+    def read_double_quoted(self, end: str, parts: list[str]) -> bool:
+        """Read up to a double quote (or the end of the text); gives whether it is known."""
+        known = True
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign == end:
+                self.at += 1
+                return known
+            if sign == "\\":
+                escaped = self.text[self.at + 1 : self.at + 2]
+                self.at += 2
+                parts.append("" if escaped == "\n" else escaped if escaped and escaped in '$`"\\' else sign + escaped)
+            elif sign in "$`":
+                known &= self.read_expansion(parts, True)
+            else:
+                self.at += 1
+                parts.append(sign)
+        if end:
+            raise UnreadableLine("a double quote does not end")
+        return known
+
+    def read_expansion(self, parts: list[str], in_quotes: bool) -> bool:
+        """What a dollar or a backquote begins; gives whether it is known."""
+        after = self.text[self.at + 1 : self.at + 2]
+        if self.text[self.at] == "`":
+            self.read_backquoted(in_quotes)
+        elif after == "'" and not in_quotes:
+            parts.append(self.read_ansi_quoted())
+            return True
+        elif after == '"' and not in_quotes:
+            self.at += 2
+            return self.read_double_quoted('"', parts)
+        elif after == "(":
+            if not (self.is_ahead("$((") and self.read_arithmetic(self.at + 3)):
+                self.at += 2
+                self.read_commands(")")
+        elif after == "{":
+            self.read_braced(in_quotes)
+        elif after == "[":
+            raise UnreadableLine("$[...] is not read; write $((...))")
+        elif found := re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])").match(self.text, self.at):
+            self.at = found.end()
+        else:
+            self.at += 1
+            parts.append("$")
+            return True
+        return False
+
+    def read_ansi_quoted(self) -> str:
+        """What stands in ``$'...'``."""
+        found = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL).match(self.text, self.at)
+        if found is None:
+            raise UnreadableLine("a single quote does not end")
+        self.at = found.end()
+        return decode_ansi_c(found[1])
+
+    def read_backquoted(self, in_quotes: bool) -> None:
+        """A command in backquotes: backslashes in it are taken away first."""
+        found = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL).match(self.text, self.at)
+        if found is None:
+            raise UnreadableLine("a backquote does not end")
+        self.at = found.end()
+        taken = r'\\([$`\\"])' if in_quotes else r"\\([$`\\])"
+        inner = type(self)(re.sub(taken, r"\1", found[1]), self.depth + 1)
+        inner.read_all()
+        self.found += inner.found
+        self.unsure += inner.unsure
+
+    def read_braced(self, in_quotes: bool) -> None:
+        """A variable in braces, with what is written in them."""
+        start = self.at
+        self.at += 2
+        if self.text[self.at : self.at + 1] in (" ", "\t", "\n", "|"):
+            raise UnreadableLine("a command in ${ ...; } is not read")
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign == "}":
+                self.at += 1
+                if self.text[start : self.at].endswith("@P}"):
+                    self.unsure.append("${...@P} runs what its variable holds")
+                return
+            if sign == "\\":
+                self.at += 2
+            elif sign == "'" and not in_quotes:
+                self.read_single_quoted()
+            elif sign == '"':
+                self.at += 1
+                self.read_double_quoted('"', [])
+            elif sign in "$`":
+                self.read_expansion([], in_quotes)
+            elif sign in "<>" and self.text[self.at + 1 : self.at + 2] == "(":
+                self.at += 2
+                self.read_commands(")")
+            else:
+                self.at += 1
+        raise UnreadableLine("${ does not end")
+
+    def read_arithmetic(self, start: int, loop: bool = False) -> bool:
+        """Read arithmetic from a place up to ``))``; False, and nothing read, where it is brackets in brackets."""
+        before, kept, doubts, open_ = self.at, len(self.found), len(self.unsure), 0
+        self.at = start
+        while self.at < len(self.text):
+            sign = self.text[self.at]
+            if sign == ")" and not open_:
+                if self.is_ahead("))"):
+                    self.at += 2
+                    return True
+                break
+            open_ += (sign == "(") - (sign == ")")
+            if sign == "'" or (sign == ";" and not loop):
+                raise UnreadableLine("(( is arithmetic, or brackets in brackets: write a blank between them")
+            if sign == "\\":
+                self.at += 2
+            elif sign == '"':
+                self.at += 1
+                self.read_double_quoted('"', [])
+            elif sign in "$`":
+                self.read_expansion([], True)
+            else:
+                self.at += 1
+        self.at = before
+        del self.found[kept:], self.unsure[doubts:]
+        return False
+
+    # -- signs --------------------------------------------------------------------------------------------------
+
+    def is_ahead(self, text: str) -> bool:
+        """Whether a text begins here."""
+        return self.text.startswith(text, self.at)
+
+    def skip_blanks(self) -> None:
+        """Pass blanks, and line ends that a backslash takes away."""
+        while self.at < len(self.text):
+            if self.text[self.at] in _BLANKS:
+                self.at += 1
+            elif self.is_ahead("\\\n"):
+                self.at += 2
+            else:
+                return
+
+    def skip_lines(self) -> None:
+        """Pass blanks, ends of lines, and comments."""
+        while True:
+            self.skip_blanks()
+            if self.is_ahead("\n"):
+                self.at += 1
+                self.read_here_documents()
+            elif self.is_ahead("#"):
+                self.skip_comment()
+            else:
+                return
+
+    def skip_comment(self) -> None:
+        """Pass a comment."""
+        end = self.text.find("\n", self.at)
+        self.at = len(self.text) if end < 0 else end
+
+
+def decode_ansi_c(text: str) -> str:
+    """The text that the escapes stand for; as in bash, a zero byte ends it."""
+    # Bytes above 127 may make up one sign of UTF-8: they are put together at the end.
+    made = _ESCAPE.sub(_decode_escape, text)
+    made = made.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    return made.split("\0", 1)[0]
+
+
+def _decode_escape(found: re.Match[str]) -> str:
+    octal, byte, short, long, control, other = found.groups()
+    if octal or byte:
+        number = int(octal, 8) & 255 if octal else int(byte, 16)
+        return chr(number) if number < 128 else bytes([number]).decode("utf-8", "surrogateescape")
+    if short or long:
+        number = int(short or long, 16)
+        return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else found[0]
+    if control:
+        return chr(ord(control) & 31) if control != "?" else "\x7f"
+    return _NAMED.get(other, found[0])
+
 
 #: A longer line is not read.
 MOST_SIGNS = 100_000

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from formal_llm.agents.guard.events import Call, GuardEvent, Result, Said
-from formal_llm.agents.guard.shell.arguments import add_shell_commands
+from formal_llm.agents.guard.shell.commands import add_shell_commands
 from formal_llm.errors import TraceError
 from formal_llm.planning.json_data import JSON
 

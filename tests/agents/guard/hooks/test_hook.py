@@ -11,10 +11,18 @@ from typing import Any
 
 import pytest
 
-from formal_llm.agents.guard import Guard, GuardRules
+from formal_llm.agents.guard import Decision, Guard, GuardRules
 from formal_llm.agents.guard.audit import read_log
-from formal_llm.agents.guard.hooks.answers import HookAnswer
-from formal_llm.agents.guard.hooks.hook import answer_event, find_session_file
+from formal_llm.agents.guard.hooks.hook import (
+    HookAnswer,
+    InvalidHookInput,
+    answer_call,
+    answer_event,
+    find_session_file,
+    read_input,
+    refuse_stop,
+    show_message,
+)
 
 RULES = """
 read: Read
@@ -252,3 +260,22 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     )
     assert told.returncode == 0
     assert json.loads(told.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_decisions() -> None:
+    assert answer_call(Decision("allow")) == HookAnswer()
+    assert answer_call(Decision("log", "r", "why")) == HookAnswer()
+    for action, said in (("block", "deny"), ("ask", "ask")):
+        found = json.loads(answer_call(Decision(action, "r", "why")).out)["hookSpecificOutput"]  # type: ignore[arg-type]
+        assert found["hookEventName"] == "PreToolUse"
+        assert found["permissionDecision"] == said
+        assert "why" in found["permissionDecisionReason"]
+    assert "why" in json.loads(answer_call(Decision("warn", "r", "why")).out)["systemMessage"]
+    assert json.loads(refuse_stop("tests").out) == {"decision": "block", "reason": "tests"}
+    assert "x" in show_message("x").out
+
+
+def test_input() -> None:
+    assert read_input(b'{"hook_event_name": "Stop", "session_id": "x"}')["session_id"] == "x"
+    with pytest.raises(InvalidHookInput, match="session_id"):
+        read_input(b'{"hook_event_name": "Stop", "session_id": 3}')

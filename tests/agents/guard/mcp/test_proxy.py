@@ -8,10 +8,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
+from mcp import MCPError
+
+from tests.agents.guard.mcp.shop_server import shop
 
 pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
-from mcp import Client, MCPError
+from mcp import Client
 from mcp.types import ElicitResult, ToolListChangedNotification
 
 from formal_llm.agents.guard import Guard, GuardRules, Result
@@ -19,7 +22,6 @@ from formal_llm.agents.guard.live import Noted
 from formal_llm.agents.guard.mcp.proxy import McpProxy
 from formal_llm.agents.guard.mcp.servers import McpServer
 from formal_llm.agents.guard.mcp.upstreams import Upstream
-from tests.agents.guard.mcp.shop_server import shop
 
 MODES = ["legacy", "auto"]
 TRAP = """
@@ -261,3 +263,15 @@ def test_tools_that_a_server_adds_later() -> None:
             assert text(await client.call_tool("later")) == "new"
 
     run(work)
+
+
+def test_what_no_server_has() -> None:
+    async def work() -> None:
+        async with guarded("pay: pay\nrule one: at most 1 pay\n", shop("a"), shop("b")) as (client, _):
+            assert len((await client.list_resources()).resources) == 2
+            with pytest.raises(MCPError):
+                await client.read_resource("shop://nowhere")
+            with pytest.raises(MCPError, match="no prompt"):
+                await client.get_prompt("nothing")
+
+    asyncio.run(asyncio.wait_for(work(), 60))
