@@ -1,7 +1,9 @@
-"""The house measured: lines, imports between rooms, circles, and where ``Any`` stands in public signatures.
+"""The library measured: lines, imports between rooms, circles, names, and ``Any`` in public signatures.
 
     python benchmarks/house.py                       # the tables
     python benchmarks/house.py --any formal_llm/llms # the places, of one folder or file
+    python benchmarks/house.py --names               # functions named by one word, class names in two files, modules
+                                                     # with a single user
 
 Everything is read from the syntax trees, imports inside functions and under ``TYPE_CHECKING`` included, so nothing of
 the library has to be imported. The tests hold the house to what is measured here.
@@ -11,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -120,6 +124,52 @@ def _signatures_of(module: str, body: list[ast.stmt], inside: str) -> Iterator[S
             yield Signature(module, node.lineno, inside + node.name, has_any)
 
 
+def functions(root: Path = ROOT) -> dict[str, bool]:
+    """Each function and method as ``module:line name``, and whether one word names it.
+
+    Properties and overloads are left out (what a thing is has a noun), and names that Python prescribes.
+    """
+    found = {}
+    for module, path in modules(root).items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name.startswith("__"):
+                continue
+            if any("property" in name or "overload" in name for name in map(ast.unparse, node.decorator_list)):
+                continue
+            found[f"{module}:{node.lineno} {node.name}"] = "_" not in node.name.strip("_")
+    return found
+
+
+def shared_class_names(root: Path = ROOT) -> dict[str, list[str]]:
+    """The class names that are defined in several modules, with these modules."""
+    found: dict[str, list[str]] = {}
+    for module, path in modules(root).items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(module)
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def single_user_modules(root: Path = ROOT) -> dict[str, str]:
+    """The modules that exactly one other module imports, each with that user; packages and what they export left out."""
+    users: dict[str, set[str]] = {}
+    for found in imports(root):
+        users.setdefault(found.target, set()).add(found.source)
+    files = {module: path for module, path in modules(root).items() if path.name != "__init__.py"}
+    return {module: min(users[module]) for module in files if len(users.get(module, ())) == 1}
+
+
+def modules_behind_a_plan(root: Path = ROOT) -> int:
+    """How many modules of the library a first plan loads: a grammar in text, a planner, a provider string."""
+    program = (
+        "import sys; from formal_llm import CFG, Planner; "
+        "Planner(CFG.from_string('T -> B I | i\\nI -> i\\nB -> b'), 'test:first').plan('a task'); "
+        f"print(sum(name.split('.')[0] == {PACKAGE!r} for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
 def main() -> None:
     """Print the tables."""
     from rich.console import Console
@@ -127,6 +177,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--any", metavar="PLACE", help="list the public signatures with Any below this folder or file")
+    parser.add_argument("--names", action="store_true", help="list what is named by one word, twice, or has one user")
     parser.add_argument("--root", type=Path, default=ROOT, help="another checkout")
     arguments = parser.parse_args()
     console = Console()
@@ -135,6 +186,20 @@ def main() -> None:
         for signature in signatures(arguments.root):
             if signature.has_any and f"{signature.module}.".startswith(f"{inside}."):
                 console.print(f"{signature.module}:{signature.line} {signature.name}", soft_wrap=True)
+        return
+    named, shared, single = (
+        functions(arguments.root),
+        shared_class_names(arguments.root),
+        single_user_modules(arguments.root),
+    )
+    if arguments.names:
+        for place, is_short in named.items():
+            if is_short:
+                console.print(place, soft_wrap=True)
+        for name, places in shared.items():
+            console.print(f"class {name}: {', '.join(places)}", soft_wrap=True)
+        for module, user in single.items():
+            console.print(f"{module} is imported by {user} only", soft_wrap=True)
         return
     table = Table("package", "files", "lines", "longest", "public signatures", "with Any", "deferred imports")
     known, found, edges = modules(arguments.root), signatures(arguments.root), imports(arguments.root)
@@ -158,6 +223,11 @@ def main() -> None:
         row(name, members)
     row("all", set(known))
     console.print(table)
+    console.print(
+        f"{sum(named.values()) / len(named):.0%} of {len(named):,} functions are named by one word; {len(shared)} class names "
+        f"are in several files; {len(single)} modules have a single user; a first plan loads "
+        f"{modules_behind_a_plan(arguments.root)} modules"
+    )
     files = {(e.source, e.target) for e in edges}
     console.print("circles of files:", [len(c) for c in circles(files)], *[f"\n  {c}" for c in circles(files)])
 
