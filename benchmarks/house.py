@@ -151,7 +151,7 @@ def shared_class_names(root: Path = ROOT) -> dict[str, list[str]]:
 
 
 def single_user_modules(root: Path = ROOT) -> dict[str, str]:
-    """The modules that exactly one other module imports, each with that user; packages and what they export left out."""
+    """The modules that exactly one other module imports, each with that user; without packages."""
     users: dict[str, set[str]] = {}
     for found in imports(root):
         users.setdefault(found.target, set()).add(found.source)
@@ -224,8 +224,8 @@ def main() -> None:
     row("all", set(known))
     console.print(table)
     console.print(
-        f"{sum(named.values()) / len(named):.0%} of {len(named):,} functions are named by one word; {len(shared)} class names "
-        f"are in several files; {len(single)} modules have a single user; a first plan loads "
+        f"{sum(named.values()) / len(named):.0%} of {len(named):,} functions are named by one word; "
+        f"{len(shared)} class names are in several files; {len(single)} modules have a single user; a first plan loads "
         f"{modules_behind_a_plan(arguments.root)} modules"
     )
     files = {(e.source, e.target) for e in edges}

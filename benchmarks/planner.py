@@ -37,7 +37,7 @@ from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.rltf.curves import Chart, Series
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, read_log
 from formal_llm.rltf.reference_tools import f1
-from formal_llm.rltf.report import Run
+from formal_llm.rltf.report import LoggedRun
 from formal_llm.rltf.run_view import RunView
 from formal_llm.rltf.settings import Settings
 
@@ -75,17 +75,17 @@ def measured(llm: LLM, pack: TaskPack, sentences: Sequence[Task]) -> Measured:
     return Measured(tuple(values), tuple(task.original for task in sentences))
 
 
-def trained(folder: Path, seed: int) -> Run:
+def trained(folder: Path, seed: int) -> LoggedRun:
     """The run of a seed; made if it is not there."""
     place = folder / f"seed-{seed}"
     if not (place / "final").is_dir():
         settings = Settings.read(authored.find("training", RECIPE, (".toml",)), {"seed": seed})
         with trainer_of(settings, place, views=[RunView(settings.updates or 0, every=60)]) as trainer:
             trainer.run(resume=True)
-    return Run.of(read_log(place))
+    return LoggedRun.of(read_log(place))
 
 
-def curves(runs: Mapping[int, Run], file: Path) -> Table:
+def curves(runs: Mapping[int, LoggedRun], file: Path) -> Table:
     """Both curves, as a picture and as a table."""
     table = Table(title="mean reward (F1 of the tools), the best of validation marked")
     table.add_column("update", justify="right")

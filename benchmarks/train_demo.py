@@ -23,7 +23,7 @@ from rich.table import Table
 from formal_llm import authored
 from formal_llm.packs.training import Ingredients, trainer_of
 from formal_llm.rltf.metrics_log import read_log
-from formal_llm.rltf.report import Run
+from formal_llm.rltf.report import LoggedRun
 from formal_llm.rltf.run_view import RunView, duration
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.threads import slow_threads
@@ -64,7 +64,7 @@ def main() -> int:
     Console(width=110).print(table)
     for task, first, last in zip(parts.held_out, before, after, strict=True):
         print(f"{task.description}\n  before: {first}\n  after:  {last}")
-    best = Run.of(read_log(folder)).best
+    best = LoggedRun.of(read_log(folder)).best
     if best is not None:
         print(f"best on {len(parts.validation)} sentences in other words: after update {best.step}; {folder / 'best'}")
     print(f"report, with both curves: {folder / 'report.md'}")

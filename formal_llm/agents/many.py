@@ -20,7 +20,7 @@ from formal_llm.agents.decoding.steps import Do, Steps, Telling, Wish
 from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.files import parse_json
-from formal_llm.authored.tables import Keys, Named, OneOf, problems
+from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries, problems
 from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.errors import AgentError, AgentStopped, Cancelled, InvalidAnswer, ResultsError, ToolError, WritingError
 from formal_llm.llms.driven import resumed
@@ -96,8 +96,10 @@ def outcome_from_data(line: dict[str, Any]) -> AgentOutcome:
 
 _FORMAT = "formal_llm.calls/1"
 _BUSY = "another run is writing to this file; wait for it, or name another results file"
-_HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "run": str}, needed=("format", "run"))
-_ROW = Keys({"index": int, "at": int, "asked": str, "answer": Named(object)}, needed=("index", "at", "asked", "answer"))
+_HEAD = Keys({"format": AlternativeShape(texts=(_FORMAT,)), "run": str}, needed=("format", "run"))
+_ROW = Keys(
+    {"index": int, "at": int, "asked": str, "answer": NamedEntries(object)}, needed=("index", "at", "asked", "answer")
+)
 
 
 class AnswerJournal:

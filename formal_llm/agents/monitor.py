@@ -19,7 +19,7 @@ from typing import Any
 from formal_llm.agents.compiled import CompiledRules, JointlyAllowed
 from formal_llm.agents.findings import Finding, find_rule_problems
 from formal_llm.agents.refusal import Refusal, explain_refusal
-from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problems
+from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.automata import Limits, Source, Word
 from formal_llm.automata.languages.front import Allowed, Front
 from formal_llm.automata.models.frozen import FrozenDict
@@ -72,8 +72,8 @@ class EventChain:
 
 
 _FORMAT = "formal-llm monitor 1"
-_EVENT = Keys({"name": str, "data": Named(object), "rules": OneOf((str, NoneType))}, needed=("name",))
-_KEYS: dict[str, Shape] = {"format": OneOf(texts=(_FORMAT,)), "fingerprint": str, "events": Items(_EVENT)}
+_EVENT = Keys({"name": str, "data": NamedEntries(object), "rules": AlternativeShape((str, NoneType))}, needed=("name",))
+_KEYS: dict[str, Shape] = {"format": AlternativeShape(texts=(_FORMAT,)), "fingerprint": str, "events": Items(_EVENT)}
 _SHAPE = Keys(_KEYS, needed=tuple(_KEYS))
 
 

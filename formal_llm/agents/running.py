@@ -14,7 +14,7 @@ from formal_llm.agents import happenings
 from formal_llm.agents.acting import NO_TOOL, AgentRules, StatesMonitor
 from formal_llm.agents.decoding.contents import Content, OneOf
 from formal_llm.agents.decoding.steps import Asks, Do, Step, Steps, Telling, adriven, driven, relay_steps
-from formal_llm.agents.decoding.writer import Began, ContentOf, Due, Spent, Text, Writer
+from formal_llm.agents.decoding.writer import ContentOf, Due, SegmentBegan, Spent, Text, Writer
 from formal_llm.agents.happenings import Happening, ToolCall
 from formal_llm.agents.monitor import Event, Monitor
 from formal_llm.agents.roles import Roles
@@ -245,7 +245,7 @@ class Run:
                 return ()
             came = None
             match told:
-                case Began():
+                case SegmentBegan():
                     state, pieces = told.state, False
                     self.notify_watchers(happenings.Began(state, "model", self.name))
                 case Text():

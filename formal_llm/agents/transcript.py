@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Event, Monitor
-from formal_llm.authored.tables import Items, Keys, Named, OneOf, Shape, problems
+from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.automata import Behaviour, Word
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import TranscriptError
@@ -273,12 +273,12 @@ class Transcript(Drawable):
 
 # -- lines ------------------------------------------------------------------------------------------------------------
 
-_HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "agent": str}, needed=("format", "agent"))
-_SEGMENT: dict[str, Shape] = {"state": str, "text": str, "source": OneOf(texts=get_args(Author))}
+_HEAD = Keys({"format": AlternativeShape(texts=(_FORMAT,)), "agent": str}, needed=("format", "agent"))
+_SEGMENT: dict[str, Shape] = {"state": str, "text": str, "source": AlternativeShape(texts=get_args(Author))}
 _CORRECTION = Keys(
     {"position": int, "written": str, "legal": Items(str), "done": str, "reason": str}, needed=("position", "written")
 )
-_ROW = Keys({**_SEGMENT, "correction": _CORRECTION, "usage": Named(object)})
+_ROW = Keys({**_SEGMENT, "correction": _CORRECTION, "usage": NamedEntries(object)})
 
 
 def _read_row(line: str, number: int, shape: Shape) -> Any:

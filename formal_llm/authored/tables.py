@@ -34,7 +34,7 @@ class Keys:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedEntries:
     """A table whose keys are names that its author chose; each value has the shape ``each``."""
 
     each: Shape
@@ -48,7 +48,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class AlternativeShape:
     """A value that has one of these shapes, or is one of these texts."""
 
     shapes: Sequence[Shape] = ()
@@ -56,9 +56,9 @@ class OneOf:
 
 
 #: A type (``float`` for any number), ``object`` for whatever stands there, or one of the above.
-Shape = type | Keys | Named | Items | OneOf
+Shape = type | Keys | NamedEntries | Items | AlternativeShape
 #: A value that can be written as a text.
-SCALAR = OneOf((str, int, float, bool))
+SCALAR = AlternativeShape((str, int, float, bool))
 _CALLED = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "null"}
 
 
@@ -167,7 +167,7 @@ def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProb
     while todo:
         path, value, wanted = todo.pop()
         inner: list[tuple[TablePath, object, Shape]] = []
-        if isinstance(wanted, OneOf):
+        if isinstance(wanted, AlternativeShape):
             if isinstance(value, str) and value in wanted.texts:
                 continue
             # The first kind that fits says what may stand inside.
@@ -190,7 +190,7 @@ def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProb
             for key in wanted.needed:
                 if key not in value:
                     yield TableProblem(path, f"the key {key!r} is missing{where}")
-        elif isinstance(wanted, Named) and isinstance(value, Mapping):
+        elif isinstance(wanted, NamedEntries) and isinstance(value, Mapping):
             inner = [((*path, key), one, wanted.each) for key, one in value.items()]
         elif isinstance(wanted, Items) and isinstance(value, Sequence):
             inner = [((*path, place), one, wanted.each) for place, one in enumerate(value)]
@@ -257,11 +257,11 @@ def _held(lines: Sequence[str], path: TablePath) -> bool | None:
 def _fits(value: object, shape: Shape) -> bool:
     """Whether a value is of the kind that a shape asks for, whatever it holds."""
     match shape:
-        case Keys() | Named():
+        case Keys() | NamedEntries():
             return isinstance(value, Mapping)
         case Items():
             return isinstance(value, Sequence) and not isinstance(value, str)
-        case OneOf():
+        case AlternativeShape():
             return any(_fits(value, one) for one in shape.shapes) or value in shape.texts
     if shape is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -270,11 +270,11 @@ def _fits(value: object, shape: Shape) -> bool:
 
 def _told(shape: Shape) -> str:
     match shape:
-        case Keys() | Named():
+        case Keys() | NamedEntries():
             return "a table"
         case Items():
             return "a list"
-        case OneOf():
+        case AlternativeShape():
             return " or ".join([*dict.fromkeys(map(_told, shape.shapes)), *(repr(text) for text in shape.texts)])
     return _CALLED.get(shape, shape.__name__)
 

@@ -155,7 +155,7 @@ def author_steps(
         candidates = []
         for _ in range(drafts):
             candidates.append((yield from made.clean()))
-    session = _Judging(judge, list(examples), shown)
+    session = _PlanJudge(judge, list(examples), shown)
     while True:
         draft = session.accepted(candidates, before)
         broken = tuple(one for one in session.examples if not one.kept(draft.source))
@@ -267,7 +267,7 @@ def _unkept(draft: Draft, examples: Sequence[Example]) -> list[str]:
     ]
 
 
-class _Judging:
+class _PlanJudge:
     """The author, who says of plans whether they should be allowed."""
 
     def __init__(self, judge: Judge | None, examples: list[Example], most: int) -> None:

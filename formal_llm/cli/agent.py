@@ -119,7 +119,7 @@ def agent(
     from formal_llm.llms.text_doubles import RandomTextLLM
     from formal_llm.planning import Budget
 
-    shown = None if quiet else Shown(err() if save == STANDARD else out())
+    shown = None if quiet else StatePrinter(err() if save == STANDARD else out())
     agent_of = partial(
         Agent, spec, tools=tools_of(tools, corpus), rules=constraint or (), limits=limits, times=times or TIMES,
         budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown,
@@ -145,7 +145,13 @@ def _kept(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM]:
 
 
 def _converse(
-    agent_: Agent, questions: Iterable[str], llm: str, shown: Shown | None, *, save: Path | None, page: Path | None
+    agent_: Agent,
+    questions: Iterable[str],
+    llm: str,
+    shown: StatePrinter | None,
+    *,
+    save: Path | None,
+    page: Path | None,
 ) -> None:
     """Ask an agent questions, each with those before it in mind; what it does is shown, and written down after each."""
     from formal_llm.agents.page import run_page
@@ -204,7 +210,7 @@ def tools_of(name: str | None, corpus: Path | None) -> Tools:
     return cast("Callable[[], Toolkit]", found)
 
 
-class Shown:
+class StatePrinter:
     """Shows what happens, each state in the colour of who writes it."""
 
     _COLOURS: ClassVar = {"user": "blue", "model": "green", "forced": "green", "environment": "yellow"}

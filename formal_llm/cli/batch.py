@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from formal_llm.authored.files import parse_json, read_lines
-from formal_llm.authored.tables import Items, Keys, Named, OneOf, problems
+from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, problems
 from formal_llm.automata import Limits
 from formal_llm.cli.console import counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
@@ -122,10 +122,10 @@ def task_of(told: Mapping[str, object], source: LoadedRules) -> Task:
 TASK = Keys(
     {
         "task": str,
-        "goal": OneOf((str, NoneType)),
-        "inputs": OneOf((Items(str), NoneType)),
-        "limit": Named(OneOf((int, NoneType))),
-        "require": Named(int),
+        "goal": AlternativeShape((str, NoneType)),
+        "inputs": AlternativeShape((Items(str), NoneType)),
+        "limit": NamedEntries(AlternativeShape((int, NoneType))),
+        "require": NamedEntries(int),
     },
     needed=("task",),
 )

@@ -25,7 +25,7 @@ from formal_llm.cli.bench_methods import (
     transfer_of,
     who_is_asked,
 )
-from formal_llm.cli.bench_tables import Form, Grouping, Shown, tell
+from formal_llm.cli.bench_tables import Form, Grouping, TableStyle, tell
 from formal_llm.cli.console import (
     PlainGroup,
     check_folder,
@@ -153,7 +153,7 @@ def bench(
 ) -> None:
     """Run a benchmark and print its table."""
     check_installed()
-    from formal_llm.packs.openagi.benchmark.plans import Asked
+    from formal_llm.packs.openagi.benchmark.plans import AskingSettings
     from formal_llm.packs.openagi.benchmark.run import Benchmark
     from formal_llm.packs.openagi.scores.judging import PlanJudge
 
@@ -165,7 +165,7 @@ def bench(
     numbers = spread(read_numbers(tasks, pack), limit)
     wanted: Any = read_methods(methods) if methods else list(dict.fromkeys(one.value for one in method or ALONE))
     count = repeats or (1 if methods else 5)
-    settings: Asked = {"repeats": count, "temperature": temperature, "max_tokens": max_tokens}
+    settings: AskingSettings = {"repeats": count, "temperature": temperature, "max_tokens": max_tokens}
     other = transfer_of(pack, sentences, numbers, limit, settings) if methods else None
     tools = read_toolkit(pack, toolkit)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
@@ -181,7 +181,7 @@ def bench(
     with _recorded(asking, to) as recorded:
         rows = _all_made(run, recorded, to)
         shown = [row for row in rows if row["task"] in run.tasks and row["repeat"] < count]
-        tell(run, shown, skipped, to, Shown(show, published, grouping, in_cells=methods is not None))
+        tell(run, shown, skipped, to, TableStyle(show, published, grouping, in_cells=methods is not None))
         if other is not None:
             show_transfer(other, recorded, to, show, cancelling_progress())
 
@@ -200,7 +200,7 @@ def check_installed() -> None:
 @contextmanager
 def _recorded(asking: Asking, to: Path) -> Iterator[Asking]:
     """The same LLMs, with what they answer on record."""
-    from formal_llm.packs.openagi.benchmark.plans import Trained
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM
 
     with ExitStack() as opened:
 
@@ -210,7 +210,7 @@ def _recorded(asking: Asking, to: Path) -> Iterator[Asking]:
         yield replace(
             asking,
             llms={name: recorded(name, one) for name, one in asking.llms.items()},
-            trained={base: Trained(one.name, recorded(one.name, one.llm)) for base, one in asking.trained.items()},
+            trained={base: AdaptedLLM(one.name, recorded(one.name, one.llm)) for base, one in asking.trained.items()},
         )
 
 

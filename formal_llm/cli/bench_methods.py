@@ -21,7 +21,7 @@ from formal_llm.planning.rewordings import read_rewordings
 
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.benchmark.conditions import Method
-    from formal_llm.packs.openagi.benchmark.plans import Asked, RunProgress, Skipped, Trained
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, RunProgress, Skipped
     from formal_llm.packs.openagi.benchmark.transfer import Transfer
 
 #: The file of sentences that the pack has for this; and what stands for no file.
@@ -54,7 +54,7 @@ def read_methods(text: str) -> list[Method]:
     return list(dict.fromkeys(found))
 
 
-def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | None) -> dict[str, Trained]:
+def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | None) -> dict[str, AdaptedLLM]:
     """For LLMs by name the same with trained adapters, where the method ``rltf`` asks for them.
 
     Those of ``minilm`` come along; any others are in the folder of a training run.
@@ -62,7 +62,7 @@ def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | N
     Raises:
         FormalLLMError: the adapters fit none of the LLMs.
     """
-    from formal_llm.packs.openagi.benchmark.plans import Trained
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM
 
     if "rltf" not in methods:
         if adapter is not None:
@@ -70,11 +70,11 @@ def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | N
         return {}
     if adapter is None:
         names, adapter = [name for name in names if name == "minilm"], adapters()
-    found: dict[str, Trained] = {}
+    found: dict[str, AdaptedLLM] = {}
     odd: FormalLLMError | None = None
     for name in names:
         try:
-            found[name] = Trained(f"{name}+{adapter.name}@{fingerprint(adapter)}", with_adapter(name, adapter))
+            found[name] = AdaptedLLM(f"{name}+{adapter.name}@{fingerprint(adapter)}", with_adapter(name, adapter))
         except FormalLLMError as error:
             odd = error
     if odd is not None and not found:
@@ -90,7 +90,7 @@ def spread(items: Sequence[_T], limit: int | None) -> list[_T]:
 
 
 def transfer_of(
-    pack: TaskPack, file: str, numbers: Sequence[int], limit: int | None, settings: Asked
+    pack: TaskPack, file: str, numbers: Sequence[int], limit: int | None, settings: AskingSettings
 ) -> Transfer | None:
     """The plans for the sentences of a file that say one of these tasks, at most so many; None where none does.
 
@@ -120,7 +120,7 @@ class Asking:
 
     llms: Mapping[str, LLM]
     methods: Sequence[Method]
-    trained: Mapping[str, Trained]
+    trained: Mapping[str, AdaptedLLM]
     concurrency: int | None = None
 
 

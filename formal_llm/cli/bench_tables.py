@@ -34,7 +34,7 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True)
-class Shown:
+class TableStyle:
     """How the tables are shown; ``in_cells``: methods that do not apply have columns, which say why."""
 
     form: Form
@@ -43,7 +43,7 @@ class Shown:
     in_cells: bool = False
 
 
-def tell(run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder: Path, how: Shown) -> None:
+def tell(run: Benchmark, rows: list[ScoredPlan], skipped: list[Skipped], folder: Path, how: TableStyle) -> None:
     """Write the table of the tasks and repeats of this run in all forms, and print it in one."""
     from formal_llm.packs.openagi.benchmark import tables
 

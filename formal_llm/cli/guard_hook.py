@@ -12,14 +12,14 @@ from formal_llm.agents.guard.guard import Guard
 from formal_llm.agents.guard.hooks.hook import DENIED, MOST_INPUT, answer_event, find_state_folder
 
 
-class _Parser(argparse.ArgumentParser):
+class _HookParser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]  # the exit code 2 is a denial for a hook, and meant
         raise SystemExit(f"formal-llm guard --hook: {message}")
 
 
 def run_hook(arguments: Sequence[str]) -> int:
     """Answer one event; gives the exit code."""
-    parser = _Parser(prog="formal-llm guard", add_help=False)
+    parser = _HookParser(prog="formal-llm guard", add_help=False)
     parser.add_argument("--hook", action="store_true")
     parser.add_argument("rules")
     parser.add_argument("--state", type=Path, default=None)

@@ -20,7 +20,7 @@ from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.certificates import certified
 from formal_llm.cli.console import check_writable, command, err, out, print_text
 from formal_llm.cli.sources import LoadedRules, load, read_limits
-from formal_llm.cli.trace import Trace
+from formal_llm.cli.trace import TracePrinter
 from formal_llm.errors import BudgetExceeded, FormalLLMError, WritesNoText
 from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
 from formal_llm.llms.builtin import BuiltinLLM
@@ -189,7 +189,7 @@ def plan(
         tries=tries,
         max_states=max_states,
         search_time=search_time,
-        on_event=Trace(err()) if trace else None,
+        on_event=TracePrinter(err()) if trace else None,
     )
     asking = partial(asked_of, planner, llm, cache, record, suit=wording is None)
     if tasks is not None:

@@ -11,7 +11,7 @@ from warnings import catch_warnings
 from formal_llm import authored
 from formal_llm.authored.files import read_text
 from formal_llm.authored.places import PACKS
-from formal_llm.authored.tables import SCALAR, Named, read_toml
+from formal_llm.authored.tables import SCALAR, NamedEntries, read_toml
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.flowchart import Flowchart
@@ -203,7 +203,7 @@ def read_facts(pairs: Sequence[str]) -> dict[str, str]:
     facts: dict[str, str] = {}
     for pair in pairs:
         if pair.startswith("@"):
-            facts |= {name: str(value) for name, value in read_toml(pair[1:], Named(SCALAR)).items()}
+            facts |= {name: str(value) for name, value in read_toml(pair[1:], NamedEntries(SCALAR)).items()}
             continue
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():

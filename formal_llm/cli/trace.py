@@ -18,7 +18,7 @@ from formal_llm.planning.walks.events import (
 )
 
 
-class Trace:
+class TracePrinter:
     """Prints what happens while a plan is made."""
 
     def __init__(self, console: Console) -> None:

@@ -16,16 +16,16 @@ from formal_llm.cli import options
 from formal_llm.cli.console import check_writable, command, err, print_text, write_to
 from formal_llm.cli.plan import answerer
 from formal_llm.cli.sources import plan_text
-from formal_llm.cli.trace import Trace
+from formal_llm.cli.trace import TracePrinter
 from formal_llm.errors import FormalLLMError, InputError
 from formal_llm.llms.llm import check_providers
 
 if TYPE_CHECKING:
     from formal_llm.packs.travel.benchmark.cases import TravelCase
-    from formal_llm.packs.travel.benchmark.judged import Judged
+    from formal_llm.packs.travel.benchmark.judged import JudgedPlan
     from formal_llm.packs.travel.database import World
     from formal_llm.packs.travel.query import TravelQuery
-    from formal_llm.packs.travel.reading import Reading
+    from formal_llm.packs.travel.reading import QueryReading
 
 PLAN_HELP = """Plan a trip: it keeps every wish and the budget, whatever the LLM answers.
 
@@ -121,7 +121,7 @@ def plan_travel(
     tell_reading(reading)
     with answerer(llm, cache, record) as who:
         made = plan_trip(
-            reading.query, world, who, search=search.value, on_event=Trace(err()) if trace else None,
+            reading.query, world, who, search=search.value, on_event=TracePrinter(err()) if trace else None,
             pages=PAGES if most_options is None else replace(PAGES, options=most_options),
         )  # fmt: skip
     if only_json:
@@ -194,7 +194,7 @@ def read_world(database: Path | None, reference: Path | None) -> World:
         raise InputError(f"{reference}: this is no JSON: {error}") from None
 
 
-def read_wishes(text: str, world: World, reader: str, today: datetime | None) -> Reading:
+def read_wishes(text: str, world: World, reader: str, today: datetime | None) -> QueryReading:
     """What a sentence means, read by rules or by an LLM."""
     from formal_llm.packs.travel.reading import read_query, read_query_with
 
@@ -205,7 +205,7 @@ def read_wishes(text: str, world: World, reader: str, today: datetime | None) ->
         return read_query_with(who, text, world, day)  # type: ignore[arg-type]  # says itself who cannot write
 
 
-def tell_reading(reading: Reading) -> None:
+def tell_reading(reading: QueryReading) -> None:
     """Tell on standard error what was taken for granted, and what was not understood."""
     for said in reading.assumed:
         err().print(f"taken for granted: {said}")
@@ -246,7 +246,7 @@ def _cases(data: Path, file: Path | None, reader: str, today: datetime | None) -
     ]  # fmt: skip
 
 
-def _tell(judged: list[Judged], *, as_json: bool) -> None:
+def _tell(judged: list[JudgedPlan], *, as_json: bool) -> None:
     """Print what the evaluators say: of one plan all of it, of many a line each and the rates."""
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.tables import as_data, rates_table

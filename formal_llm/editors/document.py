@@ -26,7 +26,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DocumentFinding:
     """Something wrong, or that looks wrong; lines and columns are counted from 0."""
 
     line: int
@@ -50,11 +50,11 @@ class Document:
         self.file = Path(file)
         self.names = Names(text, self.file)
         self.rules: Rules | None = None
-        self.findings: tuple[Finding, ...] = tuple(self._read())
+        self.findings: tuple[DocumentFinding, ...] = tuple(self._read())
         if self.rules is None and before is not None:
             self.rules = before.rules
 
-    def _read(self) -> list[Finding]:
+    def _read(self) -> list[DocumentFinding]:
         """Read the rules; what is told of them."""
         found = []
         with catch_warnings(record=True, action="always") as caught:
@@ -68,13 +68,13 @@ class Document:
                 said += [error.suggestion] if error.suggestion else []
                 found.append(self._finding(error, "error", "\n".join(said)))
             except (FormalLLMError, ValueError) as error:
-                found.append(Finding(0, 0, 1, "error", str(error)))
+                found.append(DocumentFinding(0, 0, 1, "error", str(error)))
         warned = [one.message for one in caught if isinstance(one.message, GrammarWarning)]
         return found + [self._finding(one, "warning", one.problem) for one in warned]
 
     def _finding(
         self, told: NotationError | GrammarWarning, severity: Literal["error", "warning"], said: str
-    ) -> Finding:
+    ) -> DocumentFinding:
         lines = self.text.split("\n")
         if told.file is not None and told.file != str(self.file):
             # It is told where the other file is imported.
@@ -83,11 +83,11 @@ class Document:
             named = {number: self.names.imported_at(number) for number in range(len(lines))}
             line = next((n for n, path in named.items() if path == other), None)
             line = next((n for n, path in named.items() if path), 0) if line is None else line
-            return Finding(line, 0, len(lines[line]), severity, f"{told.file}{place}: {said}")
+            return DocumentFinding(line, 0, len(lines[line]), severity, f"{told.file}{place}: {said}")
         line = min((told.line or 1) - 1, len(lines) - 1)
         column = min((told.column or 1) - 1, len(lines[line]))
         name = self.names.at(line, column)
-        return Finding(
+        return DocumentFinding(
             line, column, column + max(1, len(name or "") if column < len(lines[line]) else 1), severity, said
         )
 

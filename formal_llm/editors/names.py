@@ -20,7 +20,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?')
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamePlace:
     """Where a name stands: the file, and the line and column, counted from 0."""
 
     file: Path
@@ -113,9 +113,9 @@ class Names:
         self.file = file
         self.look = LOOKS.get(file.suffix, LOOKS[".cfg"])
         self._lines = text.split("\n")
-        self.rules: dict[str, Place] = {}
-        self.labels: dict[str, Place] = {}
-        self.used: dict[str, Place] = {}
+        self.rules: dict[str, NamePlace] = {}
+        self.labels: dict[str, NamePlace] = {}
+        self.used: dict[str, NamePlace] = {}
         self.count: Counter[str] = Counter()
         self._read(text, file)
         if "import" in text:
@@ -130,9 +130,9 @@ class Names:
             bare = self.look.bare(line)
             for pattern, found in ((self.look.rule, self.rules), (self.look.label, self.labels)):
                 for match in pattern.finditer(bare):
-                    found.setdefault(match["name"], Place(file, number, match.start("name")))
+                    found.setdefault(match["name"], NamePlace(file, number, match.start("name")))
             for name, column in self._words(bare):
-                self.used.setdefault(name, Place(file, number, column))
+                self.used.setdefault(name, NamePlace(file, number, column))
                 self.count[name] += 1
 
     def _words(self, bare: str) -> Iterator[tuple[str, int]]:
@@ -149,7 +149,7 @@ class Names:
         words = self._words(self.look.bare(self._lines[line]))
         return next((name for name, begin in words if begin <= column <= begin + len(name)), None)
 
-    def definition(self, name: str) -> Place | None:
+    def definition(self, name: str) -> NamePlace | None:
         """Where a name gets its meaning: its rule, else its label, else where it stands first."""
         return self.rules.get(name) or self.labels.get(name) or self.used.get(name)
 

@@ -14,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 
 from formal_llm import __version__
 from formal_llm.automata.notation.files import endings
-from formal_llm.editors.document import Document, Finding
+from formal_llm.editors.document import Document, DocumentFinding
 
 #: Seconds without a key before a text is read.
 _CALM = 0.2
@@ -45,7 +45,7 @@ def _tell(ls: LanguageServer, uri: str) -> None:
     ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, document.version))
 
 
-def _diagnostic(ls: LanguageServer, uri: str, found: Finding) -> types.Diagnostic:
+def _diagnostic(ls: LanguageServer, uri: str, found: DocumentFinding) -> types.Diagnostic:
     place = types.Range(_sent(ls, uri, found.line, found.column), _sent(ls, uri, found.line, found.end))
     return types.Diagnostic(place, found.message, severity=_SEVERITIES[found.severity], source="formal-llm")
 

@@ -22,7 +22,7 @@ from types import NoneType
 from typing import Any
 
 from formal_llm.authored.files import parse_json, read_text
-from formal_llm.authored.tables import Keys, OneOf, problems
+from formal_llm.authored.tables import AlternativeShape, Keys, problems
 from formal_llm.errors import NotationError
 from formal_llm.llms.question import Answer
 
@@ -232,7 +232,7 @@ _SHAPE = Keys(
         "temperature": float,
         "fitted_on": int,
         "measured_on": int,
-        **dict.fromkeys(("error_before", "error_after", "accuracy"), OneOf((float, NoneType))),
+        **dict.fromkeys(("error_before", "error_after", "accuracy"), AlternativeShape((float, NoneType))),
     },
     needed=("llm", "temperature", "fitted_on"),
 )

@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from formal_llm import authored
-from formal_llm.authored.tables import SCALAR, Items, Keys, Named, OneOf, TablePath, TableProblem, TomlFile
+from formal_llm.authored.tables import (
+    SCALAR,
+    AlternativeShape,
+    Items,
+    Keys,
+    NamedEntries,
+    TablePath,
+    TableProblem,
+    TomlFile,
+)
 from formal_llm.automata import CFG, PDA, Limits
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.automata.models.rules import Rules, automaton_of
@@ -33,7 +42,7 @@ from formal_llm.planning.walks.wording import Wording, adapt_wording, fill_templ
 #: A formula of a pack is no longer than that once all names in it are replaced.
 _MOST_FORMULA = 1_000_000
 _WORDS = Items(str)
-_AMOUNT = OneOf((int, float, str))
+_AMOUNT = AlternativeShape((int, float, str))
 #: What a slot of tasks is filled with: texts, or the subsets of some words.
 Slot = Sequence[str] | Mapping[str, Sequence[str]]
 #: What may stand in ``pack.toml``.
@@ -42,25 +51,25 @@ SHAPE = Keys(
         "title": str,
         "rules": str,
         "task": str,
-        "facts": Named(SCALAR),
-        "names": Named(str),
+        "facts": NamedEntries(SCALAR),
+        "names": NamedEntries(str),
         "constraints": Items(Keys({"name": str, "formula": str}, needed=("name", "formula"))),
         "limits": Keys(
             {
                 "default": int,
-                "at_most": Named(OneOf((int,), ("*",))),
-                "at_least": Named(int),
-                "sums": Named(Keys({"at_most": _AMOUNT, "at_least": _AMOUNT, "exactly": _AMOUNT})),
+                "at_most": NamedEntries(AlternativeShape((int,), ("*",))),
+                "at_least": NamedEntries(int),
+                "sums": NamedEntries(Keys({"at_most": _AMOUNT, "at_least": _AMOUNT, "exactly": _AMOUNT})),
                 "times": _WORDS,
             }
         ),
         "sentence": Keys({"pattern": str, "otherwise": str}, needed=("pattern",)),
-        "inputs": Named(Keys({"terminal": str, "words": _WORDS, "several": bool}, needed=("terminal",))),
-        "goals": Named(Keys({"symbol": str, "words": _WORDS}, needed=("symbol",))),
-        "kinds": Named(str),
-        "slots": Named(OneOf((_WORDS, Keys({"subsets": _WORDS}, needed=("subsets",))))),
+        "inputs": NamedEntries(Keys({"terminal": str, "words": _WORDS, "several": bool}, needed=("terminal",))),
+        "goals": NamedEntries(Keys({"symbol": str, "words": _WORDS}, needed=("symbol",))),
+        "kinds": NamedEntries(str),
+        "slots": NamedEntries(AlternativeShape((_WORDS, Keys({"subsets": _WORDS}, needed=("subsets",))))),
         "groups": Items(Keys({"name": str, "text": str, "slots": _WORDS}, needed=("name", "text"))),
-        "splits": Named(Items(int)),
+        "splits": NamedEntries(Items(int)),
     },
     needed=("title", "rules"),
 )

@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from formal_llm.authored.tables import Items, Keys, Named, TablePath, TableProblem, TomlFile
+from formal_llm.authored.tables import Items, Keys, NamedEntries, TablePath, TableProblem, TomlFile
 from formal_llm.errors import ResourceNotFound, unknown
 from formal_llm.planning.packs import TaskPack
 from formal_llm.planning.task import Task
@@ -35,8 +35,8 @@ SHAPE = Keys(
         "paraphrases": Items(
             Keys({"task": int, "texts": _TEXTS, "each": _TEXTS, "draw": int}, needed=("task", "texts"))
         ),
-        "phrases": Named(_TEXTS),
-        "words": Named(Named(_TEXTS)),
+        "phrases": NamedEntries(_TEXTS),
+        "words": NamedEntries(NamedEntries(_TEXTS)),
     },
     needed=("paraphrases",),
 )

@@ -20,7 +20,7 @@ from formal_llm.rltf.importance import factors
 from formal_llm.rltf.objective import log_probabilities_of
 from formal_llm.rltf.rewards import Judged
 from formal_llm.rltf.rollout import Start, replay, rollout
-from formal_llm.rltf.setup import Setup
+from formal_llm.rltf.setup import TrainingSetup
 from formal_llm.rltf.task_memory import RewardedPaths, TaskMemory, TaskOutcome
 from formal_llm.rltf.warm_start import reference_plans
 
@@ -58,7 +58,7 @@ class PlanCollector:
     A group is called for by its place in the update and its task.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: TrainingSetup) -> None:
         self._setup = setup
         self._estimator = estimator(setup.settings.advantage)
         self._episodes: dict[int, dict[PlanPath, Episode]] = {}  # of known plans, made again from their numbers

@@ -27,7 +27,7 @@ _CALLED = {"reward": "reward", "exact": "share of right tool sets", "seconds": "
 
 
 @dataclass(frozen=True)
-class Run:
+class LoggedRun:
     """What the log of a run says.
 
     Attributes:
@@ -49,7 +49,7 @@ class Run:
     resumes: tuple[int, ...]
 
     @classmethod
-    def of(cls, entries: Iterable[LogEntry]) -> Run:
+    def of(cls, entries: Iterable[LogEntry]) -> LoggedRun:
         """The run that the lines of a log tell of."""
         rows = list(entries)
         updates = {entry.step: entry for entry in rows if entry.kind == "update"}
@@ -97,7 +97,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
         ResultsError: the log is damaged, or the report cannot be written.
     """
     home = Path(folder)
-    run = Run.of(read_log(home))
+    run = LoggedRun.of(read_log(home))
     charts = charts_of(run)
     try:
         pictures = {name: chart.svg() for name, chart in charts.items()}
@@ -114,7 +114,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
     return home / REPORT
 
 
-def charts_of(run: Run) -> dict[str, Chart]:
+def charts_of(run: LoggedRun) -> dict[str, Chart]:
     """The charts of a run, each under the name of its file; none of what was not measured."""
     charts: dict[str, Chart] = {}
     best = run.best
@@ -148,7 +148,7 @@ def charts_of(run: Run) -> dict[str, Chart]:
     return charts
 
 
-def report_text(run: Run, charts: Mapping[str, Chart], missing: str = "") -> str:
+def report_text(run: LoggedRun, charts: Mapping[str, Chart], missing: str = "") -> str:
     """The text of a report, in Markdown; ``missing`` says why there are no pictures of its charts."""
     parts = ["# Training run", _summary(run)]
     if run.held_out:
@@ -167,7 +167,7 @@ def report_text(run: Run, charts: Mapping[str, Chart], missing: str = "") -> str
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(run: Run) -> str:
+def _summary(run: LoggedRun) -> str:
     done = run.updates[-1].step if run.updates else 0
     state = f"It ended: {run.end}." if run.end else "It has not ended yet."
     told = [f"{done} update{'s' * (done != 1)} in {duration(run.elapsed)}. {state}"]
@@ -185,7 +185,7 @@ def _summary(run: Run) -> str:
     return " ".join(told)
 
 
-def _evaluations(run: Run) -> str:
+def _evaluations(run: LoggedRun) -> str:
     names = list(dict.fromkeys(name for entries in run.evaluations.values() for e in entries for name in e.figures))
     several = len(run.evaluations) > 1
     rows = []
@@ -206,7 +206,7 @@ def _some(entries: Sequence[LogEntry], best: LogEntry | None) -> list[LogEntry]:
     return [e for n, e in enumerate(entries) if n % every == 0 or e is entries[-1] or e is best]
 
 
-def _best(run: Run) -> str:
+def _best(run: LoggedRun) -> str:
     marked = [entry for entry in run.checkpoints if entry.data.get("best")]
     if not marked:
         return ""
@@ -217,7 +217,7 @@ def _best(run: Run) -> str:
     return f"`{_plain(saved.data['name'])}`, after update {saved.step}{worth}."
 
 
-def _updates(run: Run) -> str:
+def _updates(run: LoggedRun) -> str:
     """The figures of the first, the middle and the last tenth of the updates, as means."""
     count = len(run.updates)
     size = max(count // 10, 1)
@@ -232,7 +232,7 @@ def _updates(run: Run) -> str:
     return _table(("mean of updates", *heads), rows)
 
 
-def _durations(run: Run) -> str:
+def _durations(run: LoggedRun) -> str:
     updating = [entry.figures["seconds"] for entry in run.updates if "seconds" in entry.figures]
     judging = [e.figures["seconds"] for es in run.evaluations.values() for e in es if "seconds" in e.figures]
     rows = [("the whole run", duration(run.elapsed), "")]

@@ -27,7 +27,7 @@ _MAY_CHANGE = frozenset({
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class TrainingSetup:
     """What is trained, on what, by what, and how.
 
     Attributes:

@@ -6,7 +6,7 @@ from time import perf_counter
 
 from formal_llm.llms.question import Question
 from formal_llm.rltf.policy import Policy
-from formal_llm.rltf.setup import Setup
+from formal_llm.rltf.setup import TrainingSetup
 
 #: How many tasks' first questions are asked, and how often with each number of threads.
 _QUESTIONS, _TIMES = 4, 3
@@ -16,7 +16,7 @@ _LONG = 2.0
 _TELLING = 1.1
 
 
-def slow_threads(setup: Setup) -> str:
+def slow_threads(setup: TrainingSetup) -> str:
     """What to do where one thread is faster than as many as torch uses; empty where it is not, or not on a CPU.
 
     A few questions are asked; the policy and all draws are as they were afterwards. Nothing is changed: how many

@@ -29,7 +29,7 @@ from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.rollout import Start, rollout
 from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings
-from formal_llm.rltf.setup import Setup
+from formal_llm.rltf.setup import TrainingSetup
 from formal_llm.rltf.task_memory import MemoryData, TaskMemory
 from formal_llm.rltf.update import Learner, explained
 from formal_llm.rltf.warm_start import ReferenceLimits
@@ -73,7 +73,7 @@ class Trainer:
     """Trains a policy on tasks.
 
     Args:
-        planner, policy, reward, tasks, settings, references, world: see :class:`~formal_llm.rltf.setup.Setup`.
+        planner, policy, reward, tasks, settings, references, world: see :class:`~formal_llm.rltf.setup.TrainingSetup`.
         folder: of the run: log, checkpoints, adapters, report.
         held_out: the tasks by which it is judged.
         validation: the tasks that tell which adapters are best, and when to stop (``patience``); else those held out.
@@ -114,7 +114,7 @@ class Trainer:
         for said, judging in (("is held out", held_out), ("is for validation", validation)):
             if both := trained & {task.description for task in judging}:
                 raise TrainingError(f"a task {said} and trained on: {min(both)!r}")
-        self.setup = Setup(
+        self.setup = TrainingSetup(
             planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes(), served
         )
         self.learner = Learner(self.setup)

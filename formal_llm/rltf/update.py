@@ -18,7 +18,7 @@ from formal_llm.rltf.collector import PlanCollector, WeightedPlans
 from formal_llm.rltf.importance import FAR, Agreement
 from formal_llm.rltf.objective import Objective, ObjectiveFigures
 from formal_llm.rltf.settings import learning_rate, tasks_of
-from formal_llm.rltf.setup import Setup, digest
+from formal_llm.rltf.setup import TrainingSetup, digest
 from formal_llm.rltf.task_memory import TaskMemory, TaskOutcome
 
 
@@ -35,7 +35,7 @@ class Learner:
         told_all: whether every process knows of the error that an update raised.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: TrainingSetup) -> None:
         import torch
 
         settings = setup.settings

@@ -11,13 +11,13 @@ from formal_llm.pictures.parts import around
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.overlay import MOST
 from formal_llm.studio.parts import Part
-from formal_llm.studio.rules import Written
+from formal_llm.studio.rules import ReadRules
 
 #: The seconds that Graphviz may take.
 _SECONDS = 10
 
 
-def rules_picture(written: Written, near: str = "") -> Picture:
+def rules_picture(written: ReadRules, near: str = "") -> Picture:
     """The picture of rules; of large ones, what lies around the symbol that is named, or the start."""
     rules = written.rules
     picture = picture_of(rules)
@@ -47,7 +47,7 @@ def _listed(names: Iterable[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _start(written: Written) -> str:
+def _start(written: ReadRules) -> str:
     return written.rules.start if isinstance(written.rules, (CFG, Flowchart)) else "start"
 
 

@@ -33,7 +33,7 @@ _HEADERS = {
 }
 
 
-class Guard:
+class OriginGuard:
     """Lets through what comes from the studio's own page.
 
     Args:

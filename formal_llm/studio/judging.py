@@ -17,7 +17,7 @@ from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.overlay import way_picture
 from formal_llm.studio.drawn import drawn
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
-from formal_llm.studio.rules import MAX_STATES, Written, asked_rules, problem
+from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, problem
 
 _RECORDING = "formal_llm.transcript/1"
 
@@ -42,7 +42,7 @@ def judge(asked: Asked) -> Parts:
         yield drawn(way_picture(written.rules, word, written.wording.reads))
 
 
-def _verdict(written: Written, found: Verification) -> Part:
+def _verdict(written: ReadRules, found: Verification) -> Part:
     text = found if isinstance(found, TextVerification) else None
     return {
         "part": "verdict", "valid": found.valid, "reason": found.reason, "word": written.word(found.word),
@@ -59,7 +59,7 @@ def _changes(found: Verification) -> list[str]:
     return [str(edit) for edit in found.edits]
 
 
-def _of_agent(written: Written, told: str, verifier: Verifier) -> Verification | None:
+def _of_agent(written: ReadRules, told: str, verifier: Verifier) -> Verification | None:
     """A transcript of an agent, in JSON lines; None where the text is none."""
     if not isinstance(written.rules, Behaviour) or not told.lstrip().startswith("{"):
         return None
@@ -93,7 +93,7 @@ def _recording(told: str) -> list[tuple[str, ...]] | None:
     return found
 
 
-def _replayed(written: Written, recorded: Sequence[Sequence[str]]) -> Part:
+def _replayed(written: ReadRules, recorded: Sequence[Sequence[str]]) -> Part:
     """How far a recording can be followed: what was chosen is looked for by its text among what is offered now."""
     walk = Walk(written.table, wording=written.wording)
     answers: list[list[int]] = []

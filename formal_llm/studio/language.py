@@ -12,7 +12,7 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.errors import FormalLLMError, Undecided
 from formal_llm.studio.drawn import drawn, rules_picture
 from formal_llm.studio.parts import Asked, Part, Parts, text_of
-from formal_llm.studio.rules import MAX_STATES, Written, asked_rules, problem
+from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, problem
 
 #: How many plans are drawn at random.
 _SAMPLES = 5
@@ -37,7 +37,7 @@ def picture(asked: Asked) -> Parts:
     yield drawn(rules_picture(asked_rules(asked), text_of(asked, "near", "")))
 
 
-def _facts(written: Written) -> list[Part]:
+def _facts(written: ReadRules) -> list[Part]:
     """What the rules are, as they are written."""
     rules, source = written.rules, written.source
     sizes: dict[str, dict[str, int]] = {}
@@ -62,7 +62,7 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _language(written: Written, rng: random.Random) -> Parts:
+def _language(written: ReadRules, rng: random.Random) -> Parts:
     try:
         lookahead = written.lookahead
         shortest = lookahead.shortest_word()

@@ -25,7 +25,7 @@ _PLACE = re.compile(rf"{_NAME}(?:\.\w+)?(?::(\d+)(?::(\d+))?)?: ", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Written:
+class ReadRules:
     """Rules that could be read.
 
     Attributes:
@@ -64,7 +64,7 @@ class Written:
 
 
 @lru_cache(maxsize=4)
-def read(text: str, ending: str) -> Written:
+def read(text: str, ending: str) -> ReadRules:
     """The rules that a text holds.
 
     Raises:
@@ -75,10 +75,10 @@ def read(text: str, ending: str) -> Written:
         names = rules.placeholders if isinstance(rules, Flowchart) else ()
         source = automaton_of(rules, {name: f"{{{name}}}" for name in names})
     told = dict.fromkeys(str(one.message) for one in caught)
-    return Written(rules, source, tuple(_warning(message) for message in told))
+    return ReadRules(rules, source, tuple(_warning(message) for message in told))
 
 
-def asked_rules(asked: Asked, name: str = "text") -> Written:
+def asked_rules(asked: Asked, name: str = "text") -> ReadRules:
     """The rules that are asked about; ``name`` is that of their text.
 
     Raises:

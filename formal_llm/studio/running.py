@@ -14,7 +14,7 @@ from formal_llm.planning.drivers.driving import try_answer
 from formal_llm.planning.walks.events import Answered, Asked, Backtracked, Event, Forced
 from formal_llm.studio import parts
 from formal_llm.studio.parts import BadQuestion, Part, Parts, text_of
-from formal_llm.studio.rules import MAX_STATES, Written, asked_rules, problem
+from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, problem
 
 
 def run(asked: parts.Asked) -> Parts:
@@ -30,7 +30,7 @@ def run(asked: parts.Asked) -> Parts:
         yield {"part": "problems", "problems": [problem(shown)]}
 
 
-def _run(written: Written, name: str, task: str) -> Parts:
+def _run(written: ReadRules, name: str, task: str) -> Parts:
     happened: list[Event] = []
     planner = Planner(written.source, llm=name, max_states=MAX_STATES, on_event=happened.append)
     walk = planner.start(task)

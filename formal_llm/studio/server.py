@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from formal_llm.automata.notation.files import endings
 from formal_llm.errors import FormalLLMError
 from formal_llm.llms.llm import provider_forms
-from formal_llm.studio.guard import MOST_BYTES, Guard
+from formal_llm.studio.guard import MOST_BYTES, OriginGuard
 from formal_llm.studio.opened import Changed, Opened
 from formal_llm.studio.questions import QUESTIONS
 from formal_llm.studio.worker import Workers
@@ -85,7 +85,7 @@ def application(opened: Opened, workers: Workers, token: str, port: int) -> ASGI
         Route("/", shown), Route("/page/{name}", shown), Route("/api/start", started),
         Route("/api/save", saved, methods=["POST"]), Route("/api/ask", answered, methods=["POST"]),
     ]  # fmt: skip
-    return Guard(Starlette(routes=routes), token, port)
+    return OriginGuard(Starlette(routes=routes), token, port)
 
 
 async def _json(request: Request) -> dict[str, object]:

@@ -13,7 +13,7 @@ from formal_llm.planning import Task, Walk
 from formal_llm.planning.drivers.stepping import Stepping
 from formal_llm.studio.drawn import drawn
 from formal_llm.studio.parts import Asked, BadQuestion, Part, Parts, answers_of, text_of
-from formal_llm.studio.rules import Written, asked_rules, problem
+from formal_llm.studio.rules import ReadRules, asked_rules, problem
 
 #: How many symbols of the stack are shown.
 _STACK = 40
@@ -49,7 +49,7 @@ def branches(asked: Asked) -> Parts:
         yield {"part": "problems", "problems": [problem(error)]}
 
 
-def replayed(written: Written, asked: Asked) -> Walk:
+def replayed(written: ReadRules, asked: Asked) -> Walk:
     """The walk after the answers that are asked about.
 
     Raises:
@@ -63,7 +63,7 @@ def replayed(written: Written, asked: Asked) -> Walk:
     return walk
 
 
-def _position(written: Written, here: Stepping) -> Part:
+def _position(written: ReadRules, here: Stepping) -> Part:
     question, stack = here.question, here.stack
     return {
         "part": "position",

@@ -81,7 +81,7 @@ class _Isolated:
         self._tool = tool
         self._timeout = timeout
         self._keep = idle
-        self._idle: list[_Worker] = []
+        self._idle: list[_WorkerProcess] = []
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._idle)  # also when the program ends
 
@@ -116,7 +116,7 @@ class _Isolated:
         with self._lock:
             _close_all(self._idle)
 
-    def _start(self) -> _Worker:
+    def _start(self) -> _WorkerProcess:
         _, where, memory, _, _, environment = self._settings
         passed = {
             name: value
@@ -125,10 +125,10 @@ class _Isolated:
         }
         # The same modules must be found there: sys.path travels as the environment variable that makes it.
         passed["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
-        return _Worker([sys.executable, "-m", "formal_llm.tools.worker", where, str(memory or 0)], passed)
+        return _WorkerProcess([sys.executable, "-m", "formal_llm.tools.worker", where, str(memory or 0)], passed)
 
 
-class _Worker:
+class _WorkerProcess:
     """A worker process, and the line to it.
 
     The line is a pair of sockets and not of pipes: our end can be shut down, which wakes whoever reads from it or
@@ -216,7 +216,7 @@ class _Worker:
         return RuntimeError(f"its process crashed: {name} ({signal.strsignal(-code) or 'unknown'})")
 
 
-def _close_all(workers: list[_Worker]) -> None:
+def _close_all(workers: list[_WorkerProcess]) -> None:
     while workers:
         workers.pop().close()
 

@@ -17,7 +17,7 @@ M = TypeVar("M")
 
 
 @dataclass(slots=True)
-class _Model(Generic[M]):
+class _LoadedModel(Generic[M]):
     load: Callable[[], M]
     size: int | Callable[[M], int]
     enter: Callable[[M], object] | None
@@ -37,7 +37,7 @@ class ModelPool(Generic[M]):
 
     def __init__(self, budget: int | None = None) -> None:
         self.budget = budget
-        self._models: dict[str, _Model[M]] = {}
+        self._models: dict[str, _LoadedModel[M]] = {}
         self._inside: OrderedDict[str, None] = OrderedDict()  # those that take memory now, the longest unused first
         self._taken = 0
         self._changed = threading.Condition()
@@ -67,7 +67,7 @@ class ModelPool(Generic[M]):
         with self._changed:
             if name in self._models:
                 raise ValueError(f"the pool has a model {name!r} already")
-            self._models[name] = _Model(load, size, enter, leave)
+            self._models[name] = _LoadedModel(load, size, enter, leave)
 
     @contextmanager
     def use(self, name: str) -> Iterator[M]:
@@ -109,7 +109,7 @@ class ModelPool(Generic[M]):
             for name in [name for name in self._inside if not self._models[name].users]:
                 self._evict(name)
 
-    def _bring_in(self, name: str, entry: _Model[M]) -> None:
+    def _bring_in(self, name: str, entry: _LoadedModel[M]) -> None:
         reserved = 0
         try:
             if isinstance(entry.size, int):

@@ -73,7 +73,7 @@ class RayExecutor(PlanExecutor):
         self._ray: Any = ray
         gone = ("RayActorError", "NodeDiedError", "WorkerCrashedError", "ObjectLostError", "OutOfMemoryError")
         self._deadly: tuple[type[Exception], ...] = tuple(getattr(ray.exceptions, name) for name in gone)
-        remote: Any = self._ray.remote(**options)(_Worker) if options else self._ray.remote(_Worker)
+        remote: Any = self._ray.remote(**options)(_RayWorker) if options else self._ray.remote(_RayWorker)
         self._make: Callable[[], Any] = lambda: remote.remote(toolkit, settings)
         self._actors: list[Any] = [self._make() for _ in range(actors)]
         #: Those in the place of others, until they work: by what they will tell then. A cluster that has lost a machine
@@ -184,7 +184,7 @@ class _Together:
         self._last |= {other: self._last.get(other, (0, 0)) for other in waiting}
 
 
-class _Worker:
+class _RayWorker:
     """An executor on one of Ray's workers."""
 
     def __init__(self, toolkit: ToolSet, settings: ExecutorSettings) -> None:

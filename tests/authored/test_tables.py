@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from formal_llm.authored.tables import (
     SCALAR,
+    AlternativeShape,
     Items,
     Keys,
-    Named,
-    OneOf,
+    NamedEntries,
     Shape,
     TableProblem,
     TomlFile,
@@ -29,10 +29,10 @@ GROUP = Keys({"name": str, "slots": Items(str), "share": float}, needed=("name",
 SHAPE = Keys(
     {
         "title": str,
-        "facts": Named(SCALAR),
+        "facts": NamedEntries(SCALAR),
         "groups": Items(GROUP),
-        "limits": Keys({"at_most": Named(OneOf((int,), ("*",)))}),
-        "slots": Named(OneOf((Items(str), Keys({"subsets": Items(str)})))),
+        "limits": Keys({"at_most": NamedEntries(AlternativeShape((int,), ("*",)))}),
+        "slots": NamedEntries(AlternativeShape((Items(str), Keys({"subsets": Items(str)})))),
     },
     needed=("title",),
 )
@@ -93,8 +93,8 @@ def test_every_problem_is_found() -> None:
 
 SHAPES: list[tuple[Shape, object, bool]] = [
     (int, True, False), (int, 1, True), (float, 1, True), (float, True, False), (bool, True, True), (str, "", True),
-    (Items(int), "12", False), (Named(int), [], False), (OneOf((str, int)), 1.5, False),
-    (OneOf(texts=("*",)), "*", True),
+    (Items(int), "12", False), (NamedEntries(int), [], False), (AlternativeShape((str, int)), 1.5, False),
+    (AlternativeShape(texts=("*",)), "*", True),
 ]  # fmt: skip
 
 

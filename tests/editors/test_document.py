@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm.editors.document import Document, Finding
-from formal_llm.editors.names import Place
+from formal_llm.editors.document import Document, DocumentFinding
+from formal_llm.editors.names import NamePlace
 
 
 def test_an_error_at_its_place() -> None:
@@ -18,7 +18,7 @@ def test_an_error_at_its_place() -> None:
 
 def test_warnings_and_nothing() -> None:
     (found,) = Document("S -> a\nBee -> b", "g.cfg").findings
-    assert found == Finding(1, 0, 3, "warning", "Bee cannot be reached from the start symbol S")
+    assert found == DocumentFinding(1, 0, 3, "warning", "Bee cannot be reached from the start symbol S")
     assert Document("S -> a", "g.cfg").findings == ()
 
 
@@ -84,6 +84,6 @@ def test_rules_for_tool_calls_are_read_as_such(tmp_path: Path) -> None:
     assert [(one.line, one.column, one.severity) for one in document.findings] == [(3, 12, "error")]
     assert "did you mean mail?" in document.findings[0].message
     assert not Document(text.replace("male", "mail"), tmp_path / "shop.guard").findings
-    assert document.names.definition("mail") == Place(tmp_path / "base.guard", 0, 0)
+    assert document.names.definition("mail") == NamePlace(tmp_path / "base.guard", 0, 0)
     assert document.hover(2, 19) is None
     assert {"pay", "mail", "before", "budget"} <= set(document.names.completions(3, 12))

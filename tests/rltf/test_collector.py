@@ -13,7 +13,7 @@ from formal_llm.rltf.collector import PlanCollector
 from formal_llm.rltf.objective import log_probabilities_of
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
-from formal_llm.rltf.setup import Setup
+from formal_llm.rltf.setup import TrainingSetup
 from formal_llm.rltf.task_memory import TaskMemory, TaskOutcome
 from tests.rltf import training_runs as runs
 
@@ -21,7 +21,7 @@ from tests.rltf import training_runs as runs
 def collector(**settings: Any) -> PlanCollector:
     planner, policy = Planner(runs.RULES, "test:first"), runs.tiny_policy(temperature=3)
     how = Settings.of({"samples": 4, **settings})
-    return PlanCollector(Setup(planner, policy, Reward(runs.wanted_tool), tuple(runs.TASKS), how))
+    return PlanCollector(TrainingSetup(planner, policy, Reward(runs.wanted_tool), tuple(runs.TASKS), how))
 
 
 def test_the_baseline_starts_from_the_greedy_plan() -> None:

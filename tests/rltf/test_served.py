@@ -23,7 +23,7 @@ from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.served import RETRIES, ServedPolicy, server_at
 from formal_llm.rltf.settings import Settings
-from formal_llm.rltf.setup import Setup
+from formal_llm.rltf.setup import TrainingSetup
 from formal_llm.rltf.task_memory import TaskMemory
 from formal_llm.rltf.trainer import Trainer
 from formal_llm.rltf.update import Learner
@@ -54,16 +54,16 @@ def served(policy: Policy, vllm: VLLMServer, folder: Path) -> ServedPolicy:
     return ServedPolicy(policy, server_at(f"vllm:{vllm.url}"), folder)
 
 
-def setup(policy: Policy, by: ServedPolicy | None = None, **settings: Any) -> Setup:
+def setup(policy: Policy, by: ServedPolicy | None = None, **settings: Any) -> TrainingSetup:
     how = Settings.of({"samples": 4, "tasks_per_update": 3, "advantage": "rloo", **settings})
-    return Setup(PLANNER, policy, Reward(runs.wanted_tool, name="wanted"), tuple(runs.TASKS), how, served=by)
+    return TrainingSetup(PLANNER, policy, Reward(runs.wanted_tool, name="wanted"), tuple(runs.TASKS), how, served=by)
 
 
 def gradients(policy: Policy) -> torch.Tensor:
     return torch.cat([torch.zeros_like(p).flatten() if p.grad is None else p.grad.flatten() for p in policy.parameters])
 
 
-def learned(one: Setup) -> torch.Tensor:
+def learned(one: TrainingSetup) -> torch.Tensor:
     """The gradient of an update."""
     groups = PlanCollector(one).collected(1, [(0, 0), (1, 1), (2, 2)], TaskMemory())
     objective = Objective(one.policy, 1 / 3)

@@ -11,7 +11,7 @@ from formal_llm import Planner
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
-from formal_llm.rltf.setup import Setup, digest
+from formal_llm.rltf.setup import TrainingSetup, digest
 from tests.rltf import training_runs as runs
 
 
@@ -20,9 +20,9 @@ def policy() -> Policy:
     return runs.tiny_policy()
 
 
-def setup(policy: Policy, tasks: int = 3, **settings: Any) -> Setup:
+def setup(policy: Policy, tasks: int = 3, **settings: Any) -> TrainingSetup:
     planner = Planner(runs.RULES, "test:first")
-    return Setup(planner, policy, Reward(runs.wanted_tool), tuple(runs.TASKS[:tasks]), Settings.of(settings))
+    return TrainingSetup(planner, policy, Reward(runs.wanted_tool), tuple(runs.TASKS[:tasks]), Settings.of(settings))
 
 
 @pytest.mark.parametrize("change", [{"samples": 2}, {"seed": 1}, {"kl": 0.1}, {"advantage": "rloo"}])

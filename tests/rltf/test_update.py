@@ -15,7 +15,7 @@ from formal_llm.planning import Plan
 from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
-from formal_llm.rltf.setup import Setup
+from formal_llm.rltf.setup import TrainingSetup
 from formal_llm.rltf.update import Learner, explained
 from tests.rltf import training_runs as runs
 
@@ -23,7 +23,7 @@ from tests.rltf import training_runs as runs
 def learner(reward: Any = runs.wanted_tool, **settings: Any) -> Learner:
     how = Settings.of({"samples": 4, "tasks_per_update": 3, "learning_rate": 3e-3, **settings})
     planner = Planner(runs.RULES, "test:first")
-    return Learner(Setup(planner, runs.tiny_policy(), Reward(reward, name="wanted"), tuple(runs.TASKS), how))
+    return Learner(TrainingSetup(planner, runs.tiny_policy(), Reward(reward, name="wanted"), tuple(runs.TASKS), how))
 
 
 def weights(made: Learner) -> list[torch.Tensor]:

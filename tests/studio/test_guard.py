@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from formal_llm.studio.guard import MOST_BYTES, Guard
+from formal_llm.studio.guard import MOST_BYTES, OriginGuard
 
 
 async def echo(request: Request) -> PlainTextResponse:
@@ -22,7 +22,7 @@ async def echo(request: Request) -> PlainTextResponse:
 
 
 def asked(method: str = "GET", path: str = "/secret/inside", **headers: str) -> httpx2.Response:
-    app = Guard(Starlette(routes=[Route("/inside", echo, methods=["GET", "POST"])]), "secret", 8000)
+    app = OriginGuard(Starlette(routes=[Route("/inside", echo, methods=["GET", "POST"])]), "secret", 8000)
 
     async def main() -> httpx2.Response:
         transport = httpx2.ASGITransport(app)

@@ -21,7 +21,7 @@ import pytest
 from formal_llm import CFG, Planner, RandomLLM
 from formal_llm.errors import Cancelled, ExecutionError, InputError, MissingDependency, ToolError
 from formal_llm.tools import TEXT, Executor, Progress, Tool, Toolkit
-from formal_llm.tools.ray_executor import RayExecutor, _Share, _Together, _Worker
+from formal_llm.tools.ray_executor import RayExecutor, _RayWorker, _Share, _Together
 from tests.tools.picture_tools import PACK, picture, plan_of, toolkit
 from tests.tools.text_tools import TEXTS, TOOLS
 
@@ -188,7 +188,7 @@ def test_cancelled_plans_end(no_ray: NoRay) -> None:
 
 
 def test_a_worker_tells_and_then_gives_results() -> None:
-    *events, results = _Worker(TOOLS, {"workers": 1}).run([(PLANS[1], {"doc": []})][:0], True, True)
+    *events, results = _RayWorker(TOOLS, {"workers": 1}).run([(PLANS[1], {"doc": []})][:0], True, True)
     assert (events, results) == ([], [])
 
 

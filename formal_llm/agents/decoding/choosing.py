@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, find_problem
 from formal_llm.agents.decoding.manner import FORCED, MarkedWriter, NextStates, WriterRun, build_chat
 from formal_llm.agents.decoding.steps import Going, Step, Steps
-from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told
+from formal_llm.agents.decoding.writer import GOES_ON, ContentOf, Due, SegmentBegan, Spent, Text, Told
 from formal_llm.agents.markers import Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
@@ -67,7 +67,7 @@ class _ChoosingRun(WriterRun):
             if state in self.until:
                 yield Due((state,))
                 return
-            yield Began(state, forced)
+            yield SegmentBegan(state, forced)
             yield from self._write_text(state)
             self.monitor = self.monitor.after(state)
 
@@ -105,7 +105,7 @@ class _ChoosingRun(WriterRun):
                 return
             if tried < self.bounds.corrections:
                 yield Correction(position, text, (), "", wrong)
-                yield Began(state)
+                yield SegmentBegan(state)
                 said = [said[0], text or GOES_ON, self.how.phrases.again.replace("{problem}", wrong)]
         raise WritingError(f"the text of {state} was wrong {1 + self.bounds.corrections} times: {wrong}", state, text)
 

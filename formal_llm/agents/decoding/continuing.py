@@ -22,7 +22,7 @@ from math import ceil
 from formal_llm.agents.decoding.contents import Content, FreeText, OneOf, filter_matching_texts, find_problem
 from formal_llm.agents.decoding.manner import FORCED, MarkedWriter, WriterRun, WritingConfig, find_common_prefix
 from formal_llm.agents.decoding.steps import Going, Step, Steps
-from formal_llm.agents.decoding.writer import GOES_ON, Began, ContentOf, Due, Spent, Text, Told
+from formal_llm.agents.decoding.writer import GOES_ON, ContentOf, Due, SegmentBegan, Spent, Text, Told
 from formal_llm.agents.markers import Piece, Splitter
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
@@ -98,7 +98,7 @@ class ContinuingRun(WriterRun):
         self.monitor = self.monitor.after(state)
         self.content = self._get_content(state)
         find_problem(self.content, "")  # what no text can be held to is told before the model is asked
-        yield Began(state, forced)
+        yield SegmentBegan(state, forced)
 
     def _end_run(self, due: tuple[str, ...] = ()) -> None:
         self.done = self.cut = True
@@ -320,7 +320,7 @@ class ContinuingRun(WriterRun):
             what = f"the text of {self.state} was wrong {corrected} times: {reason}"
             raise WritingError(what, self.state, text)
         yield Correction(len(self.transcript), text, legal, put, reason)
-        yield Began(self.state)
+        yield SegmentBegan(self.state)
         self._restart_text()
         self.raw = self.kept = put
         self.corrected = corrected

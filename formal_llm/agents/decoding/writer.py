@@ -27,7 +27,7 @@ from formal_llm.planning.plans.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class SegmentBegan:
     """A state has begun. The same state again, before its segment has come: its text is written anew.
 
     Attributes:
@@ -76,7 +76,7 @@ class Due:
 
 
 #: What a writer tells: pieces as they come, then the whole :class:`Segment`; what was corrected; what it took.
-Told: TypeAlias = Began | Text | Segment | Correction | Spent | Due
+Told: TypeAlias = SegmentBegan | Text | Segment | Correction | Spent | Due
 #: What the text of a state may be; a function finds it when the state begins, from what was written before.
 ContentOf: TypeAlias = Content | Callable[[Transcript], Content]
 
@@ -124,9 +124,9 @@ class Writer(ABC):
             contents: what the texts of states may be; anything for those that are not named.
 
         Yields:
-            For each state :class:`Began`, pieces of :class:`Text`, and its :class:`Segment` when it is finished; each
-            :class:`Correction` and what was :class:`Spent` when it happened; in the end :class:`Due` where the world
-            writes next. Otherwise the run has ended, where the monitor allows it.
+            For each state :class:`SegmentBegan`, pieces of :class:`Text`, and its :class:`Segment` when it is finished;
+            each :class:`Correction` and what was :class:`Spent` when it happened; in the end :class:`Due` where the
+            world writes next. Otherwise the run has ended, where the monitor allows it.
 
         Raises:
             WritingError: a bound was reached before the run could end; nothing can come next.

@@ -52,7 +52,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
+class NearestTrace:
     """A nearest trace that keeps the rules: the calls of the trace that it leaves out, and what it adds at the end."""
 
     leaves_out: tuple[str, ...]
@@ -83,7 +83,7 @@ class TraceReport:
 
     trace: Trace
     violations: tuple[Violation, ...]
-    nearest: Nearest | None = None
+    nearest: NearestTrace | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -146,7 +146,7 @@ def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: 
         found.append(_build_violation(end, "the end", "the trace ends"))
     report = TraceReport(trace, tuple(found), notes=(*trace.notes, *_note_missing_times(guard, trace)))
     if report.valid:
-        return replace(report, nearest=Nearest((), ()))
+        return replace(report, nearest=NearestTrace((), ()))
     return replace(report, nearest=_find_nearest_trace(guard, events, trace.places, max_tries)) if repair else report
 
 
@@ -196,7 +196,7 @@ def _note_missing_times(guard: Guard, trace: Trace) -> tuple[str, ...]:
 
 def _find_nearest_trace(
     guard: Guard, events: Sequence[GuardEvent], places: Sequence[str], max_tries: int
-) -> Nearest | None:
+) -> NearestTrace | None:
     """The trace with the fewest calls left out, and added at the end, that keeps the rules (uniform-cost search)."""
     number = itertools.count()
     #: cost, how far from the end, order, the state, the calls left out (their places), the ids of those calls.
@@ -207,11 +207,11 @@ def _find_nearest_trace(
         cost, left, _, state, out = heapq.heappop(todo)
         place = len(events) - left
         if left < 0:  # a way to the end was added
-            return Nearest(tuple(places[one] for one in out), state.may_stop().way if cost > len(out) else ())
+            return NearestTrace(tuple(places[one] for one in out), state.may_stop().way if cost > len(out) else ())
         if place == len(events):
             end = state.may_stop()
             if end.action in ("allow", "log", "warn"):
-                return Nearest(tuple(places[one] for one in out), ())
+                return NearestTrace(tuple(places[one] for one in out), ())
             if end.way:
                 heapq.heappush(todo, (cost + len(end.way), -1, next(number), state, out))
             continue

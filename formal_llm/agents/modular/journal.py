@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from formal_llm.authored.tables import Keys, Named, OneOf, problems
+from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries, problems
 from formal_llm.errors import ResultsError
 from formal_llm.planning.drivers.json_lines import open_exclusively, write_line
 from formal_llm.planning.json_data import JSON
@@ -22,8 +22,10 @@ from formal_llm.planning.json_data import JSON
 _FORMAT = "formal-llm modular run 1"
 _VAIN = "spent in vain"
 _BUSY = "another run is writing to this journal; wait for it, or name another file"
-_HEAD = Keys({"format": OneOf(texts=(_FORMAT,)), "run": str, "request": str}, needed=("format", "run", "request"))
-_ROW = Keys({"what": str, "asked": str, "gave": Named(object)}, needed=("what", "asked", "gave"))
+_HEAD = Keys(
+    {"format": AlternativeShape(texts=(_FORMAT,)), "run": str, "request": str}, needed=("format", "run", "request")
+)
+_ROW = Keys({"what": str, "asked": str, "gave": NamedEntries(object)}, needed=("what", "asked", "gave"))
 
 #: JSON data as it was read or will be written.
 Given = Mapping[str, Any]

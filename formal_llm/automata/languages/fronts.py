@@ -75,7 +75,7 @@ class _Followed(Front):
         try:
             for _, moves in self._fronts.closure(self.seeds, lambda _: True):
                 found.update((move.read, None) for move, _ in moves if move.read is not None)
-        except _TooMany:
+        except _TooManyConfigurations:
             return self.steps
         return found
 
@@ -258,7 +258,7 @@ class Fronts:
                 for move, following in moves:
                     if move.read is not None:
                         steps.setdefault(move.read, set()).add(following)
-        except _TooMany:
+        except _TooManyConfigurations:
             return self.beyond(_word(path))
         if not made.open:
             return self.dead
@@ -283,13 +283,13 @@ class Fronts:
             for move, following in moves:
                 if move.read is None and following not in seen:
                     if len(seen) >= self._max:
-                        raise _TooMany
+                        raise _TooManyConfigurations
                     seen.add(following)
                     todo.append(following)
             yield now, moves
 
 
-class _TooMany(Exception):
+class _TooManyConfigurations(Exception):
     """More configurations than are followed one by one."""
 
 

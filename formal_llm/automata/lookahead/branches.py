@@ -36,7 +36,7 @@ class Leap(NamedTuple):
     need: int
 
 
-class Judged(NamedTuple):
+class JudgedBranches(NamedTuple):
     """Branches, judged at a configuration; sets of branches are numbers with a bit for each.
 
     Attributes:
@@ -112,12 +112,12 @@ class Branches:
         """Whether more is known of the automaton by now, so that they must be made anew."""
         return self._version != self._search.demands.version
 
-    def able(self, configuration: Configuration, remaining: int, needed: int) -> Judged:
+    def able(self, configuration: Configuration, remaining: int, needed: int) -> JudgedBranches:
         """Which branches a plan may be finished after, when so much is left of the bounds."""
         search = self._search
         below = search.demands.below(self._state, configuration.stack)
         if below is None or below.least_steps == INFINITE:
-            return Judged(0, 0.0, tally=len(self.leaps) * _BY_FILTER)
+            return JudgedBranches(0, 0.0, tally=len(self.leaps) * _BY_FILTER)
         counters, guard = search.counters, search.counters.guard
         pending, unresolved, reach = below.pending, below.unresolved, 0.0
         able = 0 if needed else self._stop
@@ -164,4 +164,4 @@ class Branches:
             else:
                 reach = max(reach, row.steps + steps)
         tally += (len(self.leaps) - searched - len(doubtful)) * _BY_FILTER
-        return Judged(able, reach, unknown, standing, tally)
+        return JudgedBranches(able, reach, unknown, standing, tally)

@@ -27,10 +27,10 @@ def is_lalr(rules: Sequence[Rule], start: int, *, max_items: int = 300_000) -> b
         start: the start symbol.
         max_items: how many items of rules are looked at; about a million a second.
     """
-    return _Parser(rules, start).has_no_choice(max_items)
+    return _ParserStates(rules, start).has_no_choice(max_items)
 
 
-class _Parser:
+class _ParserStates:
     """The states of the parser: sets of items, each with the terminals that may follow its rule, as bits."""
 
     def __init__(self, rules: Sequence[Rule], start: int) -> None:

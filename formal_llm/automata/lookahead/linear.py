@@ -246,7 +246,7 @@ class Argument:
         )
 
 
-class Prices(NamedTuple):
+class ArgumentNumbers(NamedTuple):
     """The numbers of an :class:`Argument` in floating point: potentials, prices, dues, and the prices of all cuts."""
 
     potentials: Mapping[int, float]
@@ -255,7 +255,7 @@ class Prices(NamedTuple):
     cuts: Sequence[float]
 
 
-def argument(flow: Flow, near: Prices, capped: Collection[int] = ()) -> tuple[Argument, dict[int, int]] | None:
+def argument(flow: Flow, near: ArgumentNumbers, capped: Collection[int] = ()) -> tuple[Argument, dict[int, int]] | None:
     """Numbers that are about right as an argument that is right.
 
     Args:

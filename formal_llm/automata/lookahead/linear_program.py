@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.linear import Argument, Flow, Prices, argument
+from formal_llm.automata.lookahead.linear import Argument, ArgumentNumbers, Flow, argument
 from formal_llm.automata.lookahead.stacks import Demands, SearchState
 
 #: The most entries of a table; in larger grammars no linear program is asked.
@@ -242,7 +242,7 @@ class LinearProgram:
         # The bound of a way is whole where what is left, divided by what it takes, is not.
         uneven = (n for n, way in enumerate(flow.ways) if way.alone and left[way.alone[0]] % way.alone[1])
         capped = {*upper, *uneven}
-        near = Prices(
+        near = ArgumentNumbers(
             {symbol: -factors[row] for symbol, row in self._rows.items()},
             {number: factors[row] for number, row in self._resource_rows.items()},
             {shift: factors[row] for shift, row in self._due_rows.items()},

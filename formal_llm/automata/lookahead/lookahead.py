@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, Judged, Leap
+from formal_llm.automata.lookahead.branches import Branch, Branches, JudgedBranches, Leap
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
@@ -326,7 +326,7 @@ class Lookahead(Drawable):
         assert self._search is not None
         return Branches(self._search, *top, found)
 
-    def able(self, branches: Branches, configuration: Hashable) -> Judged:
+    def able(self, branches: Branches, configuration: Hashable) -> JudgedBranches:
         """Which branches a plan may be finished after; see :meth:`Branches.able`."""
         return branches.able(*self._parts(configuration))
 

@@ -30,7 +30,7 @@ _LARGEST = 1 << 60
 _MOST = 4
 
 
-class Prices(NamedTuple):
+class BoundPrices(NamedTuple):
     """Prices for the lower bounds, and what the symbols cost at these.
 
     Attributes:
@@ -200,7 +200,7 @@ def _users(ways: Sequence[PricedWay]) -> dict[int, list[int]]:
     return users
 
 
-def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) -> list[Prices]:
+def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) -> list[BoundPrices]:
     """Some sets of prices: in each the bounds get theirs one after the other, as high as those before leave it.
 
     None where nothing goes round in a circle: no price would be too high, and so none tells anything.
@@ -212,7 +212,7 @@ def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) ->
     finder = _Finder(groups)
     if not any(turns for _, _, turns in finder.groups):
         return []
-    found: list[Prices] = []
+    found: list[BoundPrices] = []
     for first in range(min(len(bounds), _MOST)):
         prices = finder.find([*bounds[first:], *bounds[:first]])
         if prices is not None and prices not in found:
@@ -238,7 +238,7 @@ class _Finder:
                 self.users |= {symbol: [first + number for number in numbers] for symbol, numbers in found}
             first += len(group)
 
-    def find(self, bounds: Sequence[int]) -> Prices | None:
+    def find(self, bounds: Sequence[int]) -> BoundPrices | None:
         """Prices for the bounds in this order; None where too much would have to be looked at."""
         unit: dict[int, Fraction] = {}
         for bound in bounds:
@@ -249,7 +249,7 @@ class _Finder:
             unit[bound] = highest / scale
         scale, whole, costs = self._at(unit)
         rest = self._derive(costs, [0] * len(costs), Fraction(0))
-        return Prices(whole, {i: cost for i, (cost, _) in rest.items()}, scale) if isinstance(rest, dict) else None
+        return BoundPrices(whole, {i: cost for i, (cost, _) in rest.items()}, scale) if isinstance(rest, dict) else None
 
     def _at(self, unit: Mapping[int, Fraction]) -> tuple[int, dict[int, int], list[int]]:
         """Prices as whole numbers: (what they are multiplied by, the prices, what is left of the cost of each way)."""

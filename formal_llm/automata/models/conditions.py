@@ -69,7 +69,7 @@ def read_condition(text: str) -> Condition | None:
     tokens = list(_tokens(text)) if len(text) <= _LONGEST else [None]
     if None in tokens:
         return None
-    reader = _Reader([token for token in tokens if token is not None])
+    reader = _ConditionReader([token for token in tokens if token is not None])
     try:
         found = reader.either()
     except _NoCondition:
@@ -127,7 +127,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str] | None]:
         at = found.end()
 
 
-class _Reader:
+class _ConditionReader:
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self.tokens = tokens
 

@@ -19,12 +19,12 @@ _Owner = tuple[State, str | None]
 
 def some_run_accepts(pda: Tabulated, transitions: tuple[Transition, ...]) -> bool:
     """Whether some run of ``pda``, with these transitions, gets to a final state."""
-    search = _Search(transitions)
+    search = _RunSearch(transitions)
     search.begin(pda.start_stack, pda.start_state)
     return any(state in search.reached for state in pda.accepting_states)
 
 
-class _Search:
+class _RunSearch:
     def __init__(self, transitions: tuple[Transition, ...]) -> None:
         self.reached: set[State] = set()
         self._pushing: dict[State, list[Transition]] = {}

@@ -55,7 +55,7 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
     source = SourceText.of(text, file, NotationError)
     expressions = read_expressions(source)
-    reader = _Reader(source)
+    reader = _BehaviourReader(source)
     behaviour = reader.behaviour(expressions)
     why = why_no_plan(behaviour) if behaviour.limits else None
     if why is not None:
@@ -68,7 +68,7 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     return behaviour
 
 
-class _Reader:
+class _BehaviourReader:
     """Reads the one definition of a file; ``way`` are the files on the way of imports to here."""
 
     def __init__(self, source: SourceText, way: tuple[Path, ...] = ()) -> None:
@@ -88,7 +88,7 @@ class _Reader:
             if len(self.way) > MOST_FILES:
                 self.fail(f"imports more than {MOST_FILES} deep", item.place)
             other = read_beside(self.source, item.text, path, item.place)
-            yield _Reader(other, (*self.way, path)).behaviour(read_expressions(other)), item.place
+            yield _BehaviourReader(other, (*self.way, path)).behaviour(read_expressions(other)), item.place
 
     def _sections(self, items: Iterable[Expression]) -> dict[str, SList]:
         found: dict[str, SList] = {}

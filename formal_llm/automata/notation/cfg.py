@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def read_grammar(text: str, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
     source = with_imports(SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file))
-    reader = _Reader(source)
+    reader = _GrammarReader(source)
     for statement in statements(source):
         reader.read(statement)
     cfg = reader.grammar()
@@ -61,7 +61,7 @@ def check_grammar_text(cfg: CFG, source: SourceText) -> None:
         source.warn(warning.message, source.places.get(warning.symbol), stacklevel=4)
 
 
-class _Reader:
+class _GrammarReader:
     """Collects the statements of a grammar file."""
 
     def __init__(self, source: SourceText) -> None:

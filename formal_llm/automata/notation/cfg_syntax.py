@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
 
-class Name(NamedTuple):
+class PlacedName(NamedTuple):
     """A name and where it stands, counted from 1."""
 
     text: str
@@ -85,7 +85,7 @@ class PlainRule(NamedTuple):
     text: str
 
     @property
-    def head(self) -> Name:
+    def head(self) -> PlacedName:
         """The symbol before the arrow."""
         return next(self.names())
 
@@ -94,9 +94,9 @@ class PlainRule(NamedTuple):
         """What stands behind the arrow, by alternatives."""
         return [alternative.split() for alternative in ARROW.split(self.text, maxsplit=1)[1].split("|")]
 
-    def names(self) -> Iterator[Name]:
+    def names(self) -> Iterator[PlacedName]:
         """All the names, each with its place."""
-        return (Name(found[0], self.line, found.start() + 1) for found in _PLAIN_NAME.finditer(self.text))
+        return (PlacedName(found[0], self.line, found.start() + 1) for found in _PLAIN_NAME.finditer(self.text))
 
 
 def statements(source: SourceText) -> list[Tree[Token] | PlainRule]:

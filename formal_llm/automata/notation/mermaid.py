@@ -68,10 +68,10 @@ def parse(source: SourceText) -> ParsedChart:
     Raises:
         NotationError: the text is no flowchart, or uses what is not covered; with the place.
     """
-    return _Parser(source).parse()
+    return _ChartParser(source).parse()
 
 
-class _Parser(NodeScanner):
+class _ChartParser(NodeScanner):
     def __init__(self, source: SourceText) -> None:
         super().__init__(source)
         self.drawing = ParsedChart()

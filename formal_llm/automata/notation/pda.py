@@ -29,13 +29,13 @@ _ASKING = ("ask", "decide")
 def read_pda(text: str, file: str | None = None) -> PDA:
     """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
     source = with_imports(SourceText.of(text, file, NotationError))
-    reader = _Reader(source)
+    reader = _PdaReader(source)
     for line in pda_lines.statements(source):
         reader.read(line)
     return with_comments(reader.automaton(), source)
 
 
-class _Reader:
+class _PdaReader:
     """Collects the lines of a file."""
 
     def __init__(self, source: SourceText) -> None:

@@ -80,13 +80,13 @@ def read_xstate(text: str, file: str | None = None, *, final: Sequence[str] = ()
         keys = f": its keys are {', '.join(map(str, data))[:60]}" if isinstance(data, dict) and data else ""
         source.fail(f"this JSON is no machine of XState{keys}", None,
                     expected=('{"initial": "a", "states": {"a": {...}}}',))  # fmt: skip
-    machine = _Reader(source)
+    machine = _XStateReader(source)
     machine.read(data)
     ends = [machine.ids.get(name.removeprefix("#"), name) for name in final]
     return build_automaton(machine.states, "", str(data.get("id") or ""), source, final=ends)
 
 
-class _Reader:
+class _XStateReader:
     def __init__(self, source: SourceText) -> None:
         self.source = source
         self.states: dict[str, State] = {}

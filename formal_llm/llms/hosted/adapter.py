@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
-from formal_llm.llms.hosted.bounds import Bounds, OutOfBounds
+from formal_llm.llms.hosted.bounds import OutOfBounds, RequestBounds
 from formal_llm.llms.hosted.lanes import Lanes
 from formal_llm.llms.hosted.settings import given, plain_address
 from formal_llm.llms.question import Answer, Message, Question
@@ -64,7 +64,7 @@ class HostedLLM(ABC):
         *,
         async_client: AsyncClient | None = None,
         logprobs: bool | None = False,
-        bounds: Bounds | None = None,
+        bounds: RequestBounds | None = None,
     ) -> None:
         self.name = name
         self.bounds = bounds

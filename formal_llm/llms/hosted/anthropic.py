@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted import adapter
 from formal_llm.llms.hosted.adapter import CUT_OFF, REFUSED, token_count
-from formal_llm.llms.hosted.bounds import Bounds
+from formal_llm.llms.hosted.bounds import RequestBounds
 from formal_llm.llms.hosted.choice_schema import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
 from formal_llm.llms.hosted.text import StreamedText
@@ -103,7 +103,7 @@ class AnthropicLLM(StreamedText):
             key = api_key or from_environment(self.key_variable)
             from formal_llm.llms.hosted.transport import sync_client
 
-            self.bounds = Bounds.of(deadline, max_bytes, timeout)
+            self.bounds = RequestBounds.of(deadline, max_bytes, timeout)
             try:
                 made = anthropic.Anthropic(http_client=sync_client(anthropic, self.bounds), **given(
                     base_url=url, api_key=key, timeout=timeout, max_retries=max_retries
@@ -204,14 +204,14 @@ class AnthropicLLM(StreamedText):
 
         from formal_llm.llms.hosted.transport import async_client
 
-        return _like(self.client, anthropic.AsyncAnthropic, async_client(anthropic, self.bounds or Bounds()))
+        return _like(self.client, anthropic.AsyncAnthropic, async_client(anthropic, self.bounds or RequestBounds()))
 
     def _make_client(self) -> anthropic.Anthropic:
         import anthropic
 
         from formal_llm.llms.hosted.transport import sync_client
 
-        return _like(self._client, anthropic.Anthropic, sync_client(anthropic, self.bounds or Bounds()))
+        return _like(self._client, anthropic.Anthropic, sync_client(anthropic, self.bounds or RequestBounds()))
 
 
 def _usage(counted: Any) -> TokenUsage:

@@ -25,7 +25,7 @@ class OutOfBounds(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RequestBounds:
     """What a question to a server may take.
 
     Attributes:
@@ -37,7 +37,9 @@ class Bounds:
     max_bytes: int = MAX_BYTES
 
     @classmethod
-    def of(cls, deadline: float | None = None, max_bytes: int | None = None, timeout: float | None = None) -> Bounds:
+    def of(
+        cls, deadline: float | None = None, max_bytes: int | None = None, timeout: float | None = None
+    ) -> RequestBounds:
         """The bounds that settings stand for; by default a server may be silent for the whole ``timeout`` once.
 
         Raises:

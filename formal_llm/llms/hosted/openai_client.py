@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 from formal_llm.authored.files import lines_of
 from formal_llm.errors import MissingKey
 from formal_llm.llms.hosted.adapter import CUT_OFF, FILTERED, REFUSED, HostedLLM, chat_data, token_usage
-from formal_llm.llms.hosted.bounds import Bounds
+from formal_llm.llms.hosted.bounds import RequestBounds
 from formal_llm.llms.hosted.choice_schema import Reply, read_reply
 from formal_llm.llms.hosted.logprobs import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.settings import check_plain, checked_address, either_client_or, from_environment, given
@@ -120,7 +120,7 @@ class OpenAIClientLLM(HostedLLM):
                 self.headers = self._own_headers(key)
             from formal_llm.llms.hosted.transport import sync_client
 
-            bounds = Bounds.of(deadline, max_bytes, timeout)
+            bounds = RequestBounds.of(deadline, max_bytes, timeout)
             # The SDK wants some key; where there is none, the header that it would go into is left out.
             client = openai.OpenAI(http_client=sync_client(openai, bounds), **given(
                 base_url=url, api_key=key or "none", timeout=timeout, max_retries=max_retries
@@ -150,14 +150,14 @@ class OpenAIClientLLM(HostedLLM):
 
         from formal_llm.llms.hosted.transport import async_client
 
-        return _like(self.client, openai.AsyncOpenAI, async_client(openai, self.bounds or Bounds()))
+        return _like(self.client, openai.AsyncOpenAI, async_client(openai, self.bounds or RequestBounds()))
 
     def _make_client(self) -> openai.OpenAI:
         import openai
 
         from formal_llm.llms.hosted.transport import sync_client
 
-        return _like(self._client, openai.OpenAI, sync_client(openai, self.bounds or Bounds()))
+        return _like(self._client, openai.OpenAI, sync_client(openai, self.bounds or RequestBounds()))
 
 
 def _like(client: Any, kind: type[OpenAIClient], http_client: Any = None) -> OpenAIClient:

@@ -24,7 +24,7 @@ from typing import Any
 import httpcore2
 import httpx2
 
-from formal_llm.llms.hosted.bounds import Bounds, OutOfBounds, seconds_left
+from formal_llm.llms.hosted.bounds import OutOfBounds, RequestBounds, seconds_left
 
 #: Where a response tells how long its server asked to wait, in seconds.
 WAIT = "formal_llm.wait"
@@ -34,14 +34,14 @@ _LONG = 120
 _SHORTEST = 0.001
 
 
-def sync_client(sdk: ModuleType, bounds: Bounds) -> Any:
+def sync_client(sdk: ModuleType, bounds: RequestBounds) -> Any:
     """An HTTP client that waits, for a client of the SDK."""
     made = _classes(sdk)[0](verify=_certificates())
     made.bounds = bounds
     return made
 
 
-def async_client(sdk: ModuleType, bounds: Bounds) -> Any:
+def async_client(sdk: ModuleType, bounds: RequestBounds) -> Any:
     """An HTTP client that is awaited, for a client of the SDK."""
     made = _classes(sdk)[1](verify=_certificates())
     made.bounds = bounds
@@ -57,7 +57,7 @@ def _certificates() -> ssl.SSLContext:
 class Bounded:
     """What the HTTP clients have that keep to bounds."""
 
-    bounds: Bounds
+    bounds: RequestBounds
     #: The class of what is raised: also an error of the SDK, which it passes on as it is and does not try again.
     error: type[OutOfBounds]
 

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, Literal
 
 from formal_llm import authored
-from formal_llm.authored.tables import Items, Keys, Named, problems, read_toml
+from formal_llm.authored.tables import Items, Keys, NamedEntries, problems, read_toml
 from formal_llm.errors import NotationError
 from formal_llm.planning.packs import SHAPE as PACK
 from formal_llm.planning.task import Task
@@ -26,7 +26,7 @@ from formal_llm.rltf.rewards import register
 #: What may stand in ``references.toml``.
 SHAPE = Keys(
     {
-        "words": Named(str),
+        "words": NamedEntries(str),
         "questions": Items(Keys({"words": str, "given": str, "tool": str}, needed=("words", "tool"))),
     },
     needed=("words",),

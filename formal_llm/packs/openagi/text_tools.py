@@ -176,23 +176,23 @@ class TextTools:
         return hashlib.sha256(f"{VERSION} {self.llm} {told}".encode()).hexdigest()[:12]
 
     @property
-    def _model(self) -> _Model:
+    def _model(self) -> _Decoder:
         if not isinstance(self.llm, str):
             return self._given
         with LOADING:
             if self.llm not in _LOADED:
-                found = _Model(resolve(self.llm))  # type: ignore[arg-type]  # what it is is looked at there
+                found = _Decoder(resolve(self.llm))  # type: ignore[arg-type]  # what it is is looked at there
                 found.llm.scorer.cache = None  # type: ignore[attr-defined]  # results do not depend on earlier ones
                 _LOADED[self.llm] = found
             return _LOADED[self.llm]
 
     @cached_property
-    def _given(self) -> _Model:
+    def _given(self) -> _Decoder:
         assert not isinstance(self.llm, str)
-        return _Model(self.llm)
+        return _Decoder(self.llm)
 
     @staticmethod
-    def _word(model: _Model, gap: re.Match[str]) -> str:
+    def _word(model: _Decoder, gap: re.Match[str]) -> str:
         """The word for a gap."""
         before, after = gap.string[: gap.start()], gap.string[gap.end() :]
         blank = " " if before[-1:] == " " else ""
@@ -209,7 +209,7 @@ class TextTools:
         return words[max(range(len(words)), key=scores.__getitem__)]
 
 
-class _Model:
+class _Decoder:
     """A loaded decoder, as the tools use it; one of them at a time."""
 
     def __init__(self, llm: TransformersLLM) -> None:
@@ -300,7 +300,7 @@ class _Model:
 
 
 #: The models by their provider strings.
-_LOADED: dict[str, _Model] = {}
+_LOADED: dict[str, _Decoder] = {}
 
 
 def _phrases(sentence: str, most: int) -> list[str]:

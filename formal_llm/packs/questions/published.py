@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from formal_llm import authored
-from formal_llm.authored.tables import Items, Keys, Named, read_toml
+from formal_llm.authored.tables import Items, Keys, NamedEntries, read_toml
 
 _SHAPE = Keys(
     {
@@ -15,9 +15,9 @@ _SHAPE = Keys(
                 {
                     "source": str,
                     "model": str,
-                    "measures": Named(str),
+                    "measures": NamedEntries(str),
                     "notes": Items(str),
-                    "rows": Named(Named(float)),
+                    "rows": NamedEntries(NamedEntries(float)),
                 },
                 needed=("source", "model", "measures", "rows"),
             )

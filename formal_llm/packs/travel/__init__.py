@@ -9,7 +9,7 @@
 
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.query import Constraints, TravelQuery
-from formal_llm.packs.travel.reading import Reading, read_query, read_query_with
+from formal_llm.packs.travel.reading import QueryReading, read_query, read_query_with
 from formal_llm.packs.travel.tools import ToolSession
 
-__all__ = ["Constraints", "Reading", "ToolSession", "TravelQuery", "World", "read_query", "read_query_with"]
+__all__ = ["Constraints", "QueryReading", "ToolSession", "TravelQuery", "World", "read_query", "read_query_with"]

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.meals import Kitchen, Table
+from formal_llm.packs.travel.meals import Kitchen, MealOption
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import MODES, Accommodation, Drive, Flight, Money, Restaurant
 
@@ -73,7 +73,7 @@ class Eatery:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class TravelOption:
     """A way from a city to another on one day.
 
     Attributes:
@@ -140,7 +140,7 @@ class Candidates:
         self.wanted = (1 << len(self.cuisines)) - 1
         self.budget = None if query.budget is None else cents(query.budget, ROUND_FLOOR)
         self._cities: dict[str, City] = {}
-        self._ways: dict[tuple[str, str, date], tuple[Way, ...]] = {}
+        self._ways: dict[tuple[str, str, date], tuple[TravelOption, ...]] = {}
 
     def city(self, name: str) -> City:
         """What a city has for the trip."""
@@ -159,7 +159,7 @@ class Candidates:
             tuple(sorted((one for one in beds if one is not None), key=lambda one: (-(one.row.rating or 0), one.cost))),
             {one.name: one for one in sorted(eateries, key=lambda one: (-(one.row.rating or 0), one.cost))},
             tuple(f"{sight}, {name}" for sight in sights if ";" not in sight),
-            Kitchen([Table(one.cost, one.offers) for one in by_cost], self.wanted),
+            Kitchen([MealOption(one.cost, one.offers) for one in by_cost], self.wanted),
             {one.name: place for place, one in enumerate(by_cost)},
         )
 
@@ -186,24 +186,24 @@ class Candidates:
             f"{row.name.strip()}, {row.city}", max(cents(row.cost * self.query.people) for row in meant), offers, row
         )
 
-    def ways(self, origin: str, destination: str, day: date) -> tuple[Way, ...]:
+    def ways(self, origin: str, destination: str, day: date) -> tuple[TravelOption, ...]:
         """The ways from a city to another that fit the wishes, the most convenient first (price and hours together)."""
         key = (origin, destination, day)
         found = self._ways.get(key)
         if found is None:
             people, wish = self.query.people, self.query.constraints.transportation
-            ways: list[Way] = []
+            ways: list[TravelOption] = []
             if wish != "no flight":
                 for row in self.world.flights(origin, destination, day):
                     # The published checks take the first flight of a number, whichever day it is on.
                     price = max(one.price for one in (row, *self.world.flights_numbered(row.number)[:1]))
                     name = f"Flight Number: {row.number}"
-                    ways.append(Way(name, cents(price * people), _hours(row.duration) or _FLIGHT_HOURS, row))
+                    ways.append(TravelOption(name, cents(price * people), _hours(row.duration) or _FLIGHT_HOURS, row))
             for mode in MODES:
                 drive = self.world.distance(origin, destination, mode)
                 if drive is not None and wish != f"no {mode}":
                     name = SELF_DRIVING if mode == "self-driving" else TAXI
-                    ways.append(Way(name, cents(drive.cost_for(people)), _hours(drive.duration), drive))
+                    ways.append(TravelOption(name, cents(drive.cost_for(people)), _hours(drive.duration), drive))
             ways.sort(key=lambda way: (way.cost + _HOUR * people * way.hours, way.cost, way.name))
             found = self._ways[key] = tuple({way.name: way for way in reversed(ways)}.values())[::-1]
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from formal_llm.packs.travel.candidates import Way
+from formal_llm.packs.travel.candidates import TravelOption
 from formal_llm.packs.travel.plan_days import NOTHING, Day
 from formal_llm.packs.travel.rows import Flight
 from formal_llm.packs.travel.slots import MEALS, slots
@@ -45,7 +45,7 @@ def days_of(trip: Trip, word: Iterable[str]) -> tuple[Day, ...]:
     return tuple(replace(Day(number, NOTHING), **one) for number, one in enumerate(fields, 1))  # type: ignore[arg-type]
 
 
-def way_text(way: Way) -> str:
+def way_text(way: TravelOption) -> str:
     """A way in the published format."""
     row = way.row
     places = f"{way.name}, from {row.origin} to {row.destination}"

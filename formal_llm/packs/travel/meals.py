@@ -23,7 +23,7 @@ NEVER = 10**15
 Costs: TypeAlias = NDArray[np.int64]
 
 
-class Table(NamedTuple):
+class MealOption(NamedTuple):
     """A restaurant, as far as it counts.
 
     Attributes:
@@ -43,7 +43,7 @@ class Kitchen:
         wanted: all cuisines that are wanted, a bit for each.
     """
 
-    def __init__(self, tables: Sequence[Table], wanted: int) -> None:
+    def __init__(self, tables: Sequence[MealOption], wanted: int) -> None:
         if any(one.cost > other.cost for one, other in pairwise(tables)):
             raise ValueError("the tables of a kitchen are sorted by their cost")
         self.tables = tuple(tables)

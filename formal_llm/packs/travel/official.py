@@ -33,12 +33,12 @@ from formal_llm.packs.travel.official_words import (
 from formal_llm.packs.travel.plan_days import FIELDS, MEALS, Day, said
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import SEATS, Accommodation, Attraction, Money, Restaurant
-from formal_llm.packs.travel.verdict import HARD, Finding, Verdict, not_delivered, verdict_of
+from formal_llm.packs.travel.verdict import HARD, TripFinding, TripVerdict, not_delivered, verdict_of
 
 _BREAKS = "the published script breaks off here"
 
 
-def official(plan: Sequence[Day], query: TravelQuery, world: World) -> Verdict:
+def official(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict:
     """What the official evaluator says of a plan.
 
     Args:
@@ -49,17 +49,17 @@ def official(plan: Sequence[Day], query: TravelQuery, world: World) -> Verdict:
     if not plan:
         return not_delivered("official", query)
     days = list(plan)[: query.days]
-    judging = _Judging(days, query, world)
+    judging = _OfficialEvaluation(days, query, world)
     findings = list(judging.commonsense())
     if any(one.check in ("Within Sandbox", "Complete Information") for one in findings):
         return verdict_of("official", query, findings, not_judged=HARD)
     cost = judging.cost()
     if query.budget is not None and cost > query.budget:
-        findings.append(Finding("Budget", f"the trip costs ${cost:,}, and the budget is ${query.budget:,}"))
+        findings.append(TripFinding("Budget", f"the trip costs ${cost:,}, and the budget is ${query.budget:,}"))
     return verdict_of("official", query, [*findings, *judging.wishes()], cost=cost)
 
 
-class _Judging:
+class _OfficialEvaluation:
     """One plan before the evaluator."""
 
     def __init__(self, days: list[Day], query: TravelQuery, world: World) -> None:
@@ -96,7 +96,7 @@ class _Judging:
 
     # -- common sense --------------------------------------------------------------------------------------------------
 
-    def commonsense(self) -> Iterator[Finding]:
+    def commonsense(self) -> Iterator[TripFinding]:
         """What is wrong with any such trip."""
         checks = (
             self.sandbox, self.complete, self.current_city, self.route, self.restaurants, self.attractions,
@@ -104,22 +104,22 @@ class _Judging:
         )  # fmt: skip
         return chain.from_iterable(check() for check in checks)
 
-    def sandbox(self) -> Iterator[Finding]:
+    def sandbox(self) -> Iterator[TripFinding]:
         """What is not in the database."""
         for number, day, text in self._journeys():
             problem = self._no_journey(day, text)
             if problem:
-                yield Finding("Within Sandbox", problem, number, "transportation")
+                yield TripFinding("Within Sandbox", problem, number, "transportation")
         for number, field, text in self._meals():
             if not self._tables(text):
-                yield Finding("Within Sandbox", f"there is no restaurant {text!r}", number, field)
+                yield TripFinding("Within Sandbox", f"there is no restaurant {text!r}", number, field)
         for number, day in self._days:
             for text in day.attraction.split(";")[:-1] if said(day.attraction) else ():
                 if not self._sights(text):
-                    yield Finding("Within Sandbox", f"there is no attraction {text!r}", number, "attraction")
+                    yield TripFinding("Within Sandbox", f"there is no attraction {text!r}", number, "attraction")
         for number, text in self._nights():
             if not self._beds(text):
-                yield Finding("Within Sandbox", f"there is no accommodation {text!r}", number, "accommodation")
+                yield TripFinding("Within Sandbox", f"there is no accommodation {text!r}", number, "accommodation")
 
     def _no_journey(self, day: Day, text: str) -> str:
         """Why there is no such journey; empty where there is, or where nobody looks."""
@@ -140,32 +140,32 @@ class _Judging:
         there = self._world.distance(origin, destination, mode) is not None
         return "" if there else f"nobody can go by {mode} from {origin} to {destination}"
 
-    def complete(self) -> Iterator[Finding]:
+    def complete(self) -> Iterator[TripFinding]:
         """What is missing."""
         check, query, filled = "Complete Information", self._query, 0
         if len(self._days) != query.days:
-            yield Finding(check, f"the trip has {len(self._days)} days, not {query.days}")
+            yield TripFinding(check, f"the trip has {len(self._days)} days, not {query.days}")
             return
         visited = {city for _, cities in self._cities() for city in cities or ()} - {query.org}
         if len(visited) != query.visiting_city_number:
-            yield Finding(check, f"{len(visited)} cities are visited, not {query.visiting_city_number}")
+            yield TripFinding(check, f"{len(visited)} cities are visited, not {query.visiting_city_number}")
         for number, day in self._days:
             for field in day.lacking:
-                yield Finding(check, "the field is missing", number, field)
+                yield TripFinding(check, "the field is missing", number, field)
             city = day.current_city
             if ("from " in city or "to " in city) and not said(day.transportation):
-                yield Finding(check, "nothing is said of how to travel", number, "transportation")
+                yield TripFinding(check, "nothing is said of how to travel", number, "transportation")
             if "from " not in city and " to " not in city and not said(day.attraction):
-                yield Finding(check, "there is no attraction", number, "attraction")
+                yield TripFinding(check, "there is no attraction", number, "attraction")
             if number != query.days and not said(day.accommodation):
-                yield Finding(check, "there is no bed for the night", number, "accommodation")
+                yield TripFinding(check, "there is no bed for the night", number, "accommodation")
             if "from " not in city:
                 for field, text in day.meals:
                     if not said(text):
-                        yield Finding(check, f"there is no {field}", number, field)
+                        yield TripFinding(check, f"there is no {field}", number, field)
             filled += 1 + sum(said(getattr(day, field)) for field in FIELDS)
         if filled < 3 * query.days:
-            yield Finding(check, "more than half of the information is missing")
+            yield TripFinding(check, "more than half of the information is missing")
 
     def _cities(self) -> list[tuple[int, tuple[str, ...] | None]]:
         """The cities of each day: one, two on a day of travel, None where they cannot be read."""
@@ -178,81 +178,81 @@ class _Judging:
                 found.append((number, (bare(day.current_city),)))
         return found
 
-    def current_city(self) -> Iterator[Finding]:
+    def current_city(self) -> Iterator[TripFinding]:
         """What is somewhere else: on a day of travel by the name of the city, else letter by letter."""
         check = "Within Current City"
         for (number, day), (_, cities) in zip(self._days, self._cities(), strict=True):
             if cities is None:
-                yield Finding(check, f"{_BREAKS}: it reads no 'from A to B'", number, "current_city")
+                yield TripFinding(check, f"{_BREAKS}: it reads no 'from A to B'", number, "current_city")
                 continue
             parts = cities if "from" in day.current_city else tuple(cities[0])
             if said(day.transportation) and any(part not in day.transportation for part in parts):
-                yield Finding(check, "the journey is not between the cities of the day", number, "transportation")
+                yield TripFinding(check, "the journey is not between the cities of the day", number, "transportation")
             texts = [(field, text) for field, text in day.meals if said(text)]
             if said(day.attraction):
                 texts += [("attraction", text) for text in day.attraction.split(";")[:-1]]
             for field, text in texts:
                 if not any(part in text for part in parts):
-                    yield Finding(check, f"{text!r} is in another city", number, field)
+                    yield TripFinding(check, f"{text!r} is in another city", number, field)
             if said(day.accommodation) and parts and parts[-1] not in day.accommodation:
-                yield Finding(check, f"{day.accommodation!r} is in another city", number, "accommodation")
+                yield TripFinding(check, f"{day.accommodation!r} is in another city", number, "accommodation")
 
-    def route(self) -> Iterator[Finding]:
+    def route(self) -> Iterator[TripFinding]:
         """What is wrong with the cities in their order."""
         check, query = "Reasonable City Route", self._query
         listed: list[str] = []
         for number, cities in self._cities():
             if cities is None:
-                yield Finding(check, f"{_BREAKS}: it reads no 'from A to B'", number, "current_city")
+                yield TripFinding(check, f"{_BREAKS}: it reads no 'from A to B'", number, "current_city")
                 return
             if number == 1 and len(cities) == 2 and cities[0] != query.org:
-                yield Finding(check, f"the trip should begin in {query.org}", number, "current_city")
+                yield TripFinding(check, f"the trip should begin in {query.org}", number, "current_city")
             listed += cities
         if listed[0] != listed[-1]:
-            yield Finding(check, f"the trip begins in {listed[0]} and ends in {listed[-1]}")
+            yield TripFinding(check, f"the trip begins in {listed[0]} and ends in {listed[-1]}")
         if not in_sequence(listed):
-            yield Finding(check, "a city is left and visited again, or only passed through")
+            yield TripFinding(check, "a city is left and visited again, or only passed through")
         for place, city in enumerate(listed):
             if not self._known(city):
-                yield Finding(check, f"there is no city {city!r}")
+                yield TripFinding(check, f"there is no city {city!r}")
             elif 0 < place < len(listed) - 1 and query.days > 3 and self._world.state_of(city) != query.dest:
-                yield Finding(check, f"{city} is not in {query.dest}")
+                yield TripFinding(check, f"{city} is not in {query.dest}")
 
-    def restaurants(self) -> Iterator[Finding]:
+    def restaurants(self) -> Iterator[TripFinding]:
         """Restaurants that come twice."""
         seen: set[str] = set()
         for number, field, text in self._meals():
             if text in seen:
-                yield Finding("Diverse Restaurants", f"{text!r} comes twice", number, field)
+                yield TripFinding("Diverse Restaurants", f"{text!r} comes twice", number, field)
             seen.add(text)
 
-    def attractions(self) -> Iterator[Finding]:
+    def attractions(self) -> Iterator[TripFinding]:
         """Attractions that come twice."""
         seen: set[str] = set()
         for number, day in self._days:
             for text in day.attraction.split(";")[:-1] if said(day.attraction) else ():
                 if text in seen:
-                    yield Finding("Diverse Attractions", f"{text!r} comes twice", number, "attraction")
+                    yield TripFinding("Diverse Attractions", f"{text!r} comes twice", number, "attraction")
                 seen.add(text)
 
-    def conflicts(self) -> Iterator[Finding]:
+    def conflicts(self) -> Iterator[TripFinding]:
         """Ways of travelling that exclude each other."""
         check = "Non-conf. Transportation"
         if not said(self._days[0][1].transportation):
-            yield Finding(check, "nothing is said of how to travel", 1, "transportation")
+            yield TripFinding(check, "nothing is said of how to travel", 1, "transportation")
             return
         modes = {matched_mode(text.lower()) for _, _, text in self._journeys()}
         if "self-driving" in modes and modes & {"flight", "taxi"}:
-            yield Finding(check, "self-driving does not go with flights or taxis")
+            yield TripFinding(check, "self-driving does not go with flights or taxis")
 
-    def nights(self) -> Iterator[Finding]:
+    def nights(self) -> Iterator[TripFinding]:
         """Beds that want a longer stay."""
         for text, group in groupby(self._days, key=lambda one: one[1].accommodation):
             stay = list(group)
             rows = self._beds(text) if said(text) else []
             if len(rows) == 1 and len(stay) < rows[0].minimum_nights:
                 problem = f"{text!r} takes nobody for less than {rows[0].minimum_nights} nights, and it is {len(stay)}"
-                yield Finding("Minimum Nights Stay", problem, stay[0][0], "accommodation")
+                yield TripFinding("Minimum Nights Stay", problem, stay[0][0], "accommodation")
 
     # -- wishes --------------------------------------------------------------------------------------------------------
 
@@ -279,25 +279,25 @@ class _Judging:
             total += beds[0].cost_for(people) if beds else 0
         return total
 
-    def wishes(self) -> Iterator[Finding]:
+    def wishes(self) -> Iterator[TripFinding]:
         """What goes against the wishes of the query, but for the budget."""
         wishes = self._query.constraints
         for number, text in self._nights():
             bed = self._beds(text)[0]
             # The published script looks for "parities" and so never for parties.
             if wishes.house_rule not in (None, "parties") and not bed.allows(wishes.house_rule or ""):
-                yield Finding("Room Rule", f"{text!r} forbids {wishes.house_rule}", number, "accommodation")
+                yield TripFinding("Room Rule", f"{text!r} forbids {wishes.house_rule}", number, "accommodation")
             if wishes.room_type is not None and not bed.is_of(wishes.room_type):
-                yield Finding("Room Type", f"{text!r} is no {wishes.room_type}", number, "accommodation")
+                yield TripFinding("Room Type", f"{text!r} is no {wishes.room_type}", number, "accommodation")
         for number, _, text in self._journeys():
             if (wishes.transportation == "no flight" and "Flight" in text) or (
                 wishes.transportation == "no self-driving" and "Self-driving" in text
             ):
-                yield Finding("Transportation", f"the wish is {wishes.transportation}", number, "transportation")
+                yield TripFinding("Transportation", f"the wish is {wishes.transportation}", number, "transportation")
         eaten = self._eaten()
         for cuisine in wishes.cuisines:
             if cuisine not in eaten:
-                yield Finding("Cuisine", f"no meal is {cuisine}")
+                yield TripFinding("Cuisine", f"no meal is {cuisine}")
 
     def _eaten(self) -> set[str]:
         """The wished cuisines that are eaten; a meal in the city of departure ends the look at its day."""

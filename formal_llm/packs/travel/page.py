@@ -17,7 +17,7 @@ from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.strict import strict
 from formal_llm.packs.travel.trip_map import city_map, trip_map
 from formal_llm.packs.travel.trip_text import CALLED, money, understood
-from formal_llm.packs.travel.verdict import Verdict
+from formal_llm.packs.travel.verdict import TripVerdict
 from formal_llm.pictures.page import html_page, shown
 
 _STYLE = """
@@ -114,7 +114,7 @@ def _row(name: str, text: str, cost: str) -> str:
     return f"<tr><th>{shown(name)}</th><td>{shown(text)}</td><td>{shown(cost)}</td></tr>"
 
 
-def _verdict(verdict: Verdict) -> str:
+def _verdict(verdict: TripVerdict) -> str:
     if verdict.final:
         return f'<p class="good">Yes: the {verdict.evaluator} evaluator finds nothing wrong.</p>'
     found = "".join(f"<li>{shown(str(one))}</li>" for one in verdict.findings)

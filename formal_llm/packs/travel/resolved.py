@@ -41,7 +41,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedPlace:
     """A place as a plan names it: ``"Coco Bambu, Rockford"``.
 
     Attributes:
@@ -60,7 +60,7 @@ class Named:
 class Stop:
     """A place of a plan with its rows: several where a city has several of that name, none where it has none."""
 
-    named: Named
+    named: NamedPlace
     rows: tuple[Accommodation | Restaurant | Attraction, ...]
 
 
@@ -253,7 +253,7 @@ def _journey(text: str, world: World) -> Journey:
 
 def _stop(field: str, text: str, world: World) -> Stop:
     name, _, city = text.rpartition(",")
-    named = Named(field, plain(text), plain(name), where_of(city, world))
+    named = NamedPlace(field, plain(text), plain(name), where_of(city, world))
     here = named.where.city
     rows: Sequence[Accommodation | Restaurant | Attraction]
     if field == "accommodation":

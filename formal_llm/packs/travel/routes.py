@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from formal_llm.errors import InputError
-from formal_llm.packs.travel.candidates import Candidates, Way
+from formal_llm.packs.travel.candidates import Candidates, TravelOption
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, Costs, nothing, together, together_at
 from formal_llm.packs.travel.query import TravelQuery
@@ -132,11 +132,11 @@ class Routes:
         """The cities, those first where to stay costs least."""
         return tuple(sorted(self.cities, key=lambda city: self.stay(city, self.shapes[0][0])[0]))
 
-    def ways(self, origin: str, destination: str, day: int) -> tuple[Way, ...]:
+    def ways(self, origin: str, destination: str, day: int) -> tuple[TravelOption, ...]:
         """The ways from a city to another on a day of the trip."""
         return self.candidates.ways(origin, destination, self.candidates.query.dates[day])
 
-    def known_ways(self) -> Iterator[Way]:
+    def known_ways(self) -> Iterator[TravelOption]:
         """The ways between the cities, on the days on which they may be taken; none where there are many cities."""
         if len(self.cities) > _FEW:
             return
@@ -198,7 +198,7 @@ class Routes:
         best = most + 1
         for one in self.shapes if shape is None else (shape,):
             for driven in (True, False):
-                best = _Search(self, one, chosen, driven, some).run(best)
+                best = _RouteSearch(self, one, chosen, driven, some).run(best)
                 if some and best <= most:
                     return best
         return best if best <= most else NEVER
@@ -217,7 +217,7 @@ class Routes:
         return found
 
 
-class _Search:
+class _RouteSearch:
     """The cheapest trip of a shape in one kind of transport, by depth-first branch and bound."""
 
     def __init__(self, routes: Routes, shape: Shape, chosen: Sequence[str], driven: bool, some: bool) -> None:

@@ -25,10 +25,10 @@ from formal_llm.packs.travel.resolved import (
     total_of,
 )
 from formal_llm.packs.travel.rows import Accommodation, Restaurant
-from formal_llm.packs.travel.verdict import Finding, Verdict, not_delivered, verdict_of
+from formal_llm.packs.travel.verdict import TripFinding, TripVerdict, not_delivered, verdict_of
 
 
-def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> Verdict:
+def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict:
     """What the strict evaluator says of a plan.
 
     Args:
@@ -39,7 +39,7 @@ def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> Verdict:
     if not plan:
         return not_delivered("strict", query)
     days = resolve_plan(plan, query, world)
-    judging = _Judging(days, query, world)
+    judging = _StrictEvaluation(days, query, world)
     findings = [
         *judging.sandbox(), *judging.complete(), *judging.current_city(), *judging.route(), *judging.diverse(),
         *judging.conflicts(), *judging.nights(), *judging.beds(), *judging.transport(), *judging.cuisines(),
@@ -47,16 +47,16 @@ def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> Verdict:
     lines = bill(days, query)
     cost = total_of(lines)
     if query.budget is not None and cost > query.budget:
-        findings.append(Finding("Budget", f"the trip costs ${cost:,}, and the budget is ${query.budget:,}"))
+        findings.append(TripFinding("Budget", f"the trip costs ${cost:,}, and the budget is ${query.budget:,}"))
     findings += [
-        Finding("Budget", f"nobody knows what {line.text!r} costs", line.day, line.field)
+        TripFinding("Budget", f"nobody knows what {line.text!r} costs", line.day, line.field)
         for line in lines
         if line.total is None and query.budget is not None
     ]
     return verdict_of("strict", query, findings, cost=cost)
 
 
-class _Judging:
+class _StrictEvaluation:
     """One plan before the evaluator."""
 
     def __init__(self, days: Sequence[ResolvedDay], query: TravelQuery, world: World) -> None:
@@ -66,17 +66,17 @@ class _Judging:
 
     # -- common sense --------------------------------------------------------------------------------------------------
 
-    def sandbox(self) -> Iterator[Finding]:
+    def sandbox(self) -> Iterator[TripFinding]:
         """What is not in the database."""
         check = "Within Sandbox"
         for day in self._days:
             if day.journey is not None:
                 for problem in self._no_journey(day.journey, day):
-                    yield Finding(check, problem, day.number, "transportation")
+                    yield TripFinding(check, problem, day.number, "transportation")
             for stop in (*day.meals, *day.sights, *([day.bed] if day.bed else [])):
                 if not stop.rows:
                     what = stop.named.field if stop.named.field in ("attraction", "accommodation") else "restaurant"
-                    yield Finding(check, f"there is no {what} {stop.named.text!r}", day.number, stop.named.field)
+                    yield TripFinding(check, f"there is no {what} {stop.named.text!r}", day.number, stop.named.field)
 
     @staticmethod
     def _no_journey(journey: Journey, day: ResolvedDay) -> Iterator[str]:
@@ -103,29 +103,31 @@ class _Judging:
                     if real.zfill(5) != time:
                         yield f"the {what} of flight {journey.number} is at {real}, not {time}"
 
-    def complete(self) -> Iterator[Finding]:
+    def complete(self) -> Iterator[TripFinding]:
         """What is missing, or too much."""
         check, query = "Complete Information", self._query
         if len(self._days) != query.days:
-            yield Finding(check, f"the trip has {len(self._days)} days, not {query.days}")
+            yield TripFinding(check, f"the trip has {len(self._days)} days, not {query.days}")
         for day in self._days:
             if day.day.days != day.number:
-                yield Finding(check, f"this is day {day.number}, and it is called {day.day.days}", day.number, "days")
+                yield TripFinding(
+                    check, f"this is day {day.number}, and it is called {day.day.days}", day.number, "days"
+                )
             for field in day.day.lacking:
-                yield Finding(check, "the field is missing", day.number, field)
+                yield TripFinding(check, "the field is missing", day.number, field)
             if day.number < query.days and day.bed is None:
-                yield Finding(check, "there is no bed for the night", day.number, "accommodation")
+                yield TripFinding(check, "there is no bed for the night", day.number, "accommodation")
             if day.travels:
                 if day.journey is None:
-                    yield Finding(check, "nothing is said of how to travel", day.number, "transportation")
+                    yield TripFinding(check, "nothing is said of how to travel", day.number, "transportation")
                 continue
             if not day.sights:
-                yield Finding(check, "there is no attraction", day.number, "attraction")
+                yield TripFinding(check, "there is no attraction", day.number, "attraction")
             for field, text in day.day.meals:
                 if not said(text):
-                    yield Finding(check, f"there is no {field}", day.number, field)
+                    yield TripFinding(check, f"there is no {field}", day.number, field)
 
-    def current_city(self) -> Iterator[Finding]:
+    def current_city(self) -> Iterator[TripFinding]:
         """What is in another city than the day."""
         check = "Within Current City"
         for day in self._days:
@@ -135,14 +137,14 @@ class _Judging:
             for stop in (*day.meals, *day.sights):
                 if stop.named.where.city not in here:
                     problem = f"{stop.named.text!r} is in {stop.named.where.city or 'no city'}, not in {_or(here)}"
-                    yield Finding(check, problem, day.number, stop.named.field)
+                    yield TripFinding(check, problem, day.number, stop.named.field)
             if day.bed is not None and day.bed.named.where.city != here[-1]:
                 problem = f"{day.bed.named.text!r} is in {day.bed.named.where.city or 'no city'}, not in {here[-1]}"
-                yield Finding(check, problem, day.number, "accommodation")
+                yield TripFinding(check, problem, day.number, "accommodation")
             yield from self._elsewhere(day, here)
 
     @staticmethod
-    def _elsewhere(day: ResolvedDay, here: list[str]) -> Iterator[Finding]:
+    def _elsewhere(day: ResolvedDay, here: list[str]) -> Iterator[TripFinding]:
         """A journey that is not the one of the day."""
         journey = day.journey
         if journey is None or journey.origin is None or journey.destination is None:
@@ -150,12 +152,12 @@ class _Judging:
         way = [journey.origin.city, journey.destination.city]
         if not day.travels:
             problem = f"the day is spent in {here[0]}, and yet the journey is from {way[0]} to {way[1]}"
-            yield Finding("Within Current City", problem, day.number, "transportation")
+            yield TripFinding("Within Current City", problem, day.number, "transportation")
         elif way != here:
             problem = f"the day goes from {here[0]} to {here[1]}, and the journey from {way[0]} to {way[1]}"
-            yield Finding("Within Current City", problem, day.number, "transportation")
+            yield TripFinding("Within Current City", problem, day.number, "transportation")
 
-    def route(self) -> Iterator[Finding]:
+    def route(self) -> Iterator[TripFinding]:
         """What is wrong with the cities in their order."""
         check, query = "Reasonable City Route", self._query
         at = query.org
@@ -163,45 +165,47 @@ class _Judging:
         for day in self._days:
             if day.cities is None:
                 problem = f"{day.day.current_city!r} is neither a city nor 'from A to B'"
-                yield Finding(check, problem, day.number, "current_city")
+                yield TripFinding(check, problem, day.number, "current_city")
                 continue
             for where in day.cities:
                 yield from self._strange(where, day.number)
             first, last = day.cities[0].city, day.cities[-1].city
             if first != at:
-                yield Finding(check, f"the day begins in {first}, and one is in {at}", day.number, "current_city")
+                yield TripFinding(check, f"the day begins in {first}, and one is in {at}", day.number, "current_city")
             if day.travels and first == last:
-                yield Finding(check, f"the journey ends where it begins, in {first}", day.number, "current_city")
+                yield TripFinding(check, f"the journey ends where it begins, in {first}", day.number, "current_city")
             if not day.travels and first == query.org:
-                yield Finding(check, f"the day is spent at home, in {first}", day.number, "current_city")
+                yield TripFinding(check, f"the day is spent at home, in {first}", day.number, "current_city")
             at = last
             if last != query.org and (not visited or visited[-1] != last):
                 visited.append(last)
             if last == query.org and 1 <= day.number < len(self._days):
-                yield Finding(check, f"the trip is back in {query.org} before its end", day.number, "current_city")
+                yield TripFinding(check, f"the trip is back in {query.org} before its end", day.number, "current_city")
         if at != query.org:
-            yield Finding(check, f"the trip ends in {at}, not in {query.org}", self._days[-1].number, "current_city")
+            yield TripFinding(
+                check, f"the trip ends in {at}, not in {query.org}", self._days[-1].number, "current_city"
+            )
         yield from self._visits(visited)
 
-    def _strange(self, where: Where, day: int) -> Iterator[Finding]:
+    def _strange(self, where: Where, day: int) -> Iterator[TripFinding]:
         world = self._world
         state = world.state_of(where.city)
         if where.city not in world.cities():
-            yield Finding("Reasonable City Route", f"there is no city {where.city!r}", day, "current_city")
+            yield TripFinding("Reasonable City Route", f"there is no city {where.city!r}", day, "current_city")
         elif where.state is not None and state is not None and where.state != state:
             problem = f"{where.city} is in {state}, not in {where.state}"
-            yield Finding("Reasonable City Route", problem, day, "current_city")
+            yield TripFinding("Reasonable City Route", problem, day, "current_city")
 
-    def _visits(self, visited: list[str]) -> Iterator[Finding]:
+    def _visits(self, visited: list[str]) -> Iterator[TripFinding]:
         check, query = "Reasonable City Route", self._query
         for city, times in Counter(visited).items():
             if times > 1:
-                yield Finding(check, f"{city} is left and visited again")
+                yield TripFinding(check, f"{city} is left and visited again")
             if not self._wanted(city):
-                yield Finding(check, f"{city} is not {'in ' if query.visiting_city_number > 1 else ''}{query.dest}")
+                yield TripFinding(check, f"{city} is not {'in ' if query.visiting_city_number > 1 else ''}{query.dest}")
         different = len(set(visited))
         if different != query.visiting_city_number:
-            yield Finding(check, f"{_cities(different)} visited, not {query.visiting_city_number}")
+            yield TripFinding(check, f"{_cities(different)} visited, not {query.visiting_city_number}")
 
     def _wanted(self, city: str) -> bool:
         """Whether the query wants to go there; a world without states knows only its cities."""
@@ -210,7 +214,7 @@ class _Judging:
             return city == query.dest
         return not world.states or world.state_of(city) == query.dest
 
-    def diverse(self) -> Iterator[Finding]:
+    def diverse(self) -> Iterator[TripFinding]:
         """Restaurants and attractions that come twice, however they are spelled."""
         seen: set[tuple[str, str, str]] = set()
         for day in self._days:
@@ -219,52 +223,52 @@ class _Judging:
                 key = (kind, stop.named.name.casefold(), stop.named.where.city)
                 if key in seen:
                     problem = f"{stop.named.text!r} comes twice"
-                    yield Finding(f"Diverse {kind}", problem, day.number, stop.named.field)
+                    yield TripFinding(f"Diverse {kind}", problem, day.number, stop.named.field)
                 seen.add(key)
 
-    def conflicts(self) -> Iterator[Finding]:
+    def conflicts(self) -> Iterator[TripFinding]:
         """Ways of travelling that exclude each other."""
         modes = {day.journey.mode: day.number for day in self._days if day.journey is not None}
         others = [mode for mode in modes if mode in ("flight", "taxi")]
         if "self-driving" in modes and others:
             problem = f"self-driving does not go with {' and '.join(map(str, others))}: where would the car be?"
-            yield Finding("Non-conf. Transportation", problem, modes["self-driving"], "transportation")
+            yield TripFinding("Non-conf. Transportation", problem, modes["self-driving"], "transportation")
         if self._days[0].journey is None:
-            yield Finding(
+            yield TripFinding(
                 "Non-conf. Transportation", "nothing is said of how to leave home", 1, "transportation"
             )  # fmt: skip
 
-    def nights(self) -> Iterator[Finding]:
+    def nights(self) -> Iterator[TripFinding]:
         """Beds that want a longer stay."""
         for _, group in groupby(self._days, key=lambda day: _bed_key(day.bed)):
             stay = list(group)
             for row in _beds(stay[0].bed):
                 if len(stay) < row.minimum_nights:
                     problem = f"{row.name!r} takes nobody for less than {row.minimum_nights} nights: {len(stay)} here"
-                    yield Finding("Minimum Nights Stay", problem, stay[0].number, "accommodation")
+                    yield TripFinding("Minimum Nights Stay", problem, stay[0].number, "accommodation")
 
     # -- wishes --------------------------------------------------------------------------------------------------------
 
-    def beds(self) -> Iterator[Finding]:
+    def beds(self) -> Iterator[TripFinding]:
         """Beds that are not as they were wished for."""
         rule, kind = self._query.constraints.house_rule, self._query.constraints.room_type
         for day in self._days:
             for row in _beds(day.bed):
                 if rule is not None and not row.allows(rule):
-                    yield Finding("Room Rule", f"{row.name!r} forbids {rule}", day.number, "accommodation")
+                    yield TripFinding("Room Rule", f"{row.name!r} forbids {rule}", day.number, "accommodation")
                 if kind is not None and not row.is_of(kind):
                     problem = f"{row.name!r} is no {kind} but {row.room_type!r}"
-                    yield Finding("Room Type", problem, day.number, "accommodation")
+                    yield TripFinding("Room Type", problem, day.number, "accommodation")
 
-    def transport(self) -> Iterator[Finding]:
+    def transport(self) -> Iterator[TripFinding]:
         """Journeys that were not wished for."""
         unwanted = (self._query.constraints.transportation or "").removeprefix("no ")
         for day in self._days:
             if day.journey is not None and unwanted and day.journey.mode == unwanted:
                 problem = f"the wish is {self._query.constraints.transportation}, and this is {day.journey.text!r}"
-                yield Finding("Transportation", problem, day.number, "transportation")
+                yield TripFinding("Transportation", problem, day.number, "transportation")
 
-    def cuisines(self) -> Iterator[Finding]:
+    def cuisines(self) -> Iterator[TripFinding]:
         """Wished cuisines that nobody eats outside the city of departure."""
         eaten: set[str] = set()
         for day in self._days:
@@ -274,7 +278,7 @@ class _Judging:
                     eaten |= set.intersection(*(set(row.cuisines) for row in rows))
         for cuisine in self._query.constraints.cuisines:
             if cuisine not in eaten:
-                yield Finding("Cuisine", f"no meal outside {self._query.org} is {cuisine}")
+                yield TripFinding("Cuisine", f"no meal outside {self._query.org} is {cuisine}")
 
 
 def _beds(stop: Stop | None) -> list[Accommodation]:

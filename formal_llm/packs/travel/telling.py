@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidates, Eatery, Way, dollars
+from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidates, Eatery, TravelOption, dollars
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, nights_of
 from formal_llm.packs.travel.rows import Flight
@@ -17,7 +17,7 @@ from formal_llm.packs.travel.slots import Slot, slots
 NOTHING = "-"
 
 
-class Telling:
+class TripWords:
     """The words for what a trip is made of.
 
     Args:
@@ -68,7 +68,7 @@ class Telling:
         eaten = [f"{stay.after} of 3 meals in {city}" for city, stay in zip(cities, shape[:-1], strict=False)]
         return told if not eaten or shape[0].before == 1 else f"{told}; on the day of leaving {_and(eaten)}"
 
-    def way(self, way: Way) -> str:
+    def way(self, way: TravelOption) -> str:
         """A way."""
         row = way.row
         if isinstance(row, Flight):

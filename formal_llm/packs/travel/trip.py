@@ -17,13 +17,13 @@ from typing import NamedTuple
 from formal_llm.automata import Transition
 from formal_llm.automata.models.automaton import fingerprint
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.packs.travel.candidates import SELF_DRIVING, Candidates, City, Way
+from formal_llm.packs.travel.candidates import SELF_DRIVING, Candidates, City, TravelOption
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, Costs, together_at
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, cities_of, nights_of
 from formal_llm.packs.travel.slots import MEALS, Slot, beginning, left_of, slots
-from formal_llm.packs.travel.telling import NOTHING, Telling
+from formal_llm.packs.travel.telling import NOTHING, TripWords
 
 
 class Chosen(NamedTuple):
@@ -75,7 +75,7 @@ class Trip:
         open_ = known if cities is None else [city for city in known if city in cities]
         self.routes = Routes(self.candidates, open_, query.visiting_city_number, every_meal=every_meal)
         self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
-        self._telling = Telling(self.candidates)
+        self._telling = TripWords(self.candidates)
         self._possible: dict[Chosen, bool] = {}
         self._rests: dict[tuple[tuple[str, ...], Shape], Costs] = {}
 
@@ -175,7 +175,7 @@ class Trip:
         day = shape[number].arrival if number < len(shape) else shape[-1].leaving
         return round_trip[number], round_trip[number + 1], day
 
-    def way(self, origin: str, destination: str, day: int, name: str) -> Way:
+    def way(self, origin: str, destination: str, day: int, name: str) -> TravelOption:
         """The way of that name."""
         return next(way for way in self.routes.ways(origin, destination, day) if way.name == name)
 

@@ -9,7 +9,7 @@ from formal_llm.packs.travel.plan_days import Day
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.resolved import bill, resolve_plan, total_of
 from formal_llm.packs.travel.rows import Money
-from formal_llm.packs.travel.verdict import COMMONSENSE, HARD, Verdict
+from formal_llm.packs.travel.verdict import COMMONSENSE, HARD, TripVerdict
 
 #: What the fields of a day that cost something are called.
 CALLED = {
@@ -69,7 +69,7 @@ def _left(rest: Money) -> str:
     return f"; {money(rest)} of the budget left" if rest >= 0 else f"; {money(-rest)} more than the budget"
 
 
-def verdicts_text(verdicts: Sequence[Verdict]) -> str:
+def verdicts_text(verdicts: Sequence[TripVerdict]) -> str:
     """What evaluators say: a line for each check that is asked for, then each finding."""
     lines = ["".join([f"{'':26}", *(f"{one.evaluator:14}" for one in verdicts)]).rstrip()]
     for check in (*COMMONSENSE, *HARD):

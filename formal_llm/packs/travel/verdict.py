@@ -22,7 +22,7 @@ State: TypeAlias = Literal["passed", "failed", "not asked", "not judged"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TripFinding:
     """Something wrong in a plan.
 
     Attributes:
@@ -47,7 +47,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TripVerdict:
     """What an evaluator says of a plan.
 
     Attributes:
@@ -61,7 +61,7 @@ class Verdict:
     evaluator: Literal["official", "strict"]
     delivered: bool
     states: Mapping[str, State]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[TripFinding, ...] = ()
     cost: Money | None = None
 
     def passes(self, checks: Iterable[str]) -> bool:
@@ -113,11 +113,11 @@ def asked(query: TravelQuery) -> tuple[str, ...]:
 def verdict_of(
     evaluator: Literal["official", "strict"],
     query: TravelQuery,
-    findings: Iterable[Finding],
+    findings: Iterable[TripFinding],
     *,
     cost: Money | None = None,
     not_judged: Iterable[str] = (),
-) -> Verdict:
+) -> TripVerdict:
     """The verdict on a plan that was delivered, from what is wrong with it."""
     order = {check: place for place, check in enumerate((*COMMONSENSE, *HARD))}
     found = tuple(dict.fromkeys(sorted(findings, key=lambda one: (order[one.check], one.day or 0))))
@@ -129,13 +129,13 @@ def verdict_of(
         else "passed"
         for check in order
     }  # fmt: skip
-    return Verdict(evaluator, True, states, found, cost)
+    return TripVerdict(evaluator, True, states, found, cost)
 
 
-def not_delivered(evaluator: Literal["official", "strict"], query: TravelQuery) -> Verdict:
+def not_delivered(evaluator: Literal["official", "strict"], query: TravelQuery) -> TripVerdict:
     """The verdict where there is no plan."""
     wanted = set(asked(query))
     states: dict[str, State] = {
         check: "not judged" if check in wanted else "not asked" for check in (*COMMONSENSE, *HARD)
     }
-    return Verdict(evaluator, False, states)
+    return TripVerdict(evaluator, False, states)

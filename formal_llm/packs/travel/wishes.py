@@ -29,7 +29,7 @@ _ROOMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DroppableWish:
     """A wish that could be dropped.
 
     Attributes:
@@ -64,7 +64,7 @@ class Remedy:
         days: the trip.
     """
 
-    dropped: tuple[Wish, ...]
+    dropped: tuple[DroppableWish, ...]
     cost: int
     days: tuple[Day, ...]
 
@@ -86,20 +86,20 @@ class NoTrip(NoValidPlan):
         super().__init__(f"{reason}{told}", remedy=[str(wish) for wish in remedies[0].dropped] if remedies else ())
 
 
-def wishes_of(query: TravelQuery) -> tuple[Wish, ...]:
+def wishes_of(query: TravelQuery) -> tuple[DroppableWish, ...]:
     """The wishes of a query."""
     wishes = query.constraints
-    found = [] if query.budget is None else [Wish("budget", f"${query.budget:,}")]
+    found = [] if query.budget is None else [DroppableWish("budget", f"${query.budget:,}")]
     single = (
         ("house rule", wishes.house_rule),
         ("room type", wishes.room_type),
         ("transportation", wishes.transportation),
     )
-    found += [Wish(kind, value) for kind, value in single if value]
-    return (*found, *(Wish("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisines)))
+    found += [DroppableWish(kind, value) for kind, value in single if value]
+    return (*found, *(DroppableWish("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisines)))
 
 
-def without(query: TravelQuery, dropped: tuple[Wish, ...]) -> TravelQuery:
+def without(query: TravelQuery, dropped: tuple[DroppableWish, ...]) -> TravelQuery:
     """A query less some of its wishes."""
     kinds = {wish.kind for wish in dropped}
     wishes = query.constraints
@@ -108,7 +108,7 @@ def without(query: TravelQuery, dropped: tuple[Wish, ...]) -> TravelQuery:
         house_rule=None if "house rule" in kinds else wishes.house_rule,
         room_type=None if "room type" in kinds else wishes.room_type,
         transportation=None if "transportation" in kinds else wishes.transportation,
-        cuisines=tuple(one for one in wishes.cuisines if Wish("cuisine", one) not in dropped),
+        cuisines=tuple(one for one in wishes.cuisines if DroppableWish("cuisine", one) not in dropped),
     )
     return replace(query, budget=None if "budget" in kinds else query.budget, constraints=kept)
 
@@ -128,7 +128,7 @@ def remedies(query: TravelQuery, world: World) -> tuple[Remedy, ...]:
     return ()
 
 
-def _without(query: TravelQuery, world: World, dropped: tuple[Wish, ...]) -> Iterator[Remedy]:
+def _without(query: TravelQuery, world: World, dropped: tuple[DroppableWish, ...]) -> Iterator[Remedy]:
     trip = Trip(without(query, dropped), world, every_meal=True)
     cost = trip.routes.least((), most=trip.most, some=False)
     if cost < NEVER:

@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any
 
 from formal_llm.authored.files import parse_json
-from formal_llm.authored.tables import Items, Keys, OneOf, Shape, problems
+from formal_llm.authored.tables import AlternativeShape, Items, Keys, Shape, problems
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.errors import NoValidPlan, SnapshotError
 from formal_llm.planning.json_data import JSON
@@ -251,22 +251,22 @@ class Checkpoint:
 _CHOICE = (int, Items(str))
 _VERDICTS = Keys({field.name: int for field in fields(Verdicts)})
 _AMOUNTS: dict[str, Shape] = {
-    "int": int, "float": float, "float | None": OneOf((float, NoneType)), "Verdicts": _VERDICTS,
+    "int": int, "float": float, "float | None": AlternativeShape((float, NoneType)), "Verdicts": _VERDICTS,
 }  # fmt: skip
 _ROW: dict[str, Shape] = {
-    "chosen": OneOf((*_CHOICE, NoneType)),
-    "excluded": Items(OneOf(_CHOICE)),
+    "chosen": AlternativeShape((*_CHOICE, NoneType)),
+    "excluded": Items(AlternativeShape(_CHOICE)),
     "asked": bool,
-    "probability": OneOf((float, NoneType)),
-    "at": OneOf((int, NoneType)),
+    "probability": AlternativeShape((float, NoneType)),
+    "at": AlternativeShape((int, NoneType)),
     "drafted": bool,
     "note": str,
     "page": bool,
 }
 _KEYS: dict[str, Shape] = {
-    "format": OneOf(texts=(_FORMAT,)),
+    "format": AlternativeShape(texts=(_FORMAT,)),
     "fingerprint": str,
-    "lookahead": OneOf(texts=("on", "off")),
+    "lookahead": AlternativeShape(texts=("on", "off")),
     "task": str,
     "journal": Items(Keys(_ROW, needed=("chosen", "excluded", "asked"))),
     "dead": bool,
@@ -274,7 +274,7 @@ _KEYS: dict[str, Shape] = {
 }
 #: What a snapshot looks like.
 _MORE: dict[str, Shape] = {
-    "silent": Items(Items(OneOf(_CHOICE))), "draft": Keys({"text": str, "at": int}, needed=("text", "at")),
+    "silent": Items(Items(AlternativeShape(_CHOICE))), "draft": Keys({"text": str, "at": int}, needed=("text", "at")),
 }  # fmt: skip
 _SHAPE = Keys({**_KEYS, **_MORE}, needed=tuple(_KEYS))
 #: No walk uses more of anything; also what a clock can be set to.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, Judged, Leap
+from formal_llm.automata.lookahead.branches import Branch, Branches, JudgedBranches, Leap
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import as_automaton, depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -182,7 +182,7 @@ class ForkTemplate:
         self.branches = branches
         self.forks: dict[tuple[int, int, int, int], ChoiceFork] = {}
 
-    def get_fork(self, judged: Judged) -> ChoiceFork:
+    def get_fork(self, judged: JudgedBranches) -> ChoiceFork:
         """The fork of the choices that a plan may be finished after; always the same object for the same ones."""
         able, _, unknown, standing, tally = judged
         fork = self.forks.get((able, unknown, standing, tally))

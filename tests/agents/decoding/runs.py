@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from formal_llm.agents import Correction, Markers, Monitor, Segment, Transcript
-from formal_llm.agents.decoding.writer import Began, Due, Spent, Text, Told, Writer, added
+from formal_llm.agents.decoding.writer import Due, SegmentBegan, Spent, Text, Told, Writer, added
 
 #: What models may write that has something to do with markers, or nothing.
 BITS = ["so ", "\n", " ", "[", "]", "[A", "[B]", "[Ab]", "[\\A]", "[A]", "[Abc]", "C", "é", "\ud83d", "the end", "\\"]
@@ -68,7 +68,7 @@ def run(
         for told in going or writer.write(transcript, monitor, **how):
             assert due is None, "nothing comes behind what is due"
             match told:
-                case Began(state):
+                case SegmentBegan(state):
                     assert before.allows(state)
                     assert state not in world
                     pieces = ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.agents import Correction, Segment, Transcript
-from formal_llm.agents.decoding.writer import Began, Bounds, Due, Spent, Text, added
+from formal_llm.agents.decoding.writer import Bounds, Due, SegmentBegan, Spent, Text, added
 from formal_llm.planning.plans.usage import Usage
 
 
 def test_a_transcript_is_what_was_told() -> None:
     told = (
-        Began("Tht"), Text("so"), Segment("Tht", "so"), Correction(1, "[Answer]", ("[Action]",), "[Action]"),
+        SegmentBegan("Tht"), Text("so"), Segment("Tht", "so"), Correction(1, "[Answer]", ("[Action]",), "[Action]"),
         Spent("Tht", Usage(requests=1)), Spent("", Usage(requests=2)), Due(("Obs",)),
     )  # fmt: skip
     transcript = Transcript("react")

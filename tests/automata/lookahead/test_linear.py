@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import assume, given
 
 from formal_llm import CFG, Lookahead
-from formal_llm.automata.lookahead.linear import Argument, Cut, Flow, Prices, argument
+from formal_llm.automata.lookahead.linear import Argument, ArgumentNumbers, Cut, Flow, argument
 from tests.automata.lookahead.judging import parts, reference
 from tests.automata.lookahead.test_linear_program import priced_tools, state_at
 from tests.oracles import INF
@@ -52,7 +52,7 @@ class TestArgument:
     def test_numbers_that_are_about_right_become_an_argument_that_is_right(self):
         flow = flow_of(DAYS)
         (resource,) = flow.resources
-        near = Prices(potentials(flow, 120.00000005, 40.0000001), {resource: 1.0}, {}, [])
+        near = ArgumentNumbers(potentials(flow, 120.00000005, 40.0000001), {resource: 1.0}, {}, [])
         made, extra = argument(flow, near)
         assert made.holds(flow) and not extra
         assert made.excess(trips(flow), [119], {}) > 0
@@ -73,7 +73,7 @@ class TestArgument:
 
     def test_without_prices_there_is_none(self):
         flow = flow_of(DAYS)
-        assert argument(flow, Prices(dict.fromkeys(flow.of, 0.0), {}, {}, [])) is None
+        assert argument(flow, ArgumentNumbers(dict.fromkeys(flow.of, 0.0), {}, {}, [])) is None
 
     @given(priced_tools(), choices, choices)
     @examples(30)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import ProviderError
-from formal_llm.llms.hosted.bounds import Bounds, seconds_left
+from formal_llm.llms.hosted.bounds import RequestBounds, seconds_left
 from formal_llm.llms.question import Message
 from tests.llms.hosted import hostile_server as hs
 from tests.llms.hosted.adapters import ADAPTERS, Adapter
@@ -141,14 +141,14 @@ def test_free_text_has_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bounds() -> None:
-    assert Bounds.of() == Bounds(600, 16_000_000) == Bounds.of(timeout=5)
-    assert Bounds.of(timeout=1_000).deadline == 1_000
-    assert Bounds.of(3, 5, 1_000) == Bounds(3, 5)
+    assert RequestBounds.of() == RequestBounds(600, 16_000_000) == RequestBounds.of(timeout=5)
+    assert RequestBounds.of(timeout=1_000).deadline == 1_000
+    assert RequestBounds.of(3, 5, 1_000) == RequestBounds(3, 5)
     for wrong in ({"deadline": 0.0}, {"deadline": -1}, {"max_bytes": 0}):
         with pytest.raises(ValueError, match="deadline is more than 0"):
-            Bounds.of(**wrong)  # type: ignore[arg-type]
+            RequestBounds.of(**wrong)  # type: ignore[arg-type]
     assert seconds_left() is None
-    with Bounds(100).running():
+    with RequestBounds(100).running():
         first = seconds_left()
         assert first is not None
         assert 0 < first <= 100
@@ -161,6 +161,6 @@ def test_a_client_brings_its_own_bounds(adapter: Adapter) -> None:
     for bound in ({"deadline": 3.0}, {"max_bytes": 3}):
         with pytest.raises(ValueError, match=f"brings its own {next(iter(bound))}"):
             adapter.type("m", client=made.client, **bound)
-    assert made.bounds == Bounds()
+    assert made.bounds == RequestBounds()
     assert adapter.type("m", client=made.client).bounds is None
     made.client.close()

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.packs.travel.meals import NEVER, Kitchen, Table, together, together_at
+from formal_llm.packs.travel.meals import NEVER, Kitchen, MealOption, together, together_at
 from tests.strategies import examples
 
 WANTED = 7
-tables = st.lists(st.builds(Table, st.integers(1, 30), st.integers(0, WANTED)), max_size=7).map(sorted)
+tables = st.lists(st.builds(MealOption, st.integers(1, 30), st.integers(0, WANTED)), max_size=7).map(sorted)
 
 
 def tried(found, used, must, may, cover):
@@ -59,4 +59,4 @@ def test_two_places_share_the_cuisines(one, other):
 
 def test_the_tables_have_to_be_sorted():
     with pytest.raises(ValueError, match="sorted by their cost"):
-        Kitchen([Table(2, 0), Table(1, 0)], 0)
+        Kitchen([MealOption(2, 0), MealOption(1, 0)], 0)

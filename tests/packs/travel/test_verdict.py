@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from formal_llm.packs.travel.query import Constraints
-from formal_llm.packs.travel.verdict import COMMONSENSE, Finding, asked, not_delivered, verdict_of
+from formal_llm.packs.travel.verdict import COMMONSENSE, TripFinding, asked, not_delivered, verdict_of
 from tests.packs.travel.trips import trip
 
 QUERY = trip("Lindhaven", "Port Serin")[1]
@@ -18,12 +18,12 @@ def test_what_a_query_asks_for():
 def test_a_verdict_is_its_findings():
     fine = verdict_of("strict", QUERY, [], cost=3)
     assert fine.final
-    dear = verdict_of("strict", QUERY, [Finding("Budget", "too dear"), Finding("Budget", "too dear")])
+    dear = verdict_of("strict", QUERY, [TripFinding("Budget", "too dear"), TripFinding("Budget", "too dear")])
     assert (dear.commonsense, dear.hard, dear.final, len(dear.findings)) == (True, False, False, 1)
     assert dear.to_dict()["checks"]["Budget"] == "failed"
     assert str(dear.findings[0]) == "too dear (Budget)"
-    assert str(Finding("Budget", "dear", 2, "lunch")) == "day 2, lunch: dear (Budget)"
-    assert str(Finding("Budget", "dear", 2)) == "day 2: dear (Budget)"
+    assert str(TripFinding("Budget", "dear", 2, "lunch")) == "day 2, lunch: dear (Budget)"
+    assert str(TripFinding("Budget", "dear", 2)) == "day 2: dear (Budget)"
 
 
 def test_what_is_not_there_passes_nothing():

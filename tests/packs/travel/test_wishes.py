@@ -10,7 +10,7 @@ from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.planning import trips_of
 from formal_llm.packs.travel.query import Constraints
 from formal_llm.packs.travel.strict import strict
-from formal_llm.packs.travel.wishes import NoTrip, Wish, no_trip, remedies, wishes_of, without
+from formal_llm.packs.travel.wishes import DroppableWish, NoTrip, no_trip, remedies, wishes_of, without
 from tests.packs.travel.given_cases import large_query, large_world
 from tests.packs.travel.small_worlds import least_by_trying, small_case
 from tests.strategies import examples
@@ -70,7 +70,7 @@ def test_all_wishes_have_words():
     assert [str(wish) for wish in wishes_of(query)] == [
         "a budget of $6,000", "a bed where smoking is allowed", "an entire home", "no flight", "Tea food",
     ]  # fmt: skip
-    assert str(Wish("house rule", "pets")) == "a bed where pets are allowed"
+    assert str(DroppableWish("house rule", "pets")) == "a bed where pets are allowed"
 
 
 def test_where_no_wish_is_to_blame_the_world_is():

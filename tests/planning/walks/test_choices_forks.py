@@ -1,7 +1,7 @@
 """What is known of the choices of a fork."""
 
 from formal_llm import CFG
-from formal_llm.automata.lookahead.branches import Branch, Branches, Judged
+from formal_llm.automata.lookahead.branches import Branch, Branches, JudgedBranches
 from formal_llm.automata.lookahead.verdicts import FILTER, SEARCH, TALLY
 from formal_llm.automata.models.transition import Transition
 from formal_llm.planning.walks.choices import (
@@ -29,11 +29,11 @@ def template():
 
 def test_the_same_verdicts_give_the_same_fork():
     made = template()
-    fork = made.get_fork(Judged(0b101, 2.0, 0b100, 0b100, 3 * TALLY[SEARCH]))
+    fork = made.get_fork(JudgedBranches(0b101, 2.0, 0b100, 0b100, 3 * TALLY[SEARCH]))
     assert [choice.reads for choice in fork.choices] == [("a",), ("c",)]
     assert (fork.total, fork.unknown, fork.open) == (3, frozenset({2}), frozenset({2}))
-    assert made.get_fork(Judged(0b101, 9.0, 0b100, 0b100, 3 * TALLY[SEARCH])) is fork
-    assert made.get_fork(Judged(0b101, 2.0, tally=3 * TALLY[SEARCH])).unknown == frozenset()
+    assert made.get_fork(JudgedBranches(0b101, 9.0, 0b100, 0b100, 3 * TALLY[SEARCH])) is fork
+    assert made.get_fork(JudgedBranches(0b101, 2.0, tally=3 * TALLY[SEARCH])).unknown == frozenset()
 
 
 def test_sure_is_what_filters_tell():
@@ -58,7 +58,7 @@ def test_forks_of_one_place_are_dropped_too(monkeypatch):
     monkeypatch.setattr("formal_llm.planning.walks.choices._CACHE", 6)
     made = template()
     for tally in range(1, 9):
-        made.get_fork(Judged(0b111, 2.0, tally=tally))
+        made.get_fork(JudgedBranches(0b111, 2.0, tally=tally))
     assert len(made.forks) <= 3
 
 

@@ -11,14 +11,14 @@ from pathlib import PurePath
 from typing import Any
 
 from formal_llm.authored.files import read_text
-from formal_llm.authored.tables import Keys, Named, OneOf, problems
+from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries, problems
 from formal_llm.errors import ToolkitError
 
 _SERVER = Keys(
-    {"command": str, "args": OneOf((list,)), "env": Named(str), "cwd": str, "url": str, "headers": Named(str),
-     "type": str, "disabled": bool, "description": str}
+    {"command": str, "args": AlternativeShape((list,)), "env": NamedEntries(str), "cwd": str, "url": str,
+     "headers": NamedEntries(str), "type": str, "disabled": bool, "description": str}
 )  # fmt: skip
-_FILE = Keys({"mcpServers": Named(_SERVER)}, needed=("mcpServers",))
+_FILE = Keys({"mcpServers": NamedEntries(_SERVER)}, needed=("mcpServers",))
 
 
 @dataclass(frozen=True)

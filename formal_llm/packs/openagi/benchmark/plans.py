@@ -45,14 +45,14 @@ class Skipped:
     why: str
 
 
-class Trained(NamedTuple):
+class AdaptedLLM(NamedTuple):
     """An LLM with trained adapters, and the name under which its plans are on record."""
 
     name: str
     llm: LLM
 
 
-class Asked(TypedDict, total=False):
+class AskingSettings(TypedDict, total=False):
     """How LLMs are asked.
 
     Attributes:
@@ -76,7 +76,7 @@ class Plans:
         pack: the pack.
         tasks: the tasks by number.
         there: the tools that can be planned with; all where left out.
-        settings: see :class:`Asked`.
+        settings: see :class:`AskingSettings`.
 
     Attributes:
         tasks: the tasks that have a plan.
@@ -93,9 +93,9 @@ class Plans:
         pack: TaskPack,
         tasks: Mapping[int, Task],
         there: Collection[str] | None = None,
-        **settings: Unpack[Asked],
+        **settings: Unpack[AskingSettings],
     ) -> None:
-        asked: Asked = {"repeats": 5, "temperature": 0.0, "max_tokens": 1024, "tries": 3, **settings}
+        asked: AskingSettings = {"repeats": 5, "temperature": 0.0, "max_tokens": 1024, "tries": 3, **settings}
         self.repeats = asked["repeats"]
         if self.repeats < 1 or not tasks:
             raise ValueError("a benchmark needs a task and a repeat at least")
@@ -130,7 +130,7 @@ class Plans:
         }
 
     def skipped(
-        self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, Trained] | None = None
+        self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM] | None = None
     ) -> list[Skipped]:
         """The methods that do not apply to some LLM."""
         return not_asked(llms, methods, trained or {})
@@ -141,7 +141,7 @@ class Plans:
         methods: Sequence[Method],
         records: Records,
         *,
-        trained: Mapping[str, Trained] | None = None,
+        trained: Mapping[str, AdaptedLLM] | None = None,
         concurrency: int | None = None,
         on_step: Callable[[RunProgress], None] | None = None,
         cancel: threading.Event | None = None,
@@ -193,7 +193,7 @@ class Plans:
             raise lost
 
     def _asked(
-        self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, Trained]
+        self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM]
     ) -> Iterator[tuple[str, Method]]:
         """Who is asked how, by the name on record."""
         for name, llm in llms.items():
@@ -227,13 +227,13 @@ class Plans:
         )  # fmt: skip
 
 
-def not_asked(llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, Trained]) -> list[Skipped]:
+def not_asked(llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM]) -> list[Skipped]:
     """The methods that do not apply to some LLM."""
     pairs = [(name, llm, method) for name, llm in llms.items() for method in methods]
     return [Skipped(name, method, why) for name, llm, method in pairs if (why := _why_not(name, method, llm, trained))]
 
 
-def _why_not(name: str, method: Method, llm: LLM, trained: Mapping[str, Trained]) -> str:
+def _why_not(name: str, method: Method, llm: LLM, trained: Mapping[str, AdaptedLLM]) -> str:
     if method == "rltf":
         return "" if name in trained else "it has no trained adapters: --adapter FOLDER"
     return why_not(method, llm)

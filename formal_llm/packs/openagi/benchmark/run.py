@@ -13,7 +13,7 @@ from typing import Unpack
 
 from formal_llm.errors import ResourceNotFound
 from formal_llm.packs.openagi.benchmark.conditions import PlanKey
-from formal_llm.packs.openagi.benchmark.plans import Asked, Plans, RunProgress
+from formal_llm.packs.openagi.benchmark.plans import AskingSettings, Plans, RunProgress
 from formal_llm.packs.openagi.benchmark.records import Records, ScoreKey
 from formal_llm.packs.openagi.data.samples import data_identity
 from formal_llm.packs.openagi.scores.judging import PlanJudge
@@ -25,7 +25,7 @@ class Benchmark(Plans):
     Args:
         judge: carries plans out and scores them; its toolkit says which tools can be planned with.
         numbers: the numbers of the tasks.
-        settings: see :class:`~formal_llm.packs.openagi.benchmark.plans.Asked`.
+        settings: see :class:`~formal_llm.packs.openagi.benchmark.plans.AskingSettings`.
 
     Attributes:
         unscored: tasks whose outputs no score can judge.
@@ -36,7 +36,7 @@ class Benchmark(Plans):
         NoValidPlan: no plan with these tools solves any of the tasks.
     """
 
-    def __init__(self, judge: PlanJudge, numbers: Sequence[int], **settings: Unpack[Asked]) -> None:
+    def __init__(self, judge: PlanJudge, numbers: Sequence[int], **settings: Unpack[AskingSettings]) -> None:
         self.judge = judge
         tasks = {number: judge.task(number) for number in dict.fromkeys(numbers)}
         if missing := [number for number in tasks if number not in judge.data]:

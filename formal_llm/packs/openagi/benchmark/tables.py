@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from formal_llm import authored
-from formal_llm.authored.tables import Items, Keys, Named, read_toml
+from formal_llm.authored.tables import Items, Keys, NamedEntries, read_toml
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
 from formal_llm.packs.openagi.benchmark.intervals import Interval, interval
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
@@ -137,9 +137,9 @@ _COLUMN = {"table": int, "llm": str, "method": str, "valid": float, "average": f
 _PUBLISHED = Keys(
     {
         "source": str,
-        "scores": Named(str),
+        "scores": NamedEntries(str),
         "differences": Items(str),
-        "groups": Named(str),
+        "groups": NamedEntries(str),
         "columns": Items(Keys(_COLUMN, needed=(*_COLUMN,))),
     },
     needed=("source", "scores", "differences", "groups", "columns"),

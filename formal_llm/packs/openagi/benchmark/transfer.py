@@ -15,7 +15,7 @@ from typing import Unpack
 
 from formal_llm.packs.openagi.benchmark.conditions import Method
 from formal_llm.packs.openagi.benchmark.intervals import Interval, interval
-from formal_llm.packs.openagi.benchmark.plans import Asked, Plans
+from formal_llm.packs.openagi.benchmark.plans import AskingSettings, Plans
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning import Task, TaskPack
@@ -60,7 +60,7 @@ class Transfer(Plans):
         numbers: the tasks.
         sentences: tasks in other words, all that there are: by their places plans are on record.
         chosen: the places of those that are asked for; all where left out.
-        settings: see :class:`~formal_llm.packs.openagi.benchmark.plans.Asked`.
+        settings: see :class:`~formal_llm.packs.openagi.benchmark.plans.AskingSettings`.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Transfer(Plans):
         numbers: Sequence[int],
         sentences: Sequence[Task],
         chosen: Sequence[int] | None = None,
-        **settings: Unpack[Asked],
+        **settings: Unpack[AskingSettings],
     ) -> None:
         self._sentences = digest([task.description for task in sentences])
         first = len(pack.tasks)  # sentences are numbered from there

@@ -12,7 +12,7 @@ from PIL import Image
 
 from formal_llm import authored
 from formal_llm.authored.files import lines_of, read_text
-from formal_llm.authored.tables import Items, Keys, Named, Shape, read_toml
+from formal_llm.authored.tables import Items, Keys, NamedEntries, Shape, read_toml
 from formal_llm.errors import MissingDependency, ResourceNotFound
 
 
@@ -60,7 +60,7 @@ class Photograph:
 
 
 @dataclass(frozen=True)
-class Passage:
+class SamplePassage:
     """A text written for the project, its summary, and the answer to a question, both by language as above."""
 
     text: str
@@ -77,7 +77,7 @@ class Opinion:
     sentiment: Mapping[str, str]
 
 
-_SAID = Named(str)  # by language
+_SAID = NamedEntries(str)  # by language
 _PICTURE: dict[str, Shape] = {
     "name": str, "file": str, "licence": str, "source": str, "caption": _SAID, "label": _SAID, "objects": _SAID,
     "question": str, "answer": _SAID, "colours": bool,
@@ -97,9 +97,9 @@ def pictures() -> tuple[Photograph, ...]:
 
 
 @cache
-def passages() -> tuple[Passage, ...]:
+def passages() -> tuple[SamplePassage, ...]:
     """The texts to summarise and to ask about."""
-    return tuple(Passage(**entry) for entry in read_toml(_file("texts.toml"), _TEXTS)["passages"])
+    return tuple(SamplePassage(**entry) for entry in read_toml(_file("texts.toml"), _TEXTS)["passages"])
 
 
 @cache

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkSizes:
     """The sizes of a network; as they stand here, those of the paper.
 
     Attributes:
@@ -46,7 +46,7 @@ class Shape:
     centred: bool = True
 
     @classmethod
-    def of(cls, weights: Mapping[str, torch.Tensor]) -> Shape:
+    def of(cls, weights: Mapping[str, torch.Tensor]) -> NetworkSizes:
         """The shape of the network that has these weights.
 
         Raises:
@@ -71,7 +71,7 @@ class Shape:
 class Restormer(nn.Module):  # type: ignore[misc]  # torch is typed in part
     """The network of a shape."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: NetworkSizes) -> None:
         super().__init__()
         self.shape = shape
         wide = [shape.width * 2**level for level in range(4)]
@@ -216,7 +216,7 @@ def read_restormer(file: str | os.PathLike[str], dtype: str = "float32") -> Rest
     from safetensors.torch import load_file
 
     weights = load_file(file)
-    model = Restormer(Shape.of(weights))
+    model = Restormer(NetworkSizes.of(weights))
     model.load_state_dict(weights)
     model.eval().to(getattr(torch, dtype))
     return model
@@ -248,7 +248,7 @@ def convert_restormer(file: str | os.PathLike[str], folder: str | os.PathLike[st
     try:
         if weights is None:
             raise KeyError("no names")
-        Restormer(Shape.of(weights)).load_state_dict(weights)
+        Restormer(NetworkSizes.of(weights)).load_state_dict(weights)
     except (KeyError, RuntimeError, AttributeError, IndexError) as error:
         raise ValueError(f"{os.fspath(file)} does not hold the weights of a Restormer ({error})") from error
     place = Path(folder)

@@ -67,7 +67,7 @@ def collect(text: str, query: TravelQuery, world: World, llm: LLM) -> Collected:
     Raises:
         LLMError: the model could not be asked.
     """
-    search = _Search(text, query, world, llm)
+    search = _LookupSearch(text, query, world, llm)
     while len(search.route) <= query.visiting_city_number and search.may(*_WAYS) and search.add_city():
         pass
     return Collected(search.noted(world), search.steps, search.session.stopped or "", tuple(search.transcripts))
@@ -91,7 +91,7 @@ def _writer(llm: LLM, behaviour: Behaviour, told: str) -> Writer:
     return ChoosingWriter(llm, behaviour, instructions=told)
 
 
-class _Search:
+class _LookupSearch:
     """What has been looked up, and what may be next.
 
     Attributes:
@@ -213,7 +213,7 @@ class _Search:
         return self.session.act(f"{name}[{arguments}]")
 
 
-def _acting(search: _Search, name: str) -> Tool:
+def _acting(search: _LookupSearch, name: str) -> Tool:
     """A tool of the session that notes what it finds."""
 
     def three(origin: str, destination: str, which: str) -> str:

@@ -14,11 +14,11 @@ from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.plan_days import Day, Submission
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.strict import strict
-from formal_llm.packs.travel.verdict import Verdict
+from formal_llm.packs.travel.verdict import TripVerdict
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPlan:
     """A plan with what both evaluators say of it.
 
     Attributes:
@@ -30,16 +30,16 @@ class Judged:
 
     query: TravelQuery
     days: tuple[Day, ...]
-    verdicts: tuple[Verdict, Verdict]
+    verdicts: tuple[TripVerdict, TripVerdict]
     index: int | None = None
 
 
-def judge_plan(days: Sequence[Day], query: TravelQuery, world: World, index: int | None = None) -> Judged:
+def judge_plan(days: Sequence[Day], query: TravelQuery, world: World, index: int | None = None) -> JudgedPlan:
     """What both evaluators say of a plan."""
-    return Judged(query, tuple(days), (official(days, query, world), strict(days, query, world)), index)
+    return JudgedPlan(query, tuple(days), (official(days, query, world), strict(days, query, world)), index)
 
 
-def judge_submissions(submissions: Sequence[Submission], cases: Sequence[TravelCase]) -> list[Judged]:
+def judge_submissions(submissions: Sequence[Submission], cases: Sequence[TravelCase]) -> list[JudgedPlan]:
     """What both evaluators say of the plans of many cases; a case without a plan has none delivered.
 
     A submission belongs to the case with its sentence. One without a sentence, to the case at the place that its
@@ -72,7 +72,7 @@ def judge_submissions(submissions: Sequence[Submission], cases: Sequence[TravelC
     ]
 
 
-def rates_rows(who: str, judged: Sequence[Judged]) -> list[RatesRow]:
+def rates_rows(who: str, judged: Sequence[JudgedPlan]) -> list[RatesRow]:
     """The figures of both evaluators over plans."""
     return [
         RatesRow(who, evaluator, rates(one.verdicts[place] for one in judged))

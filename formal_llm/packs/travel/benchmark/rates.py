@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from formal_llm.packs.travel.verdict import COMMONSENSE, HARD, Verdict
+from formal_llm.packs.travel.verdict import COMMONSENSE, HARD, TripVerdict
 
 #: What the published scripts divide by: plans, checks of common sense, checks of wishes.
 DENOMINATORS = {"train": (45, 360, 105), "validation": (180, 1440, 420), "test": (1000, 8000, 2290)}
@@ -64,7 +64,7 @@ class Rates:
         return tuple(part / fixed for (part, _), fixed in zip(self.counts, whole, strict=True))
 
 
-def rates(verdicts: Iterable[Verdict]) -> Rates:
+def rates(verdicts: Iterable[TripVerdict]) -> Rates:
     """The figures over the verdicts of one evaluator."""
     told = list(verdicts)
 

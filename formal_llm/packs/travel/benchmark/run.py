@@ -20,7 +20,7 @@ from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.packs.travel.benchmark.cases import TravelCase
 from formal_llm.packs.travel.benchmark.collecting import collect
-from formal_llm.packs.travel.benchmark.judged import Judged, judge_plan
+from formal_llm.packs.travel.benchmark.judged import JudgedPlan, judge_plan
 from formal_llm.packs.travel.benchmark.records import Mode, TravelRecord, TravelRecords
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.plan_days import read_plan, to_json
@@ -129,7 +129,7 @@ def run_case(
     return record
 
 
-def judge(record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules) -> Judged:
+def judge(record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules) -> JudgedPlan:
     """What both evaluators say of the plan of a record, by what the query really means.
 
     Where nobody has written that down, by what is read.

@@ -5,7 +5,7 @@
 """
 
 from formal_llm.packs.travel.reading.by_llm import read_query_with
-from formal_llm.packs.travel.reading.draft import Reading
+from formal_llm.packs.travel.reading.draft import QueryReading
 from formal_llm.packs.travel.reading.reader import read_query
 
-__all__ = ["Reading", "read_query", "read_query_with"]
+__all__ = ["QueryReading", "read_query", "read_query_with"]

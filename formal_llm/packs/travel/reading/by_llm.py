@@ -10,7 +10,7 @@ from formal_llm.llms.objects import Writer, generate_object
 from formal_llm.llms.schemas import closed
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.query import CUISINES, HOUSE_RULES, ROOM_TYPES, TRANSPORTATION, dollars
-from formal_llm.packs.travel.reading.draft import MOST_DAYS, MOST_PEOPLE, Draft, Reading
+from formal_llm.packs.travel.reading.draft import MOST_DAYS, MOST_PEOPLE, QueryDraft, QueryReading
 
 _NULL = {"type": "null"}
 
@@ -48,7 +48,7 @@ What the traveller wrote:
 {text}"""
 
 
-def read_query_with(llm: Writer, text: str, world: World, today: date | None = None) -> Reading:
+def read_query_with(llm: Writer, text: str, world: World, today: date | None = None) -> QueryReading:
     """What a traveller wants, read by a model; any language will do that it knows.
 
     Args:
@@ -69,7 +69,7 @@ def read_query_with(llm: Writer, text: str, world: World, today: date | None = N
         raise QueryError(text, [("text", "there is no text", "write what is wanted: a trip from CITY to CITY ...")])
     asked = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
     made = generate_object(llm, asked, FORM, max_tokens=1024, check=_check_days).value
-    draft = Draft(
+    draft = QueryDraft(
         org=_name(made["org"], world.cities()),
         dest=_name(made["dest"], [*world.cities(), *world.states]),
         days=_whole(made["days"]),

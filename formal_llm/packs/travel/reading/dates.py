@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, count_of
 from formal_llm.packs.travel.reading.passages import Passage
 
@@ -40,7 +40,7 @@ _LENGTHS = (
 
 
 @dataclass(frozen=True)
-class _Told:
+class _WrittenDate:
     """A date as it stands there; the year and the month may stand elsewhere."""
 
     day: int
@@ -51,7 +51,7 @@ class _Told:
     text: str
 
 
-def read_dates(passage: Passage, draft: Draft, today: date) -> None:
+def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
     """Put down first day, last day and number of days.
 
     Args:
@@ -72,7 +72,7 @@ def read_dates(passage: Passage, draft: Draft, today: date) -> None:
     _read_length(passage, draft)
 
 
-def _read_length(passage: Passage, draft: Draft) -> None:
+def _read_length(passage: Passage, draft: QueryDraft) -> None:
     """Put down how many days the trip is said to take: the number that fits the dates, else the first."""
     lengths = _lengths(passage)
     wanted = (draft.last - draft.first).days + 1 if draft.first and draft.last else None
@@ -83,7 +83,7 @@ def _read_length(passage: Passage, draft: Draft) -> None:
     passage.mark(*[(begin, end) for count, begin, end in lengths if count == draft.days or not fitting])
 
 
-def _told(passage: Passage) -> Iterator[_Told]:
+def _told(passage: Passage) -> Iterator[_WrittenDate]:
     """All dates that stand there, each part of the text read once."""
     for number, form in enumerate(_FORMS):
         for found in form.finditer(passage.text):
@@ -95,12 +95,12 @@ def _told(passage: Passage) -> Iterator[_Told]:
                 day, month = int(found["d"]), int(found["m"])
                 if number == 1 and month > 12 >= day:
                     day, month = month, day  # 16/03/2022
-                yield _Told(day, month, int(found["y"]), begin, end, found.group())
+                yield _WrittenDate(day, month, int(found["y"]), begin, end, found.group())
                 continue
             month = next(at for at, name in enumerate(_MONTHS, 1) if name.startswith(found["month"][:3].casefold()))
             year = int(found["year"]) if found["year"] else None
             for place, day_text in enumerate(re.findall(r"\d{1,2}", found["days"])):
-                yield _Told(int(day_text), month, year, begin + place, end, found.group())
+                yield _WrittenDate(int(day_text), month, year, begin + place, end, found.group())
     for found in _DAY_ALONE.finditer(passage.text):
         if passage.is_free(*found.span()) and not re.match(
             r"\s+(?:birthday|anniversary|time|floor|grade)", passage.text[found.end() :]
@@ -109,10 +109,10 @@ def _told(passage: Passage) -> Iterator[_Told]:
             digits = re.search(r"\d{1,2}", found.group())
             assert digits
             year = int(found["year"]) if found["year"] else None
-            yield _Told(int(digits.group()), None, year, found.start(), found.end(), found.group())
+            yield _WrittenDate(int(digits.group()), None, year, found.start(), found.end(), found.group())
 
 
-def _days(told: list[_Told], draft: Draft, today: date) -> Iterator[date]:
+def _days(told: list[_WrittenDate], draft: QueryDraft, today: date) -> Iterator[date]:
     """The days of the calendar: what one does not tell is told by its neighbours."""
     years = [one.year for one in told if one.year is not None]
     for place, one in enumerate(told):

@@ -16,7 +16,7 @@ MOST_PEOPLE = 1_000
 
 
 @dataclass(frozen=True)
-class Reading:
+class QueryReading:
     """A query as it was understood.
 
     Attributes:
@@ -31,7 +31,7 @@ class Reading:
 
 
 @dataclass
-class Draft:
+class QueryDraft:
     """What has been found out about a query; what is None has not been told.
 
     Attributes:
@@ -43,7 +43,7 @@ class Draft:
         budget: dollars for all.
         house_rule, room_type, transportation, cuisines: the wishes.
         problems: what is wrong: the part of the text, what is wrong with it, a way out.
-        assumed, not_understood: as of :class:`Reading`.
+        assumed, not_understood: as of :class:`QueryReading`.
     """
 
     org: str | None = None
@@ -66,7 +66,7 @@ class Draft:
         """Put down what is wrong, and with which part of the text."""
         self.problems.append((part, problem, way_out))
 
-    def reading(self, text: str, world: World) -> Reading:
+    def reading(self, text: str, world: World) -> QueryReading:
         """The query, where it is whole and fits together.
 
         Raises:
@@ -96,7 +96,7 @@ class Draft:
             Constraints(self.house_rule, self.cuisines, self.room_type, self.transportation),
             text,
         )
-        return Reading(query, tuple(self.assumed), tuple(dict.fromkeys(self.not_understood)))
+        return QueryReading(query, tuple(self.assumed), tuple(dict.fromkeys(self.not_understood)))
 
     def _check_places(self, world: World) -> None:
         cities, states = world.cities(), world.states

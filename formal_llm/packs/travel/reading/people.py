@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, DIGITS, IN_WORDS, amount_of, count_of
 from formal_llm.packs.travel.reading.passages import Passage
 
@@ -72,7 +72,7 @@ _OTHER_MONEY = re.compile(
 _EACH = re.compile(r"\s*(?:per (?:person|head|capita|adult|traveller|traveler)|each|a head|apiece|pp\b)", re.IGNORECASE)
 
 
-def read_people(passage: Passage, draft: Draft) -> None:
+def read_people(passage: Passage, draft: QueryDraft) -> None:
     """Put down how many travel. Two numbers that contradict each other are an error."""
     text = passage.text
     found: list[tuple[int, tuple[int, int]]] = []
@@ -113,7 +113,7 @@ def _counted(found: re.Match[str]) -> int:
     return 1 if word in ("single", "a single") else count_of(word)
 
 
-def read_budget(passage: Passage, draft: Draft) -> None:
+def read_budget(passage: Passage, draft: QueryDraft) -> None:
     """Put down the budget. Of several amounts that differ, none is chosen: that is an error."""
     text = passage.text
     found = [one for one in _MONEY.finditer(text) if passage.is_free(*one.span())]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, count_of
 from formal_llm.packs.travel.reading.passages import Passage
 
@@ -52,7 +52,7 @@ class _Mention:
     end: int
 
 
-def read_places(passage: Passage, draft: Draft, world: World) -> None:
+def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
     """Put down where the trip begins, where it goes, and how many cities are visited."""
     mentions = list(_mentions(passage.text, world))
     passage.mark(*[(one.begin, one.end) for one in mentions])
@@ -84,7 +84,7 @@ def read_places(passage: Passage, draft: Draft, world: World) -> None:
             draft.not_understood.append(f"{one.name}: which cities of {draft.dest} are visited is left to the plan")
 
 
-def _take_all(text: str, mentions: list[_Mention], dest: _Mention, draft: Draft, world: World) -> None:
+def _take_all(text: str, mentions: list[_Mention], dest: _Mention, draft: QueryDraft, world: World) -> None:
     """Several cities in a row, "Vallisto and Casa Rima", are so many cities of their state; which is told below."""
     state, found, last = world.state_of(dest.name), [dest.name], dest
     for one in mentions[mentions.index(dest) + 1 :]:
@@ -163,7 +163,7 @@ def _unknown(form: re.Pattern[str], passage: Passage, mentions: list[_Mention]) 
     return None
 
 
-def read_kinds(passage: Passage, draft: Draft, world: World) -> None:
+def read_kinds(passage: Passage, draft: QueryDraft, world: World) -> None:
     """A city that is called like its state: what stands behind the name tells which is meant."""
     for one in _mentions(passage.text, world):
         behind = passage.text[one.end :]

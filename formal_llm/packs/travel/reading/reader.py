@@ -14,7 +14,7 @@ from datetime import date
 from formal_llm.errors import QueryError
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.reading.dates import read_dates
-from formal_llm.packs.travel.reading.draft import Draft, Reading
+from formal_llm.packs.travel.reading.draft import QueryDraft, QueryReading
 from formal_llm.packs.travel.reading.passages import Passage
 from formal_llm.packs.travel.reading.people import read_budget, read_people
 from formal_llm.packs.travel.reading.places import read_kinds, read_places
@@ -32,7 +32,7 @@ _COMMON = {
 }
 
 
-def read_query(text: str, world: World, today: date | None = None) -> Reading:
+def read_query(text: str, world: World, today: date | None = None) -> QueryReading:
     """What a traveller wants, read by rules from English sentences.
 
     Args:
@@ -47,7 +47,7 @@ def read_query(text: str, world: World, today: date | None = None) -> Reading:
         QueryError: something that a trip needs is missing, unknown or contradicts itself; with all that is wrong.
     """
     _check_text(text)
-    passage, draft = Passage(text), Draft()
+    passage, draft = Passage(text), QueryDraft()
     read_places(passage, draft, world)
     read_dates(passage, draft, today or date.today())
     read_kinds(passage, draft, world)

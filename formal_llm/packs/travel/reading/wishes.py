@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from formal_llm.packs.travel.query import CUISINES
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, count_of
 from formal_llm.packs.travel.reading.passages import Passage
 
@@ -97,7 +97,7 @@ _NO_WISH = re.compile(
 )
 
 
-def read_wishes(passage: Passage, draft: Draft, cuisines: Iterable[str]) -> None:
+def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str]) -> None:
     """Put down the wishes; what a query cannot hold is put down as not understood."""
     for found in _NO_WISH.finditer(passage.text):
         passage.mark(found.span())
@@ -122,7 +122,7 @@ def _denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> 
     return bool(negative)
 
 
-def _read_transport(passage: Passage, draft: Draft) -> None:
+def _read_transport(passage: Passage, draft: QueryDraft) -> None:
     wishes = []
     for wish, form in (("no flight", _FLY), ("no self-driving", _DRIVE)):
         for found in form.finditer(passage.text):
@@ -136,7 +136,7 @@ def _read_transport(passage: Passage, draft: Draft) -> None:
     _only_one(draft, "transportation", wishes)
 
 
-def _read_room(passage: Passage, draft: Draft) -> None:
+def _read_room(passage: Passage, draft: QueryDraft) -> None:
     wishes = []
     for wish, form in (("entire room", _ENTIRE), ("private room", _PRIVATE), ("shared room", _SHARED)):
         for found in form.finditer(passage.text):
@@ -156,7 +156,7 @@ def _read_room(passage: Passage, draft: Draft) -> None:
     _only_one(draft, "room_type", wishes)
 
 
-def _read_house(passage: Passage, draft: Draft) -> None:
+def _read_house(passage: Passage, draft: QueryDraft) -> None:
     found: list[tuple[int, str]] = []
     for wish, form in _HOUSE:
         for one in form.finditer(passage.text):
@@ -171,7 +171,7 @@ def _read_house(passage: Passage, draft: Draft) -> None:
     _only_one(draft, "house_rule", [wish for _, wish in sorted(found)])
 
 
-def _read_children(passage: Passage, draft: Draft) -> list[tuple[int, str]]:
+def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]:
     """Children under ten are a wish where they are said to be that young, or that they must be allowed."""
     wish: list[tuple[int, str]] = []
     for found in _CHILDREN.finditer(passage.text):
@@ -209,7 +209,7 @@ def _ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
     return found
 
 
-def _read_food(passage: Passage, draft: Draft, known: Iterable[str]) -> None:
+def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> None:
     names = {name.casefold(): name for name in [*known, *CUISINES]}
     form = re.compile(
         rf"(?<![\w-])(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))})\b", re.IGNORECASE
@@ -245,7 +245,7 @@ def _read_food(passage: Passage, draft: Draft, known: Iterable[str]) -> None:
             passage.mark(found.span())
 
 
-def _only_one(draft: Draft, name: str, wishes: list[str]) -> None:
+def _only_one(draft: QueryDraft, name: str, wishes: list[str]) -> None:
     """A query holds one wish of each kind: the first; the others are told."""
     different = list(dict.fromkeys(wishes))
     if different:

@@ -9,7 +9,7 @@ import pytest
 
 from formal_llm import FunctionLLM, RandomLLM, TaskPack
 from formal_llm.errors import ResultsError
-from formal_llm.packs.openagi.benchmark.plans import Trained
+from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
 from formal_llm.packs.openagi.benchmark.transfer import HEADS, OTHER, OWN, ToolFigures, Transfer, lines_of
@@ -69,7 +69,7 @@ def test_who_is_trained_is_asked_by_its_own_name(pack: TaskPack, tmp_path: Path)
         return len(question.options)
 
     llms = {"base": RandomLLM(1), "other": RandomLLM(2)}
-    trained = {"base": Trained("base+best", FunctionLLM(last))}
+    trained = {"base": AdaptedLLM("base+best", FunctionLLM(last))}
     assert [(one.llm, one.method) for one in run.skipped(llms, ["formal", "rltf"], trained)] == [("other", "rltf")]
     with Records(tmp_path, run.identity) as records:
         run.run(llms, ["formal", "rltf"], records, trained=trained)

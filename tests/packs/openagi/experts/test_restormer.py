@@ -13,7 +13,7 @@ from PIL import Image
 
 from formal_llm.packs.openagi.experts.loading import ModelSource
 from formal_llm.packs.openagi.experts.restoration import RestormerRestoration
-from formal_llm.packs.openagi.experts.restormer import Restormer, Shape, convert_restormer, read_restormer
+from formal_llm.packs.openagi.experts.restormer import NetworkSizes, Restormer, convert_restormer, read_restormer
 from tests.packs.openagi.experts import tiny_experts
 
 
@@ -24,7 +24,7 @@ def photo(width: int, height: int, seed: int = 0) -> Image.Image:
 @pytest.mark.slow
 def test_the_network_of_the_paper() -> None:
     """26.1 million parameters, and the names and shapes of the published files."""
-    weights = Restormer(Shape()).state_dict()
+    weights = Restormer(NetworkSizes()).state_dict()
     assert sum(tensor.numel() for tensor in weights.values()) == 26_126_644
     for name, shape in {
         "patch_embed.proj.weight": (48, 3, 3, 3),
@@ -39,17 +39,17 @@ def test_the_network_of_the_paper() -> None:
         "output.weight": (3, 96, 3, 3),
     }.items():
         assert tuple(weights[name].shape) == shape, name
-    assert Shape.of(weights) == Shape()
-    blind = Restormer(Shape(centred=False)).state_dict()
+    assert NetworkSizes.of(weights) == NetworkSizes()
+    blind = Restormer(NetworkSizes(centred=False)).state_dict()
     assert not any(name.endswith("norm1.body.bias") for name in blind)
-    assert Shape.of(blind) == Shape(centred=False)
+    assert NetworkSizes.of(blind) == NetworkSizes(centred=False)
 
 
 @pytest.mark.parametrize("centred", [True, False])
 def test_attention_between_features_as_the_paper_writes_it(centred: bool) -> None:
     """Equations 1 and 2 of the paper with loops over heads and features, and a block around them."""
     torch.manual_seed(0)
-    model = Restormer(Shape.of(tiny_experts.restormer_weights(centred=centred)))
+    model = Restormer(NetworkSizes.of(tiny_experts.restormer_weights(centred=centred)))
     block = model.encoder_level2[0]
     attention, features, heads = block.attn, 8, 2
     x = torch.rand(1, features, 4, 6)
@@ -77,7 +77,7 @@ def test_attention_between_features_as_the_paper_writes_it(centred: bool) -> Non
 
 
 def test_a_network_of_zeros_changes_nothing() -> None:
-    model = Restormer(Shape.of(tiny_experts.restormer_weights()))
+    model = Restormer(NetworkSizes.of(tiny_experts.restormer_weights()))
     with torch.no_grad():
         for weight in model.parameters():
             weight.zero_()
@@ -91,7 +91,7 @@ def test_a_published_file_is_converted(tmp_path: Path) -> None:
     folder = convert_restormer(tmp_path / "real_denoising.pth", tmp_path / "converted")
     model = read_restormer(folder / "model.safetensors")
     assert not model.training
-    assert model.shape == Shape.of(weights)
+    assert model.shape == NetworkSizes.of(weights)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
     expert = RestormerRestoration(ModelSource("denoising", str(folder)), {"tile": 24, "overlap": 8}, batch=2)
     parts = expert.load()
@@ -103,7 +103,7 @@ def test_a_published_file_is_converted(tmp_path: Path) -> None:
 
 
 def test_weights_for_gray_pictures(tmp_path: Path) -> None:
-    shape = Shape(1, 4, (1, 1, 1, 1), (1, 1, 1, 1), (10, 21, 42, 85), 1)
+    shape = NetworkSizes(1, 4, (1, 1, 1, 1), (1, 1, 1, 1), (10, 21, 42, 85), 1)
     torch.save(Restormer(shape).state_dict(), tmp_path / "gray.pth")
     folder = convert_restormer(tmp_path / "gray.pth", tmp_path / "gray")
     expert = RestormerRestoration(ModelSource("denoising", str(folder)))

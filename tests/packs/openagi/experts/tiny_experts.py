@@ -262,9 +262,9 @@ def restormer(folder: Path, *, centred: bool = True) -> None:
 
 def restormer_weights(*, centred: bool = True) -> dict[str, Any]:
     """Those of a tiny Restormer, by the names of the published files."""
-    from formal_llm.packs.openagi.experts.restormer import Restormer, Shape
+    from formal_llm.packs.openagi.experts.restormer import NetworkSizes, Restormer
 
-    shape = Shape(
+    shape = NetworkSizes(
         width=4, blocks=(1, 2, 1, 1), heads=(1, 2, 2, 4), hidden=(10, 21, 42, 85), refinement=1, centred=centred
     )
     return dict(Restormer(shape).state_dict())

@@ -1,14 +1,14 @@
 import pytest
 
 from formal_llm.packs.travel.benchmark.rates import COLUMNS, rates
-from formal_llm.packs.travel.verdict import Finding, not_delivered, verdict_of
+from formal_llm.packs.travel.verdict import TripFinding, not_delivered, verdict_of
 from tests.packs.travel.trips import trip
 
 QUERY = trip("Lindhaven", "Port Serin")[1]
 VERDICTS = [
     verdict_of("official", QUERY, []),
-    verdict_of("official", QUERY, [Finding("Budget", "dear")]),
-    verdict_of("official", QUERY, [Finding("Within Sandbox", "x")], not_judged=("Budget",)),
+    verdict_of("official", QUERY, [TripFinding("Budget", "dear")]),
+    verdict_of("official", QUERY, [TripFinding("Within Sandbox", "x")], not_judged=("Budget",)),
     not_delivered("official", QUERY),
 ]
 

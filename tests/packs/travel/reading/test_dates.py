@@ -3,12 +3,12 @@ from datetime import date
 import pytest
 
 from formal_llm.packs.travel.reading.dates import read_dates
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.passages import Passage
 
 
-def read(text: str) -> Draft:
-    draft = Draft()
+def read(text: str) -> QueryDraft:
+    draft = QueryDraft()
     read_dates(Passage(text), draft, date(2022, 1, 1))
     return draft
 

@@ -4,14 +4,14 @@ import pytest
 
 from formal_llm.errors import QueryError
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 
 WORLD = World.shipped()
 FIRST = date(2022, 3, 10)
 
 
-def draft(**more: object) -> Draft:
-    return Draft(**({"org": "Lindhaven", "dest": "Oriel", "days": 3, "first": FIRST} | more))
+def draft(**more: object) -> QueryDraft:
+    return QueryDraft(**({"org": "Lindhaven", "dest": "Oriel", "days": 3, "first": FIRST} | more))
 
 
 def test_days_follow_from_first_and_last() -> None:

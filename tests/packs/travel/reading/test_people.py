@@ -1,12 +1,12 @@
 import pytest
 
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.passages import Passage
 from formal_llm.packs.travel.reading.people import read_budget, read_people
 
 
-def read(text: str) -> Draft:
-    draft, passage = Draft(), Passage(text)
+def read(text: str) -> QueryDraft:
+    draft, passage = QueryDraft(), Passage(text)
     read_people(passage, draft)
     read_budget(passage, draft)
     return draft

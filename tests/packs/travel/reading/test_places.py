@@ -1,15 +1,15 @@
 import pytest
 
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.passages import Passage
 from formal_llm.packs.travel.reading.places import read_kinds, read_places
 
 WORLD = World.shipped()
 
 
-def read(text: str) -> Draft:
-    draft, passage = Draft(), Passage(text)
+def read(text: str) -> QueryDraft:
+    draft, passage = QueryDraft(), Passage(text)
     read_places(passage, draft, WORLD)
     read_kinds(passage, draft, WORLD)
     return draft

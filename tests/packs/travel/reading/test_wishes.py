@@ -1,12 +1,12 @@
 import pytest
 
-from formal_llm.packs.travel.reading.draft import Draft
+from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.passages import Passage
 from formal_llm.packs.travel.reading.wishes import read_wishes
 
 
-def read(text: str) -> Draft:
-    draft = Draft()
+def read(text: str) -> QueryDraft:
+    draft = QueryDraft()
     read_wishes(Passage(text), draft, ["Tea", "Pizza", "French"])
     return draft
 
