@@ -26,7 +26,7 @@ from rich.table import Table
 sys.path.append(str(Path(__file__).parents[1]))
 
 from formal_llm import CFG, PDA, Lookahead, Planner, RandomLLM
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.errors import BudgetExceeded, InfiniteLanguage, NoValidPlan, Undecided
 from formal_llm.planning import Budget

@@ -13,7 +13,7 @@ from formal_llm.exports import ByClass, LazyFunction, export_lazily, load_functi
 
 #: What a package imports at once, since importing it fills a table.
 EAGER = {"formal_llm.llms": ["PROVIDERS"]}
-LAZY = ["formal_llm", "formal_llm.automata", "formal_llm.llms", "formal_llm.planning"]
+LAZY = ["formal_llm", "formal_llm.automata", "formal_llm.automata.languages", "formal_llm.llms", "formal_llm.planning"]
 
 
 @pytest.mark.parametrize("package", LAZY)

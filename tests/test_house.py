@@ -39,7 +39,7 @@ DEFERRED = {
     ("formal_llm.planning.plans.plan", "formal_llm.planning.plans.drawing"): "pictures",
     ("formal_llm.planning.plans.plan", "formal_llm.planning.plans.overlay"): "pictures",
     ("formal_llm.planning.source", "formal_llm.automata.notation.files"): "an error that names readers",
-    ("formal_llm.planning.walks.trail", "formal_llm.automata.languages.why_empty"): "an error that says why",
+    ("formal_llm.planning.walks.trail", "formal_llm.automata.languages.emptiness"): "an error that says why",
     ("formal_llm.llms.hosted.anthropic", "formal_llm.llms.hosted.transport"): "httpx2",
     ("formal_llm.llms.hosted.openai_client", "formal_llm.llms.hosted.transport"): "httpx2",
     ("formal_llm.packs.openagi.experts.restoration", "formal_llm.packs.openagi.experts.restormer"): "torch's classes",

@@ -8,7 +8,7 @@ from functools import partial
 
 from benchmarks.strain_cases.case import Case, milliseconds, spread
 from formal_llm import CFG, PDA, Planner, constraint
-from formal_llm.automata.languages.differences import differences
+from formal_llm.automata.languages.comparison import differences
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.planning.checking.verify import Verifier
 

@@ -15,8 +15,8 @@ from typing import Literal
 from formal_llm.agents.compiled import CompiledRules, RuleGroup
 from formal_llm.agents.refusal import explain_refusal
 from formal_llm.automata import PDA, Limits, Lookahead, Word
+from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.languages.front import Front
-from formal_llm.automata.languages.why_empty import why_empty
 
 
 @dataclass(frozen=True, slots=True)

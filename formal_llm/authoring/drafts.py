@@ -9,9 +9,9 @@ from warnings import catch_warnings
 
 from formal_llm.authored.files import lines_of
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
+from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.languages.spelling import spelling_warnings
 from formal_llm.automata.languages.unused import unused
-from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.errors import AutomatonError, FormalLLMError, NotationError, Undecided
 

@@ -13,10 +13,10 @@ import typer
 
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
+from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.languages.how_many import HowMany, how_many
 from formal_llm.automata.languages.spelling import spelling_warnings
 from formal_llm.automata.languages.unused import unused
-from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli import options

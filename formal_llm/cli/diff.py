@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.automata.languages.differences import Differences, differences
+from formal_llm.automata.languages.comparison import Differences, differences
 from formal_llm.cli.console import command, counted, print_text
 from formal_llm.cli.options import FinalOption, JsonOption, ProcessOption
 from formal_llm.cli.sources import load

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.files import lines_of
-from formal_llm.automata.languages.differences import differences
+from formal_llm.automata.languages.comparison import differences
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.errors import FormalLLMError, NotationError
 from formal_llm.planning import Walk

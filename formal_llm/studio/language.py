@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from formal_llm.automata import CFG
+from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.languages.how_many import how_many
-from formal_llm.automata.languages.why_empty import why_empty
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.errors import FormalLLMError, Undecided

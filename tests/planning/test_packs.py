@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm import CFG, Limits, Planner, RandomLLM, TaskPack
-from formal_llm.automata.languages.cfg_warnings import cfg_warnings
+from formal_llm.automata.languages.grammar_warnings import cfg_warnings
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import AutomatonError, GrammarError, NotationError, NoValidPlan, ResourceNotFound
 from formal_llm.planning.drivers.results import run_of

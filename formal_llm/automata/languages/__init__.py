@@ -1,16 +1,42 @@
 """Questions about whole languages: their words, differences, nearest words, why one is empty."""
 
-from formal_llm.automata.languages.cfg_warnings import cfg_warnings
-from formal_llm.automata.languages.derivations import Derivations, ambiguity_witness, derivations
-from formal_llm.automata.languages.differences import Differences, differences
-from formal_llm.automata.languages.edits import Edit, EditWeights
-from formal_llm.automata.languages.lengths import is_finite, longest_length, shortest_length
-from formal_llm.automata.languages.nearest import Nearest, nearest
-from formal_llm.automata.languages.why_empty import WhyEmpty, why_empty
-from formal_llm.automata.languages.words import words
+from typing import TYPE_CHECKING
+
+from formal_llm.exports import export_lazily
+
+if TYPE_CHECKING:
+    from formal_llm.automata.languages.ambiguity import Derivations, ambiguity_witness, derivations
+    from formal_llm.automata.languages.comparison import Differences, differences
+    from formal_llm.automata.languages.edits import Edit, EditWeights
+    from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
+    from formal_llm.automata.languages.grammar_warnings import cfg_warnings
+    from formal_llm.automata.languages.lengths import is_finite, longest_length, shortest_length
+    from formal_llm.automata.languages.nearest_words import Nearest, nearest
+    from formal_llm.automata.languages.word_lists import words
+
+#: For each name the module that defines it.
+_HOMES = {
+    "Derivations": "ambiguity",
+    "Differences": "comparison",
+    "Edit": "edits",
+    "EditWeights": "edits",
+    "Nearest": "nearest_words",
+    "WhyEmpty": "emptiness",
+    "ambiguity_witness": "ambiguity",
+    "cfg_warnings": "grammar_warnings",
+    "derivations": "ambiguity",
+    "differences": "comparison",
+    "is_finite": "lengths",
+    "longest_length": "lengths",
+    "nearest": "nearest_words",
+    "shortest_length": "lengths",
+    "why_empty": "emptiness",
+    "words": "word_lists",
+}
+
+__getattr__ = export_lazily(__name__, _HOMES)
 
 __all__ = [
     "Derivations", "Differences", "Edit", "EditWeights", "Nearest", "WhyEmpty", "ambiguity_witness", "cfg_warnings",
-    "derivations", "differences", "is_finite", "longest_length", "nearest", "shortest_length", "why_empty",
-    "words",
+    "derivations", "differences", "is_finite", "longest_length", "nearest", "shortest_length", "why_empty", "words",
 ]  # fmt: skip

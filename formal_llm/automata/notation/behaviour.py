@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from formal_llm.automata.languages.why_empty import why_no_plan
+from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
 from formal_llm.automata.models.formula import written
 from formal_llm.automata.models.limits import Limits

@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
+from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.repetition import repeated, spelled_sugar

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
-from formal_llm.automata.languages.why_empty import why_no_plan
+from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph

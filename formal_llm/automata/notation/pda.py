@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NoReturn
 
-from formal_llm.automata.languages.why_empty import why_no_plan
+from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.runs import some_run_accepts
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol

@@ -1,7 +1,7 @@
 """Why something is not offered where a walk stands: which constraint, which limit, or the grammar itself.
 
 The grammar or automaton without any rules has options of its own where the walk stands. Those that the walk does not
-offer lead nowhere under the rules, and a clash among the rules (:mod:`formal_llm.automata.languages.why_empty`) says
+offer lead nowhere under the rules, and a clash among the rules (:mod:`formal_llm.automata.languages.emptiness`) says
 why: the automaton for the plans that begin as this one and take that option has no word.
 """
 
@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from formal_llm.automata import PDA, Configuration, Lookahead, Transition, Word
+from formal_llm.automata.languages.emptiness import RuleSet
 from formal_llm.automata.languages.prefixes import Prefixes
-from formal_llm.automata.languages.why_empty import RuleSet
 from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier

@@ -298,7 +298,7 @@ class Trail:
         if self.journal or self.meter.questions or self.meter.backtracks or self.state is _DEAD:
             return NoValidPlan("every branch was tried or ruled out")
         table = self.table
-        from formal_llm.automata.languages.why_empty import why_empty  # only where there is no plan
+        from formal_llm.automata.languages.emptiness import why_empty  # only where there is no plan
 
         why = why_empty(table.lookahead.source, max_states=table.lookahead.max_states, search_time=table.start_time)
         return NoValidPlan(

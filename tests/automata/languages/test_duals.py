@@ -3,7 +3,7 @@ from hypothesis import given
 from formal_llm import CFG, PDA, Lookahead
 from formal_llm.automata.languages.duals import Duals
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS
-from formal_llm.automata.languages.nearest import nearest
+from formal_llm.automata.languages.nearest_words import nearest
 from formal_llm.automata.languages.repairs import Repairs
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 
 from formal_llm import CFG, Limits, Lookahead
-from formal_llm.automata.languages.derivations import derivations
+from formal_llm.automata.languages.ambiguity import derivations
 from formal_llm.automata.lookahead.counting import DerivationCounter
 from formal_llm.errors import InfiniteLanguage, Undecided
 from tests.oracles import keeps, language

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead, SumLimit, Symbol, Transition
-from formal_llm.automata.languages.why_empty import clash
+from formal_llm.automata.languages.emptiness import clash
 from formal_llm.automata.lookahead.limited import (
     LimitedAutomaton,
     LimitedConfiguration,

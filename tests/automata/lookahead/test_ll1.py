@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG, Lookahead
-from formal_llm.automata.languages.derivations import ambiguity_witness
+from formal_llm.automata.languages.ambiguity import ambiguity_witness
 from formal_llm.automata.lookahead import ll1
 from formal_llm.automata.lookahead.ll1 import tells_apart
 from tests.oracles import language

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG
-from formal_llm.automata.languages.words import words as cfg_words
+from formal_llm.automata.languages.word_lists import words as cfg_words
 from formal_llm.automata.models import earley
 from formal_llm.automata.models.earley import ANY, each, ground, next_column, one_stack
 from tests.oracles import all_words, alphabet, language

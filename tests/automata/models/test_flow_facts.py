@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Flowchart, Planner, ScriptedLLM
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.errors import AutomatonError
 from tests.cli.program import run
 from tests.strategies import examples

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import Flowchart, FlowEdge, FlowNode, Lookahead, Planner, ScriptedLLM
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.models import flow_moves
 from formal_llm.errors import AutomatonError
 from tests.automata.processes import LONGEST, Process, drawn, processes

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import Flowchart
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.notation.files import read_rules
 from formal_llm.errors import NotationError
 from tests.automata.processes import LONGEST, Again, Both, Do, Drawing, Either, Process, Then, drawn, processes

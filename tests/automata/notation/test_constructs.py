@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.charts import REASONS, outcome
 from formal_llm import Flowchart
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 
 PAGE = (Path(__file__).parent / "constructs" / "flowcharts.md").read_text(encoding="utf-8")
 CASES = re.findall(r"^(plans|refused):[ ]?([^\n]*)\n\n```mermaid\n(.*?)\n```$", PAGE, re.MULTILINE | re.DOTALL)

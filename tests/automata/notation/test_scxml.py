@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from formal_llm import PDA, Planner, ScriptedLLM
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.notation import statecharts
 from formal_llm.automata.notation.files import read_rules
 from formal_llm.automata.notation.scxml import COVERAGE

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm import PDA, Flowchart, Planner, ScriptedLLM
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.notation.files import read_rules
 from formal_llm.automata.notation.state_diagram import COVERAGE, is_state_diagram
 from formal_llm.errors import NotationError, ResourceNotFound

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 
 from formal_llm import PDA
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.notation.statecharts import matches
 from formal_llm.errors import NotationError
 from tests.automata.notation.machines import EndlessError, Interpreter, Machine, machines, scxml, xstate

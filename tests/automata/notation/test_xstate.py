@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm import PDA
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.notation.files import read_rules
 from formal_llm.automata.notation.xstate import COVERAGE
 from formal_llm.errors import NotationError

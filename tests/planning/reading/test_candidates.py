@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formal_llm import PDA, Limits, constraint
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.planning.reading.candidates import build_run_candidates, has_word, write_step
 
 PDA_ = PDA.from_string('%start p\n%accept p\np, a, ε -> p, ε "Go"\np, b, ε -> p, ε "Go"\np, c, ε -> p, ε "Stop"')

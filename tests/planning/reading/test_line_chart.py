@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from formal_llm.automata.languages.words import words as all_words
+from formal_llm.automata.languages.word_lists import words as all_words
 from formal_llm.errors import Undecided
 from formal_llm.planning.reading import line_chart
 from formal_llm.planning.reading.line_chart import LineChart, LinePart, PartBody, PartWays, drop_dead_bodies

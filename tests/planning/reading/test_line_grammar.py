@@ -18,7 +18,7 @@ from formal_llm import (
     read_plan_text,
     verify,
 )
-from formal_llm.automata.languages.derivations import derivations
+from formal_llm.automata.languages.ambiguity import derivations
 from formal_llm.automata.models.repetition import Repetition
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.steps import Order

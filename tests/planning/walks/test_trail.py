@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyformlang.cfg import Terminal
 
 from formal_llm import CFG, Limits, RandomLLM, Usage, Walk
-from formal_llm.automata.languages.why_empty import WhyEmpty, why_empty
+from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
 from formal_llm.errors import BudgetExceeded, NoValidPlan, WalkError
 from formal_llm.planning.walks.asking import QuestionBuilder
 from formal_llm.planning.walks.budget import Budget, Meter
@@ -213,7 +213,7 @@ def test_why_there_is_no_plan_is_bounded_by_the_time_of_a_start(monkeypatch: pyt
         times.append(search_time)
         return why_empty(source, max_states=max_states, search_time=search_time)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sys.modules["formal_llm.automata.languages.why_empty"], "why_empty", asked)
+    monkeypatch.setattr(sys.modules["formal_llm.automata.languages.emptiness"], "why_empty", asked)
     for seconds in (0.1, None):
         with pytest.raises(NoValidPlan, match="no plan keeps %limit 0 a"):
             Walk(ChoiceTable.of(CFG([("S", ("a",))]), limits=Limits({"a": 0}), search_time=seconds))

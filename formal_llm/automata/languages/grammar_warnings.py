@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from formal_llm.automata.languages.why_empty import why_no_plan
+from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.lookahead.cheapest import least_costs
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.symbols import Diagnostic, members

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import Any, NamedTuple
 
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.symbols import Production

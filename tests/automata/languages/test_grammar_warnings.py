@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA
-from formal_llm.automata.languages.cfg_warnings import cfg_warnings, empty_reason
+from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
 from formal_llm.errors import GrammarError, GrammarWarning
 from tests.oracles import Reference, language, rules
 from tests.strategies import examples, grammars, limited_grammars

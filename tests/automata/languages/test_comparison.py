@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, constraint
-from formal_llm.automata.languages.differences import _finite, differences
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.comparison import _finite, differences
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from tests.automata.languages.order import in_order
 from tests.oracles import keeps, language

@@ -3,8 +3,8 @@ import itertools
 from hypothesis import given
 
 from formal_llm import CFG
-from formal_llm.automata.languages.derivations import ambiguity_witness, derivations
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.ambiguity import ambiguity_witness, derivations
+from formal_llm.automata.languages.word_lists import words
 from tests.strategies import examples, grammars
 
 

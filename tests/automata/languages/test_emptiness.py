@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit, Symbol
-from formal_llm.automata.languages.why_empty import RuleSet, clash, remedy, why_empty
+from formal_llm.automata.languages.emptiness import RuleSet, clash, remedy, why_empty
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.product import constrained
 from tests.oracles import Reference

@@ -3,7 +3,7 @@ from hypothesis import assume, given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
 from formal_llm.automata.languages.edits import EditWeights, apply, weigh
-from formal_llm.automata.languages.nearest import Nearest, nearest
+from formal_llm.automata.languages.nearest_words import Nearest, nearest
 from formal_llm.errors import AutomatonError
 from tests.automata.languages.editing import distance, weights, words
 from tests.automata.lookahead.judging import Plain

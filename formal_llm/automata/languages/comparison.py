@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.languages.words import words
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.models import tabulation
 from tests.automata.languages.order import in_order
 from tests.oracles import all_words, language
