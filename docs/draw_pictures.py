@@ -11,7 +11,7 @@ from pathlib import Path
 
 import networkx
 
-from formal_llm import CFG, PDA, Behaviour, Planner, TaskPack
+from formal_llm import CFG, PDA, Behaviour, Planner, TaskPack, Walk
 from formal_llm.automata.notation.files import read_rules
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Arrow, Box, Picture
@@ -19,6 +19,15 @@ from formal_llm.planning.walks.events import Asked
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures"
+#: The rules of the page on lookahead.
+DESK = """
+%limit 1
+%limit * wood
+Desk  "desk"  -> build Top Legs
+Top   "top"   -> saw Board | glue Board
+Legs  "legs"  -> saw Board
+Board "board" -> plane wood | wood
+"""
 #: The packages that are shown by the rooms inside them.
 OPENED = ("formal_llm.automata", "formal_llm.planning", "formal_llm.llms")
 #: The agents of which the book has a picture.
@@ -37,7 +46,6 @@ GALLERY = {
 #: The modules in opened packages that stand above the rooms beside them.
 ABOVE = (
     "formal_llm.planning.rewordings",
-    "formal_llm.planning.packs",
     "formal_llm.planning.packs",
     "formal_llm.llms.providers",
 )
@@ -59,6 +67,9 @@ def main() -> None:
         "plan-over-grammar": plan.over(pack.cfg),
         "plan-over-automaton": planned.over(day.source),
         "behaviour": Behaviour.load("react-5"),
+        "lookahead-rules": CFG.from_string(DESK),
+        "lookahead-off": choices(Walk(CFG.from_string(DESK), "A desk", lookahead="off")),
+        "lookahead-on": choices(Walk(CFG.from_string(DESK), "A desk")),
         "house": house(),
         **{f"agent-{name}": Behaviour.load(name) for name in AGENTS},
     }
@@ -69,6 +80,27 @@ def main() -> None:
     for name, path in GALLERY.items():
         (FOLDER / "gallery" / f"{name}.svg").write_text(gallery(path).to_svg(), encoding="utf-8")
     (FOLDER / "overview.svg").write_text(overview(), encoding="utf-8")
+
+
+def choices(start: Walk) -> Picture:
+    """All answers to the questions of a walk as a tree; where a walk had to back out, a dead end."""
+    boxes, arrows = [Box("start", "a desk", "start")], []
+    todo = [("start", start)]
+    while todo:
+        parent, walk = todo.pop(0)
+        for number, option in enumerate(walk.question.options if walk.question else (), 1):
+            after, name = walk.fork(), f"{parent}.{number}"
+            after.answer(number)
+            text = option.text.removeprefix("the output of ").strip('"')
+            if after.usage.backtracks > walk.usage.backtracks:
+                boxes.append(Box(name, text, "terminal", ("dead end",), "faded"))
+            elif after.question is None:
+                boxes.append(Box(name, text, "terminal", (f"plan: {' '.join(after.plan.word)}",), "marked"))
+            else:
+                boxes.append(Box(name, text, "terminal"))
+                todo.append((name, after))
+            arrows.append(Arrow(parent, name))
+    return Picture(tuple(boxes), tuple(arrows))
 
 
 def gallery(path: Path) -> Picture:
