@@ -94,7 +94,7 @@ def random_texts(matcher: TokenMatcher, tokens: int, seed: int) -> list[list[int
         text: list[int] = []
         # The last mask of a text that ends with a marker is looked at no more: the next state begins there.
         while len(text) < 200 and not matcher.has_stopped and not (text and matcher.may_stop()):
-            text.append(rng.choice(list_mask_tokens(matcher.compute_mask())))
+            text.append(rng.choice(list_mask_tokens(matcher.mask())))
             matcher.accept(text[-1])
         texts.append(text)
         total += len(text)
@@ -134,7 +134,7 @@ def beside_xgrammar(words: TokenVocabulary, tokens: int, table: Table) -> None:
             alone.append(
                 replay(texts, raw.reset, lambda: raw.fill_next_token_bitmask(bits), raw.accept_token)  # noqa: B023
             )
-            ours.append(replay(texts, matcher.reset, matcher.compute_mask, matcher.accept))
+            ours.append(replay(texts, matcher.reset, matcher.mask, matcher.accept))
         (half, most), (our_half, our_most) = percentiles(least(alone)), percentiles(least(ours))
         more = f"{our_most - most:+.1f}"
         table.add_row(name, f"{half:.1f}", f"{most:.1f}", f"{our_half:.1f}", f"{our_most:.1f}", more)
@@ -152,7 +152,7 @@ def automata(words: TokenVocabulary, tokens: int, table: Table) -> None:
     for name, cfg in cases.items():
         texts = random_texts(AutomatonMasks(words).compile(PlanTexts(cfg)), tokens, 1)
         matcher = AutomatonMasks(words).compile(PlanTexts(cfg))
-        first, *known = [replay(texts, matcher.reset, matcher.compute_mask, matcher.accept) for _ in range(4)]
+        first, *known = [replay(texts, matcher.reset, matcher.mask, matcher.accept) for _ in range(4)]
         table.add_row(name, *(f"{value:.1f}" for times in (first, least(known)) for value in percentiles(times)))
 
 
@@ -189,8 +189,8 @@ def fuzz(count: int, console: Console) -> None:
             SegmentPattern(Grammar(cfg_to_ebnf(cfg, separator, texts)), may_end=True)
         )
         for _ in range(12):
-            allowed = list_mask_tokens(ours.compute_mask())
-            found = list_mask_tokens(theirs.compute_mask())
+            allowed = list_mask_tokens(ours.mask())
+            found = list_mask_tokens(theirs.mask())
             missing = set(allowed) - set(found)
             if set(found) - set(allowed) or any(not doubled(words, token) for token in missing):
                 raise SystemExit(f"grammar {seed - 1}: the masks differ\n{cfg}")

@@ -129,7 +129,7 @@ def test_an_error_that_is_given_in_place_of_an_answer_ends_the_run() -> None:
     run.take_answer(LLMError("no"))
     assert run.question is None and run.outcome is not None and str(run.outcome.error) == "no"
     whole = AgentRun(Agent("direct", Chats(1, ["x"])), 0, "q")
-    whole.give(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
+    whole.take_answer(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
     assert whole.outcome is not None and whole.outcome.unwrap().answer == "yes"
 
 

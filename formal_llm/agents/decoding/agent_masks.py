@@ -115,10 +115,10 @@ class AgentMatcher:
         state = self._parts[-1].state
         return state if state in self._masks.given else None
 
-    def compute_mask(self) -> Mask:
+    def mask(self) -> Mask:
         """The tokens that may come next."""
         matcher = self._parts[-1].matcher
-        return self._masks.engine.stops if matcher is None else matcher.compute_mask()
+        return self._masks.engine.stops if matcher is None else matcher.mask()
 
     def accept(self, token: int) -> bool:
         """Take a token; False for one that is not allowed."""

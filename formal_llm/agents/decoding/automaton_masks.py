@@ -109,7 +109,7 @@ class AutomatonMatcher:
         self._mask: Mask = np.zeros_like(engine.stops)
         self._filled: npt.NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
-    def compute_mask(self) -> Mask:
+    def mask(self) -> Mask:
         """The tokens that may come next; after the end of the text those that end it."""
         if self._stopped:
             return self._engine.stops

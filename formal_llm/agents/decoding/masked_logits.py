@@ -78,7 +78,7 @@ class MaskedLogits:
         allowed = torch.zeros(scores.shape, dtype=torch.bool)
         for number, matcher in enumerate(matchers):
             if matcher is not None:
-                bits = unpack_mask(matcher.compute_mask())
+                bits = unpack_mask(matcher.mask())
                 if len(bits) > scores.shape[-1] and bits[scores.shape[-1] :].any():
                     raise LLMError(
                         f"the model has {scores.shape[-1]:,} tokens, and the vocabulary of the masks has more"

@@ -26,7 +26,7 @@ T = TypeVar("T", contravariant=True)
 class TokenMatcher(Protocol):
     """Follows one text, token by token."""
 
-    def compute_mask(self) -> Mask:
+    def mask(self) -> Mask:
         """The tokens that may come next. It is to be read before the next call, and not to be written to.
 
         A token that ends the text is among them exactly where :meth:`may_stop`; after it there is no other.

@@ -183,7 +183,7 @@ class XGrammarMatcher:
         self._end = self._find_end()
         self._fill, self._take = matcher.fill_next_token_bitmask, matcher.accept_token
 
-    def compute_mask(self) -> Mask:
+    def mask(self) -> Mask:
         """The tokens that may come next; after the end those that end it.
 
         Raises:

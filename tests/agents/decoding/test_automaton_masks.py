@@ -86,21 +86,21 @@ class TestAgainstAllTexts:
             return
         texts = {name: "x" * (number + 1) for number, name in enumerate(cfg.terminals)}
         matcher = AutomatonMasks(vocabulary).compile(PlanTexts(cfg, texts=texts, separator=","))
-        seen = [matcher.compute_mask().tobytes()]
+        seen = [matcher.mask().tobytes()]
         for choice in choices:
-            allowed = list_mask_tokens(matcher.compute_mask())
+            allowed = list_mask_tokens(matcher.mask())
             matcher.accept(allowed[choice % len(allowed)])
             if matcher.has_stopped:
                 break
-            seen.append(matcher.compute_mask().tobytes())
+            seen.append(matcher.mask().tobytes())
         taken = len(seen) - 1 + matcher.has_stopped
         twin = matcher.fork()
         back = min(back, taken)
         matcher.rollback(back)
-        assert matcher.compute_mask().tobytes() == (seen[taken - back] if back else twin.compute_mask().tobytes())
-        assert twin.has_stopped or twin.compute_mask().tobytes() == seen[-1]
+        assert matcher.mask().tobytes() == (seen[taken - back] if back else twin.mask().tobytes())
+        assert twin.has_stopped or twin.mask().tobytes() == seen[-1]
         twin.reset()
-        assert twin.compute_mask().tobytes() == seen[0]
+        assert twin.mask().tobytes() == seen[0]
         assert not twin.has_stopped
         with pytest.raises(ValueError, match="taken back"):
             twin.rollback(1)
@@ -111,34 +111,34 @@ class TestMasks:
         plans = PlanTexts(HOUSEWORK)
         matcher = AutomatonMasks(BYTES).compile(plans)
         for token in (257, 260):  # "wash", "sh hot\nw": no label goes on so
-            assert (token in list_mask_tokens(matcher.compute_mask())) == (token == 257)
+            assert (token in list_mask_tokens(matcher.mask())) == (token == 257)
         assert matcher.accept(257)
         # "\n" ends wash, " " goes on as "wash hot"; nothing else is legal, and the plan is not whole
-        assert list_mask_tokens(matcher.compute_mask()) == [1 + ord("\n"), 1 + ord(" ")]
+        assert list_mask_tokens(matcher.mask()) == [1 + ord("\n"), 1 + ord(" ")]
         assert not matcher.may_stop()
         matcher.rollback(1)
         assert matcher.accept(1 + ord("w"))
         assert matcher.accept(1 + ord("a"))
-        assert list_mask_tokens(matcher.compute_mask()) == [1 + ord("s"), 260]
+        assert list_mask_tokens(matcher.mask()) == [1 + ord("s"), 260]
         assert matcher.accept(260)
         # "wash hot" is used up: what follows "w" is "wash" itself, of which "wash hot" is no longer the end
         for byte in b"ash":
             assert matcher.accept(1 + byte)
-        assert list_mask_tokens(matcher.compute_mask()) == [1 + ord("\n")]
+        assert list_mask_tokens(matcher.mask()) == [1 + ord("\n")]
 
     def test_a_sum_is_kept(self):
         cfg = CFG.from_string("S -> hotel S | hostel S | end\nhotel cost=3\nhostel cost=2\n%limit cost <= 4")
         matcher = AutomatonMasks(BYTES).compile(PlanTexts(cfg, separator=","))
         for byte in b"hotel,":
             assert matcher.accept(1 + byte)
-        assert list_mask_tokens(matcher.compute_mask()) == [1 + ord("e")]
+        assert list_mask_tokens(matcher.mask()) == [1 + ord("e")]
 
     def test_left_recursion(self):
         cfg = CFG.from_string("S -> S a | S b | c")
         matcher = AutomatonMasks(BYTES).compile(PlanTexts(cfg, separator=""))
         for byte in b"cabba":
             assert matcher.accept(1 + byte)
-        assert list_mask_tokens(matcher.compute_mask()) == [0, 1 + ord("a"), 1 + ord("b")]
+        assert list_mask_tokens(matcher.mask()) == [0, 1 + ord("a"), 1 + ord("b")]
 
     def test_what_cannot_be_spelled(self):
         engine = AutomatonMasks(TokenVocabulary([b"", b"a", b"b"], [0]))
@@ -150,4 +150,4 @@ class TestMasks:
         plans = PlanTexts(cfg)
         plans.start.complete, plans.start.bytes = False, frozenset()
         with pytest.raises(Undecided):
-            AutomatonMasks(BYTES).compile(plans).compute_mask()
+            AutomatonMasks(BYTES).compile(plans).mask()

@@ -74,8 +74,8 @@ class TestAgainstOurOwn:
             SegmentPattern(Grammar(cfg_to_ebnf(cfg, separator, texts)), may_end=True)
         )
         for choice in choices:
-            expected = list_mask_tokens(ours.compute_mask())
-            found = set(list_mask_tokens(theirs.compute_mask()))
+            expected = list_mask_tokens(ours.mask())
+            found = set(list_mask_tokens(theirs.mask()))
             assert found <= set(expected)
             assert set(expected) - found <= lost(vocabulary)
             assert theirs.may_stop() == ours.may_stop()
@@ -84,27 +84,27 @@ class TestAgainstOurOwn:
             assert theirs.accept(token)
             if token == END:
                 assert theirs.has_stopped
-                assert list_mask_tokens(theirs.compute_mask()) == [END]
+                assert list_mask_tokens(theirs.mask()) == [END]
                 return
 
     @given(vocabularies(), st.lists(st.integers(0, 99), max_size=8), st.integers(0, 8))
     @examples(20)
     def test_ways_back(self, vocabulary, choices, back):
         matcher = XGrammarMasks(vocabulary).compile(SegmentPattern(Regex("(x|yx)*,?"), may_end=True))
-        seen = [matcher.compute_mask().tobytes()]
+        seen = [matcher.mask().tobytes()]
         for choice in choices:
-            tokens = list_mask_tokens(matcher.compute_mask())
+            tokens = list_mask_tokens(matcher.mask())
             matcher.accept(tokens[choice % len(tokens)])
-            seen.append(matcher.compute_mask().tobytes())
+            seen.append(matcher.mask().tobytes())
             if matcher.has_stopped:
                 break
         back = min(back, len(seen) - 1)
         twin = matcher.fork()
         matcher.rollback(back)
-        assert matcher.compute_mask().tobytes() == seen[len(seen) - 1 - back]
-        assert twin.compute_mask().tobytes() == seen[-1]
+        assert matcher.mask().tobytes() == seen[len(seen) - 1 - back]
+        assert twin.mask().tobytes() == seen[-1]
         twin.reset()
-        assert twin.compute_mask().tobytes() == seen[0]
+        assert twin.mask().tobytes() == seen[0]
         with pytest.raises(ValueError, match="taken back"):
             twin.rollback(1)
 
@@ -135,9 +135,9 @@ class TestMarkers:
                         expected.add(token)
             if not expected:  # each letter would be a marker that may not follow
                 with pytest.raises(LLMError, match="nothing can be written"):
-                    matcher.compute_mask()
+                    matcher.mask()
                 return
-            assert set(list_mask_tokens(matcher.compute_mask())) == expected
+            assert set(list_mask_tokens(matcher.mask())) == expected
             for token in range(vocabulary.size):
                 if token not in expected:
                     assert not matcher.accept(token)
@@ -166,7 +166,7 @@ class TestMarkers:
 
     def test_special_tokens_are_no_text(self):
         matcher = XGrammarMasks(BYTES).compile(SegmentPattern(may_end=True))
-        tokens = list_mask_tokens(matcher.compute_mask())
+        tokens = list_mask_tokens(matcher.mask())
         assert END in tokens
         assert SPECIAL not in tokens
         assert max(tokens) < len(BYTES.pieces)

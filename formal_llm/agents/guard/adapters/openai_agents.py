@@ -22,9 +22,6 @@ import inspect
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeAlias, cast
 
-from agents import FunctionTool, Model, ModelProvider, ModelResponse, ModelRetryAdvice, ModelRetryAdviceRequest, Usage
-from agents.items import TResponseOutputItem, TResponseStreamEvent
-
 from formal_llm.agents.guard.adapters.plumbing import (
     find_legal_tools,
     format_refusal,
@@ -43,6 +40,10 @@ try:
         FunctionTool,
         Handoff,
         Model,
+        ModelProvider,
+        ModelResponse,
+        ModelRetryAdvice,
+        ModelRetryAdviceRequest,
         RunConfig,
         RunContextWrapper,
         TContext,
@@ -53,10 +54,11 @@ try:
         ToolOutputGuardrailData,
         ToolsToFinalOutputResult,
         ToolTimeoutError,
+        Usage,
     )
+    from agents.items import TResponseOutputItem, TResponseStreamEvent
     from agents.mcp import MCPServer
     from agents.tool import default_tool_timeout_error_message
-
 except ImportError as error:
     raise MissingDependency("this adapter needs OpenAI Agents: pip install 'formal-llm[openai-agents]'") from error
 

@@ -20,7 +20,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, PrivateAttr
 
 from formal_llm.agents.guard import Call, Result
-from formal_llm.agents.guard.adapters import graph_state
+from formal_llm.agents.guard.adapters import langchain
 from formal_llm.agents.guard.adapters.langchain import GraphTurns, GuardMiddleware, Kept
 from formal_llm.errors import EarlyAnswer
 from tests.agents.guard.adapters.shop import ASKING, Person, Record, Shop, guard
@@ -423,7 +423,7 @@ def test_going_back_starts_from_what_was_kept() -> None:
 
 
 def test_many_runs_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_state, "_ALIVE", 2)
+    monkeypatch.setattr(langchain, "_ALIVE", 2)
     turns = GraphTurns(guard(), None, None)
     kept = [kept_after(turns, None, APPROVE) for _ in range(5)]
     assert len(turns._alive) == 2
