@@ -93,7 +93,7 @@ def random_texts(matcher: TokenMatcher, tokens: int, seed: int) -> list[list[int
         matcher.reset()
         text: list[int] = []
         # The last mask of a text that ends with a marker is looked at no more: the next state begins there.
-        while len(text) < 200 and not matcher.has_stopped and not (text and matcher.may_stop()):
+        while len(text) < 200 and not matcher.stopped and not (text and matcher.may_stop()):
             text.append(rng.choice(list_mask_tokens(matcher.mask())))
             matcher.accept(text[-1])
         texts.append(text)
@@ -197,7 +197,7 @@ def fuzz(count: int, console: Console) -> None:
             lost += len(missing)
             compared += 1
             token = rng.choice(allowed)
-            if not (ours.accept(token) and theirs.accept(token)) or ours.has_stopped:
+            if not (ours.accept(token) and theirs.accept(token)) or ours.stopped:
                 break
     console.print(
         f"{grammars:,} random grammars, {compared:,} masks compared: nothing illegal allowed; of what is legal, "

@@ -130,7 +130,7 @@ class AgentMatcher:
             return True
         if not part.matcher.accept(token):
             return False
-        if part.matcher.has_stopped:
+        if part.matcher.stopped:
             return True
         state = part.find_next_state()
         if state is not None:
@@ -166,10 +166,10 @@ class AgentMatcher:
         return part.matcher is None or part.matcher.may_stop()
 
     @property
-    def has_stopped(self) -> bool:
+    def stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
         part = self._parts[-1]
-        return part.ended if part.matcher is None else part.matcher.has_stopped
+        return part.ended if part.matcher is None else part.matcher.stopped
 
 
 def _count_tokens(part: _RunPart) -> int:

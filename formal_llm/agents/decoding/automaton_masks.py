@@ -160,6 +160,6 @@ class AutomatonMatcher:
         return self._states[-1].may_stop
 
     @property
-    def has_stopped(self) -> bool:
+    def stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
         return self._stopped

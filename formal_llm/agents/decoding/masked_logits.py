@@ -138,7 +138,7 @@ class MaskedLogits:
         matcher.rollback(max(0, row.taken - shared))
         taken = min(row.taken, shared)
         for token in ids[shared:].tolist():
-            if matcher.has_stopped:
+            if matcher.stopped:
                 break  # what fills the row up
             if not matcher.accept(token):
                 if self._beams > 1:

@@ -61,7 +61,7 @@ class TokenMatcher(Protocol):
         ...
 
     @property
-    def has_stopped(self) -> bool:
+    def stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
         ...
 

@@ -240,7 +240,7 @@ class XGrammarMatcher:
         return bool(self._matcher.is_completed())
 
     @property
-    def has_stopped(self) -> bool:
+    def stopped(self) -> bool:
         """Whether a token was taken that ends the text."""
         return self._stopped
 

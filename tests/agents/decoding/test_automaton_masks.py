@@ -73,7 +73,7 @@ class TestAgainstAllTexts:
         plans = PlanTexts(cfg, **settings)
         matcher = AutomatonMasks(vocabulary).compile(plans)
         so_far = follow(matcher, vocabulary, written(plans, words), choices)
-        if matcher.has_stopped:
+        if matcher.stopped:
             word = plans.read_word(so_far)
             assert word in words
             assert plans.write_word(word).encode() == so_far
@@ -90,18 +90,18 @@ class TestAgainstAllTexts:
         for choice in choices:
             allowed = list_mask_tokens(matcher.mask())
             matcher.accept(allowed[choice % len(allowed)])
-            if matcher.has_stopped:
+            if matcher.stopped:
                 break
             seen.append(matcher.mask().tobytes())
-        taken = len(seen) - 1 + matcher.has_stopped
+        taken = len(seen) - 1 + matcher.stopped
         twin = matcher.fork()
         back = min(back, taken)
         matcher.rollback(back)
         assert matcher.mask().tobytes() == (seen[taken - back] if back else twin.mask().tobytes())
-        assert twin.has_stopped or twin.mask().tobytes() == seen[-1]
+        assert twin.stopped or twin.mask().tobytes() == seen[-1]
         twin.reset()
         assert twin.mask().tobytes() == seen[0]
-        assert not twin.has_stopped
+        assert not twin.stopped
         with pytest.raises(ValueError, match="taken back"):
             twin.rollback(1)
 

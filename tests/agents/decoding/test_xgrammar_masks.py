@@ -83,7 +83,7 @@ class TestAgainstOurOwn:
             assert ours.accept(token)
             assert theirs.accept(token)
             if token == END:
-                assert theirs.has_stopped
+                assert theirs.stopped
                 assert list_mask_tokens(theirs.mask()) == [END]
                 return
 
@@ -96,7 +96,7 @@ class TestAgainstOurOwn:
             tokens = list_mask_tokens(matcher.mask())
             matcher.accept(tokens[choice % len(tokens)])
             seen.append(matcher.mask().tobytes())
-            if matcher.has_stopped:
+            if matcher.stopped:
                 break
         back = min(back, len(seen) - 1)
         twin = matcher.fork()
