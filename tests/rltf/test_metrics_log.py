@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -294,14 +295,25 @@ def test_tensorboard_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def sent(run: Path) -> list[Any]:
-    """The records that wandb keeps offline: a log in blocks as LevelDB's, of which these fit the first."""
+    """The records that wandb keeps offline, up to the end of the run: its service may write after ``finish`` returned."""
+    found = records(run)
+    while not any(record.WhichOneof("record_type") == "exit" for record in found):
+        time.sleep(0.05)  # the test's own time limit ends this
+        found = records(run)
+    return found
+
+
+def records(run: Path) -> list[Any]:
+    """The records that are written so far: a log in blocks as LevelDB's, of which these fit the first."""
     from wandb.proto.wandb_internal_pb2 import Record
 
     (file,) = run.glob("*.wandb")
     data, at, found = file.read_bytes(), 7, []
     assert len(data) < 32_768
-    while at < len(data):
+    while at + 7 <= len(data):
         length = int.from_bytes(data[at + 4 : at + 6], "little")
+        if at + 7 + length > len(data):
+            break  # it is being written
         found.append(Record.FromString(data[at + 7 : at + 7 + length]))
         at += 7 + length
     return found
