@@ -47,6 +47,14 @@ _NOT_READ = (
         ),
         "it speaks of each thing of a kind by itself; a plan is about one thing, so write the rule for that one",
     ),
+    (
+        re.compile(
+            r"^(?!.*\bin a row\b).*"
+            r"(?<!the )(?<!all )(?<!both )(?<!no )(?<!any )(?<!least )(?<!most )(?<!exactly )(?<!than )"
+            r"\b(?:two|three|four|five|six|seven|eight|nine|ten) (?!times\b|of\b|or\b|people\b)(?:\w+ ){0,2}\w+s\b"
+        ),
+        "a number is part of a step; write the step once, and how often: at least two times",
+    ),
 )
 
 
@@ -73,7 +81,11 @@ def read_everyday(sentence: str) -> list[SentenceRule]:
         if words.search(text):
             raise RefusedSentence(reason)
     whole = _Sentence()
-    return [replace(one, agents=whole.reader.agents) for one in whole.rules(text)]
+    rules = whole.rules(text)
+    earlier = re.search(r"\b(beforehand|earlier|previously|in advance)\W*$", sentence.lower())
+    if earlier and any(one.pattern == "begin with" for one in rules):
+        raise RefusedSentence(f"{earlier[1]!r} refers to a step of another sentence; name both: ... before ...")
+    return [replace(one, agents=whole.reader.agents) for one in rules]
 
 
 class _Sentence:

@@ -31,7 +31,7 @@ RESERVED = frozenset(
     optionally or other otherwise preceded required requires row same should some than that then there these
     they this those time times together twice unless until when whenever which while who whose will with without
     already although because during however instead neither rarely since so sometimes still therefore though usually
-    within yet per own itself till upon prior
+    within yet per own itself till upon prior shall could would might intervening
     unread nobody none sure certain ensure straight immediately next starts begins ends separate separately
     """.split()  # noqa: SIM905
 )

@@ -52,6 +52,7 @@ MEANINGS = {
     ),
     "no y after x": (
         (
+            "Once the page is acknowledged, stop touching the host.",
             "Once the page has been acknowledged, the host can no longer be touched.",
             "After acknowledging the page, never touch the host.",
             "From the moment the page is acknowledged, nobody may touch the host.",
@@ -140,6 +141,9 @@ def test_what_sentences_mean(meaning: str) -> None:
         ("The incident stays open until the fix is deployed.", ""),
         ("The customer must accept the terms and conditions before paying.", ""),
         ("Close the valve before lunch while the pump is running.", ""),
+        ("The supplier may not be dropped until two reminders have been sent.", "a number is part of a step"),
+        ("No two payments are released without an intervening inspection.", ""),
+        ("The infusion must have been stopped beforehand.", "refers to a step of another sentence"),
     ],
 )
 def test_what_is_refused_and_why(sentence: str, reason: str) -> None:

@@ -295,7 +295,7 @@ def test_tensorboard_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def sent(run: Path) -> list[Any]:
-    """The records that wandb keeps offline, up to the end of the run: its service may write after ``finish`` returned."""
+    """The records that wandb keeps offline, once the run has ended: its service may write after ``finish`` returns."""
     found = records(run)
     while not any(record.WhichOneof("record_type") == "exit" for record in found):
         time.sleep(0.05)  # the test's own time limit ends this
