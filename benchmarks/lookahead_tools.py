@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=20_000, help="the budget of the search that checks")
     parser.add_argument("--patience", type=int, help="states that are searched before the integer program is asked")
     arguments = parser.parse_args()
-    if not integer_program.installed():
+    if not integer_program.is_solver_installed():
         raise SystemExit('the extra is not installed: pip install "formal-llm[solver]"')
     if arguments.patience is not None:
         search.PATIENCE = arguments.patience

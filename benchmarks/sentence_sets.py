@@ -18,7 +18,7 @@ from typing import NamedTuple
 from formal_llm.authoring import EnglishRules, read_english
 from formal_llm.authoring.events import EventReader
 from formal_llm.authoring.names import NoName
-from formal_llm.automata.languages.spelling import related, spelling_key, stem
+from formal_llm.automata.languages.spelling import are_related_words, spelling_key, stem_name
 from formal_llm.errors import FormalLLMError, NotationError
 
 FOLDER = Path(__file__).parent / "sentences"
@@ -122,16 +122,16 @@ def _nearest(phrase: str, names: Sequence[str]) -> str | None:
     scores = {}
     for name in names:
         own = _words(name)
-        shared = sum(any(related(word, one) for one in own) for word in words)
-        covered = all(any(related(word, one) for word in words) for one in own)
-        if covered or any(related(words[0], one) for one in own):
+        shared = sum(any(are_related_words(word, one) for one in own) for word in words)
+        covered = all(any(are_related_words(word, one) for word in words) for one in own)
+        if covered or any(are_related_words(words[0], one) for one in own):
             scores[name] = shared
     best = [name for name, score in scores.items() if score == max(scores.values())]
     return best[0] if len(best) == 1 else None
 
 
 def _words(text: str) -> list[str]:
-    found = [stem(word) for word in re.findall(r"[\w'-]+", text.replace("_", " ").lower())]
+    found = [stem_name(word) for word in re.findall(r"[\w'-]+", text.replace("_", " ").lower())]
     return [word for word in found if word not in _SMALL] or found
 
 

@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Production, SumLimit, Symbol, selection
-from formal_llm.automata.models.repetition import is_sugar, repeated, repetition, spelled_sugar
-from formal_llm.automata.models.symbols import closure
+from formal_llm.automata.models.repetition import expand_all_sugar, is_sugar, parse_repetition, write_repetition
+from formal_llm.automata.models.symbols import find_derivable_heads
 
 
 def examples(count: int) -> settings:
@@ -160,12 +160,12 @@ def repeating(draw: st.DrawFn, made: list[Production], *, least: int = 0) -> lis
         for place in range(least, len(body)):
             if draw(st.booleans()) and not body[place].startswith("some("):
                 of = draw(st.sampled_from((body[place], body[place], *groups)))
-                body[place] = repetition(of, *draw(bounds)) if draw(st.integers(0, 4)) else of
+                body[place] = write_repetition(of, *draw(bounds)) if draw(st.integers(0, 4)) else of
         new.append(Production(production.head, tuple(body), production.text))
     while True:  # what may be empty is not repeated
-        spelled = [*new, *spelled_sugar(new)]
-        nullable = closure([(p.head, p.body) for p in spelled], ())
-        wrong = {p.head for p in spelled if (again := repeated(p.head)) is not None and again.of in nullable}
+        spelled = [*new, *expand_all_sugar(new)]
+        nullable = find_derivable_heads([(p.head, p.body) for p in spelled], ())
+        wrong = {p.head for p in spelled if (again := parse_repetition(p.head)) is not None and again.of in nullable}
         if not wrong:
             return new
         inside = [name for p in new for name in p.body]
@@ -175,7 +175,7 @@ def repeating(draw: st.DrawFn, made: list[Production], *, least: int = 0) -> lis
 
 
 def _calmed(name: str, wrong: set[str]) -> str:
-    again = repeated(name)
+    again = parse_repetition(name)
     return again.of if again is not None and name in wrong else name
 
 

@@ -58,7 +58,7 @@ def budgeted_tools(tools: int, rng: random.Random, *, slack: float = 0.1) -> CFG
 
 def load(solver: bool) -> None:
     """Load OR-Tools, where it is there: that takes most of a second, once in a process, and is not what is measured."""
-    if solver and integer_program.installed():
+    if solver and integer_program.is_solver_installed():
         importlib.import_module("ortools.sat.python.cp_model")
 
 

@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from formal_llm.automata import PDA, Behaviour, Limits, Lookahead, Source, Symbol
-from formal_llm.automata.languages.front import Allowed, Front
-from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.languages.front import Allowed, ConfigurationSet
+from formal_llm.automata.languages.fronts import ConfigurationSets
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.models.automaton import fingerprint
-from formal_llm.automata.models.quantities import carriers
+from formal_llm.automata.models.automaton import make_fingerprint
+from formal_llm.automata.models.quantities import amounts_by_quantity
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.errors import AutomatonError, Undecided
 from formal_llm.planning.checking.verify import Verifier
@@ -128,7 +128,9 @@ def _multiply_rules(
             called = ", ".join(rule.name or "a rule without a name" for rule in rules)
             raise Undecided(f"these rules share terminals and have too many states together: {called}")
     numbers = {name: symbol.numbers for name, symbol in symbols.items()}
-    carried = {quantity: {name for name, number in pairs if number} for quantity, pairs in carriers(numbers).items()}
+    carried = {
+        quantity: {name for name, number in pairs if number} for quantity, pairs in amounts_by_quantity(numbers).items()
+    }
     # A sum of nothing but zeros belongs to no terminal; the first group keeps it.
     idle = part.letters if first else frozenset()
     kept = replace(
@@ -161,7 +163,7 @@ class RuleGroup:
         self.lookahead = Lookahead(source, max_states=max_states)
         self.source = self.lookahead.source
         self.letters = letters
-        self.fronts = Fronts(self.lookahead, max_configurations=max_configurations)
+        self.fronts = ConfigurationSets(self.lookahead, max_configurations=max_configurations)
         self.max_states = max_states
 
     @cached_property
@@ -227,7 +229,7 @@ class CompiledRules:
         return CompiledRules, self._made_of
 
     @cached_property
-    def start(self) -> tuple[Front, ...]:
+    def start(self) -> tuple[ConfigurationSet, ...]:
         """The fronts of the groups before any event."""
         return tuple(group.fronts.start for group in self.groups)
 
@@ -236,7 +238,7 @@ class CompiledRules:
         """False where nothing keeps the rules; True also where that is not known."""
         return all(front.viable is not False for front in self.start)
 
-    def apply_event(self, fronts: tuple[Front, ...], name: str) -> tuple[Front, ...] | None:
+    def apply_event(self, fronts: tuple[ConfigurationSet, ...], name: str) -> tuple[ConfigurationSet, ...] | None:
         """The fronts after one more terminal; None where it leads to a dead end."""
         number = self.owners.get(name, -1)
         if number is None:
@@ -258,7 +260,7 @@ class CompiledRules:
         told = [getattr(group.lookahead.automaton, "fingerprint", None) for group in self.groups]
         if None in told:
             raise AutomatonError("this automaton does not tell its fingerprint, so a snapshot could not be known again")
-        return fingerprint([*told, list(self.owners)])
+        return make_fingerprint([*told, list(self.owners)])
 
     @cached_property
     def trace_verifier(self) -> Verifier | None:
@@ -286,7 +288,7 @@ class CompiledRules:
 class JointlyAllowed(Mapping[str, Allowed]):
     """What several groups of rules allow that share no terminal."""
 
-    def __init__(self, rules: CompiledRules, fronts: tuple[Front, ...]) -> None:
+    def __init__(self, rules: CompiledRules, fronts: tuple[ConfigurationSet, ...]) -> None:
         self._owners = rules.owners
         self._fronts = fronts
         self._rest: tuple[int | None, bool] | None = None

@@ -16,7 +16,7 @@ from formal_llm.agents.compiled import CompiledRules, RuleGroup
 from formal_llm.agents.refusal import explain_refusal
 from formal_llm.automata import PDA, Limits, Lookahead, Word
 from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.front import Front
+from formal_llm.automata.languages.front import ConfigurationSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def find_rule_problems(
 
 def _check_group(rules: CompiledRules, group: RuleGroup, outside: frozenset[str], max_places: int) -> Iterable[Finding]:
     traps: dict[str, Word] = {}
-    seen: dict[Front, None] = {group.fronts.start: None}
-    todo: deque[tuple[Front, Word]] = deque([(group.fronts.start, ())])
+    seen: dict[ConfigurationSet, None] = {group.fronts.start: None}
+    todo: deque[tuple[ConfigurationSet, Word]] = deque([(group.fronts.start, ())])
     come: set[str] = set()
     whole = True
     while todo:

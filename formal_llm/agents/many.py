@@ -21,7 +21,7 @@ from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.files import parse_json
 from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries, problems
-from formal_llm.automata.models.automaton import fingerprint
+from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AgentError, AgentStopped, Cancelled, InvalidAnswer, ResultsError, ToolError, WritingError
 from formal_llm.llms.driven import resumed
 from formal_llm.llms.generation import Stream, in_one_piece
@@ -439,4 +439,7 @@ def identify_runs(agent: RunnableAgent) -> dict[str, str]:
     llm = agent.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
     said = json.dumps([identity, agent.variant], default=str)
-    return {"llm": str(identity.get("llm", "")), "run": fingerprint([hashlib.sha256(said.encode()).hexdigest()])[:16]}
+    return {
+        "llm": str(identity.get("llm", "")),
+        "run": make_fingerprint([hashlib.sha256(said.encode()).hexdigest()])[:16],
+    }

@@ -21,7 +21,7 @@ from formal_llm.agents.findings import Finding, find_rule_problems
 from formal_llm.agents.refusal import Refusal, explain_refusal
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.automata import Limits, Source, Word
-from formal_llm.automata.languages.front import Allowed, Front
+from formal_llm.automata.languages.front import Allowed, ConfigurationSet
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import NotAllowed, SnapshotError
 from formal_llm.planning.checking.verify import Verification
@@ -112,11 +112,11 @@ class Monitor:
         max_configurations: int = 1_000,
     ) -> None:
         self._rules = CompiledRules(rules, limits, max_states, max_configurations)
-        self._fronts: tuple[Front, ...] = self._rules.start
+        self._fronts: tuple[ConfigurationSet, ...] = self._rules.start
         self._label = label
         self._past: EventChain | None = None
 
-    def _make_successor(self, fronts: tuple[Front, ...], past: EventChain | None) -> Monitor:
+    def _make_successor(self, fronts: tuple[ConfigurationSet, ...], past: EventChain | None) -> Monitor:
         made = object.__new__(Monitor)
         made._rules, made._label, made._fronts, made._past = self._rules, self._label, fronts, past
         return made
@@ -142,7 +142,7 @@ class Monitor:
         return True
 
     @property
-    def place(self) -> tuple[Front, ...]:
+    def place(self) -> tuple[ConfigurationSet, ...]:
         """Where the rules stand, whatever led there: what may come is the same for equal places."""
         return self._fronts
 

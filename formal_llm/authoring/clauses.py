@@ -11,7 +11,7 @@ from formal_llm.authoring.meanings import Group
 from formal_llm.authoring.names import NoName, Unclear
 from formal_llm.authoring.simplifying import simplify
 from formal_llm.authoring.verbs import PARTICLES, base, gerund, participle
-from formal_llm.automata.languages.spelling import singular
+from formal_llm.automata.languages.spelling import singularize_noun
 
 #: All of some steps, each of which is one or any of several.
 Groups = tuple[Group, ...]
@@ -230,7 +230,7 @@ def one_of_many(text: str) -> str:
     ends = {"of", "to", "for", "from", "in", "MAY", "MUST", "ALLOWED", "REQUIRED", "FORBIDDEN", "are", "is"}
     at = next((number for number, word in enumerate(words) if word in ends), len(words))
     if at:
-        words[at - 1] = singular(words[at - 1])
+        words[at - 1] = singularize_noun(words[at - 1])
     return " ".join(words)
 
 

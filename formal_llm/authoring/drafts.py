@@ -11,7 +11,7 @@ from formal_llm.authored.files import lines_of
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
 from formal_llm.automata.languages.emptiness import why_empty
 from formal_llm.automata.languages.spelling import spelling_warnings
-from formal_llm.automata.languages.unused import unused
+from formal_llm.automata.languages.unused import find_unused_terminals
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.errors import AutomatonError, FormalLLMError, NotationError, Undecided
 
@@ -91,7 +91,7 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
         if lookahead.completable().value == "no":
             reason = why_empty(source, max_states=max_states).reason
             return Draft(text, ending, rules, (f"there is no plan at all: {reason}",), tuple(doubts))
-        never = unused(lookahead, max_states)
+        never = find_unused_terminals(lookahead, max_states)
     except (Undecided, AutomatonError):
         never = []
     if isinstance(rules, Behaviour):  # its automaton knows only the states that it can reach

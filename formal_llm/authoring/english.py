@@ -25,8 +25,8 @@ from formal_llm.authoring.rules import SentenceRule
 from formal_llm.authoring.sentences import Sentence, plain, sentences
 from formal_llm.automata import Behaviour, Formula, Limits, Lookahead
 from formal_llm.automata.languages.spelling import spelling_key
-from formal_llm.automata.models.formula import EVERYTHING, and_, implies, next_, written
-from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.models.formula import EVERYTHING, and_, implies, next_, quote_name
+from formal_llm.automata.models.symbols import quote_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_you_mean
 
@@ -404,10 +404,10 @@ def _text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str
         for asked in one.asked:
             if isinstance(asked, Limits):
                 limits = limits & asked
-    lines += [f"(define {written(name)}", f"  (:states {' '.join(map(written, steps))})"]
+    lines += [f"(define {quote_name(name)}", f"  (:states {' '.join(map(quote_name, steps))})"]
     if limits:
-        shown = limits.lines(lambda step: quote(step) if re.search(r"[\s,]", step) else step)
-        lines.append(f"  (:limits {' '.join(map(quote, shown))})")
+        shown = limits.lines(lambda step: quote_text(step) if re.search(r"[\s,]", step) else step)
+        lines.append(f"  (:limits {' '.join(map(quote_text, shown))})")
     formulas = [(one.sentence, asked) for one in clauses for asked in one.asked if isinstance(asked, Formula)]
     lines.append("  (:behavior")
     if not formulas:

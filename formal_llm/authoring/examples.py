@@ -24,7 +24,7 @@ from pathlib import Path
 
 from formal_llm.authored.files import read_text
 from formal_llm.automata import CFG, PDA, Word
-from formal_llm.automata.models.symbols import unquote
+from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.planning.plans.vocabulary import write_word
@@ -118,7 +118,7 @@ def sections(source: SourceText) -> tuple[Section, ...]:
 
 def plan_of(text: str, terminals: Container[str]) -> Word | None:
     """The plan that the text of an example is; None where it holds anything but names of terminals."""
-    words = [unquote(word) if word[:1] == '"' else word for word in _NAME.findall(text)]
+    words = [unquote_text(word) if word[:1] == '"' else word for word in _NAME.findall(text)]
     if words == [_EMPTY]:
         return ()
     return tuple(words) if words and all(word in terminals for word in words) else None
@@ -152,7 +152,7 @@ def read_plan_examples(
 
 def _complain(source: SourceText, section: Section, rules: CFG | PDA) -> None:
     for match in _NAME.finditer(source.text, section.begin, section.end):
-        name = unquote(match[0]) if match[0][:1] == '"' else match[0]
+        name = unquote_text(match[0]) if match[0][:1] == '"' else match[0]
         if name not in rules.terminals:
             near = did_you_mean(name, rules.terminals)
             known = f"did you mean {near}?" if near else f"there are: {', '.join(list(rules.terminals)[:12])}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import permutations
 
-from formal_llm.automata.languages.spelling import related, singular, spelling_key, stem
+from formal_llm.automata.languages.spelling import are_related_words, singularize_noun, spelling_key, stem_name
 
 #: The most words of a name.
 MOST_WORDS = 6
@@ -91,7 +91,7 @@ def name_of(phrase: str) -> str:
     if re.search(r"\b(?:at|in) (?:end|beginning|start|last|once)$", " ".join(words)):
         raise NoName(phrase)
     if plural:
-        words[-1] = singular(words[-1])
+        words[-1] = singularize_noun(words[-1])
     if words in (["step"], ["steps"], ["thing"], ["anything"], ["action"]):
         raise NoName(phrase)
     return "_".join(words)
@@ -117,11 +117,15 @@ def spelled_alike(names: Iterable[str], declared: Iterable[str] = ()) -> Mapping
 
 def alike(names: Iterable[str]) -> list[tuple[str, str]]:
     """Names of which one has all the words of the other or forms of them: ``rate`` and ``rate_seller``."""
-    words = {name: [word for word in stem(name).split("_") if word not in _SMALL] for name in names if "=" not in name}
+    words = {
+        name: [word for word in stem_name(name).split("_") if word not in _SMALL] for name in names if "=" not in name
+    }
     found: dict[frozenset[str], tuple[str, str]] = {}
     for short, long in permutations(words, 2):
         of_other = words[long]
-        if len(words[short]) <= len(of_other) and all(any(related(a, b) for b in of_other) for a in words[short]):
+        if len(words[short]) <= len(of_other) and all(
+            any(are_related_words(a, b) for b in of_other) for a in words[short]
+        ):
             found.setdefault(frozenset((short, long)), (short, long))
     return list(found.values())
 

@@ -5,7 +5,7 @@ The values know neither their notations nor their pictures; here both tables are
 
 from typing import TYPE_CHECKING
 
-from formal_llm.automata.models.written import Notation, register
+from formal_llm.automata.models.written import Notation, register_notation
 from formal_llm.errors import GrammarError
 from formal_llm.exports import LazyFunction, export_lazily
 from formal_llm.pictures.drawable import graph_of, picture_of, register_graph, register_picture
@@ -75,7 +75,7 @@ _XSTATE = LazyFunction("formal_llm.automata.notation.xstate:read_xstate")
 _MERMAID = LazyFunction("formal_llm.automata.notation.state_diagram:read_state_diagram")
 _BPMN = LazyFunction("formal_llm.automata.notation.bpmn:read_bpmn")
 
-register(_CFG, Notation(
+register_notation(_CFG, Notation(
     LazyFunction("formal_llm.automata.notation.cfg:read_grammar"),
     LazyFunction("formal_llm.automata.notation.cfg_writing:write_grammar"),
     GrammarError,
@@ -84,17 +84,17 @@ register(_CFG, Notation(
         "tools": LazyFunction("formal_llm.automata.notation.typed_tools:grammar_of_tools"),
     },
 ))  # fmt: skip
-register(_PDA, Notation(
+register_notation(_PDA, Notation(
     LazyFunction("formal_llm.automata.notation.pda:read_pda"),
     LazyFunction("formal_llm.automata.notation.pda_writing:write_pda"),
     others={"scxml": _SCXML, "xml": _SCXML, "xstate": _XSTATE, "json": _XSTATE, "mmd": _MERMAID, "mermaid": _MERMAID},
 ))  # fmt: skip
-register(_FLOWCHART, Notation(
+register_notation(_FLOWCHART, Notation(
     LazyFunction("formal_llm.automata.notation.flowchart:read_flowchart"),
     LazyFunction("formal_llm.automata.notation.flowchart:write_flowchart"),
     others={"bpmn": _BPMN, "xml": _BPMN},
 ))  # fmt: skip
-register(_BEHAVIOUR, Notation(
+register_notation(_BEHAVIOUR, Notation(
     LazyFunction("formal_llm.automata.notation.behaviour:read_behaviour"),
     LazyFunction("formal_llm.automata.notation.behaviour:write_behaviour"),
 ))  # fmt: skip

@@ -14,9 +14,9 @@ import typer
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.how_many import HowMany, how_many
+from formal_llm.automata.languages.how_many import PlanCount, count_plans
 from formal_llm.automata.languages.spelling import spelling_warnings
-from formal_llm.automata.languages.unused import unused
+from formal_llm.automata.languages.unused import find_unused_terminals
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli import options
@@ -91,7 +91,7 @@ def show(
     if "plans" not in told and lookahead.completable().value == "no":
         why = why_empty(lookahead.source, max_states=max_states)
         told["no valid plan"] = why.reason
-    elif never := unused(lookahead, max_states, used={name for word in words for name in word}):
+    elif never := find_unused_terminals(lookahead, max_states, used={name for word in words for name in word}):
         told["in no plan"] = ", ".join(never)
     found |= told
     if isinstance(loaded.rules, Behaviour):
@@ -235,7 +235,7 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
         if shortest is None:
             return {}, words
         words.append(shortest)
-        many = how_many(lookahead)
+        many = count_plans(lookahead)
         found["plans"] = many.said("of at most {} terminals")
         found["shortest plan"] = line.write_plan(shortest)
         rng = random.Random(0)
@@ -251,7 +251,7 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
     return found, words
 
 
-def _longest(lookahead: Lookahead, all_: HowMany, at_least: int) -> int:
+def _longest(lookahead: Lookahead, all_: PlanCount, at_least: int) -> int:
     """The length of the longest of finitely many plans: the least bound that leaves none out.
 
     One of them has ``at_least`` so many terminals.

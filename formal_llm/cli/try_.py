@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 
 from formal_llm.automata import Lookahead
-from formal_llm.automata.languages.how_many import how_many
+from formal_llm.automata.languages.how_many import count_plans
 from formal_llm.automata.lookahead.work import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
@@ -223,7 +223,7 @@ class _Trial:
             return
         here = self._walk.configuration
         try:
-            many = how_many(self._lookahead, here)
+            many = count_plans(self._lookahead, here)
             word = self._lookahead.sample(self._random, here, of=many.of, max_length=many.bound)
         except Undecided as error:
             _say(f"not counted: {said_of(error)}")

@@ -10,7 +10,7 @@ from warnings import catch_warnings
 
 from formal_llm.agents.guard.reading import read_rules as read_guard
 from formal_llm.automata import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.languages.how_many import how_many
+from formal_llm.automata.languages.how_many import count_plans
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.rules import Rules
@@ -123,7 +123,7 @@ class Document:
             # What is required of a whole plan is not required of a part.
             own = cfg if name == cfg.start else cfg.with_start(name).with_limits(Limits())
             try:
-                self._counts[name] = f"{what}: {how_many(Lookahead(own)).said('of at most {} terminals')}"
+                self._counts[name] = f"{what}: {count_plans(Lookahead(own)).said('of at most {} terminals')}"
             except Undecided:
                 self._counts[name] = f"{what}: too many to count"
         return [self._counts[name]]

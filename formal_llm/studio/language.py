@@ -6,7 +6,7 @@ import random
 
 from formal_llm.automata import CFG
 from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.how_many import how_many
+from formal_llm.automata.languages.how_many import count_plans
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.errors import FormalLLMError, Undecided
@@ -71,7 +71,7 @@ def _language(written: ReadRules, rng: random.Random) -> Parts:
             yield {"part": "problems more", "problems": [_no_plan(why.reason)]}
             return
         yield {"part": "shortest", "plan": written.word(shortest)}
-        many = how_many(lookahead)
+        many = count_plans(lookahead)
         yield {"part": "count", "said": many.said("of at most {} terminals"), "number": str(many.number)}
         words = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(_SAMPLES)]
         yield {"part": "samples", "plans": [written.word(word) for word in dict.fromkeys(words) if word is not None]}

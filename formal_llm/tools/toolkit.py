@@ -13,9 +13,9 @@ from typing import Protocol
 from formal_llm.authored.plugins import Plugins
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Source
 from formal_llm.automata.models.automaton import HasTerminals
-from formal_llm.automata.models.repetition import repeated
+from formal_llm.automata.models.repetition import parse_repetition
 from formal_llm.automata.models.rules import automaton_of
-from formal_llm.automata.models.symbols import members, reach
+from formal_llm.automata.models.symbols import find_reachable, selection_members
 from formal_llm.errors import ResourceNotFound, ToolkitError, did_you_mean
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.executor import Executor, Inputs
@@ -119,7 +119,7 @@ class Toolkit:
                 near = did_you_mean(name, self.tools)
                 problems.append(f"no tool for the terminal {name}" + (f" (did you mean {near}?)" if near else ""))
         for production in cfg.productions:
-            if repeated(production.head) is not None:
+            if parse_repetition(production.head) is not None:
                 continue  # it applies nothing
             problems += self._objections(cfg, production.head, production.body, known)
         if problems:
@@ -136,7 +136,9 @@ class Toolkit:
             tools = [self.tools[name] for name in body if name in self.tools and not self.tools[name].inputs]
         else:
             tools = [self.tools[name] for name in _members_of_class(cfg, body[0]) if name in self.tools]
-        open_ended = any(members(symbol) is not None or repeated(symbol) is not None for symbol in body[1:])
+        open_ended = any(
+            selection_members(symbol) is not None or parse_repetition(symbol) is not None for symbol in body[1:]
+        )
         for tool in tools:
             if not open_ended and len(tool.inputs) != len(body) - 1:
                 yield f"{shown}: {tool} takes {len(tool.inputs)} inputs, here it gets {len(body) - 1}"
@@ -218,14 +220,14 @@ def toolkit_named(name: str, own: Mapping[str, ToolkitMaker] | None = None) -> T
 def applied(cfg: CFG) -> set[str]:
     """The terminals that a grammar applies to something: those at the heads of bodies, directly or through a class."""
     return {
-        name for production in cfg.productions if len(production.body) > 1 and repeated(production.head) is None
+        name for production in cfg.productions if len(production.body) > 1 and parse_repetition(production.head) is None
         for name in _members_of_class(cfg, production.body[0])
     }  # fmt: skip
 
 
 def _members_of_class(cfg: CFG, symbol: str) -> list[str]:
     """The terminals that a symbol at the head of a body stands for; none for what is more than a class."""
-    found = reach([symbol], lambda name: (n for p in cfg.by_head.get(name, ()) for n in p.body))
+    found = find_reachable([symbol], lambda name: (n for p in cfg.by_head.get(name, ()) for n in p.body))
     if any(len(production.body) != 1 for name in found for production in cfg.by_head.get(name, ())):
         return []
     return [name for name in found if name in cfg.terminals]

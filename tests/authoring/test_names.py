@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.authoring.names import NoName, alike, name_of, singular, spelled_alike, stem
+from formal_llm.authoring.names import NoName, alike, name_of, singularize_noun, spelled_alike, stem_name
 
 
 @pytest.mark.parametrize(
@@ -53,17 +53,17 @@ def test_what_is_no_name(phrase: str) -> None:
 
 
 def test_forms_of_one_name() -> None:
-    assert [singular(word) for word in ("boxes", "queries", "glass", "bus", "tests")] == [
+    assert [singularize_noun(word) for word in ("boxes", "queries", "glass", "bus", "tests")] == [
         "box",
         "query",
         "glass",
         "bus",
         "test",
     ]
-    assert stem("ironing") == stem("iron") == stem("ironed")
-    assert stem("baking") == stem("bake")
-    assert stem("planning") == stem("plans")
-    assert stem("wash") != stem("watch")
+    assert stem_name("ironing") == stem_name("iron") == stem_name("ironed")
+    assert stem_name("baking") == stem_name("bake")
+    assert stem_name("planning") == stem_name("plans")
+    assert stem_name("wash") != stem_name("watch")
     assert spelled_alike(["questions", "question", "dry"]) == {
         "questions": "question",
         "question": "question",

@@ -26,9 +26,9 @@ from formal_llm.automata.languages import (
     why_empty,
     words,
 )
-from formal_llm.automata.languages.how_many import how_many
-from formal_llm.automata.languages.prefixes import Prefixes
-from formal_llm.automata.languages.unused import unused
+from formal_llm.automata.languages.how_many import count_plans
+from formal_llm.automata.languages.prefixes import ViablePrefixes
+from formal_llm.automata.languages.unused import find_unused_terminals
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, as_automaton
 from formal_llm.errors import BudgetExceeded, InfiniteLanguage, NotationError, NoValidPlan
 from tests.automata.languages.editing import distance
@@ -89,7 +89,7 @@ def test_how_many_and_how_long(kind: str, data: st.DataObject) -> None:
     word = lookahead.shortest_word()
     assert word in case.words if lengths else word is None
     assert word is None or len(word) == lengths[0]
-    assert lookahead.count() == how_many(lookahead).number == len(lengths)
+    assert lookahead.count() == count_plans(lookahead).number == len(lengths)
     for most in range(LONGEST + 1):
         assert lookahead.count(max_length=most) == sum(length <= most for length in lengths)
     sampled = [lookahead.sample(random.Random(seed)) for seed in range(5)]
@@ -107,7 +107,7 @@ def test_how_many_and_how_long(kind: str, data: st.DataObject) -> None:
 def test_what_words_use(kind: str, data: st.DataObject) -> None:
     case = data.draw(rule_cases(kind))
     lookahead, used = Lookahead(case.rules), {name for word in case.words for name in word}
-    assert unused(lookahead) == [name for name in lookahead.automaton.terminals if name not in used]
+    assert find_unused_terminals(lookahead) == [name for name in lookahead.automaton.terminals if name not in used]
     assert set(lookahead.detours(lookahead.automaton.start())) >= used
 
 
@@ -117,7 +117,7 @@ def test_what_words_use(kind: str, data: st.DataObject) -> None:
 def test_how_words_begin(kind: str, data: st.DataObject) -> None:
     case = data.draw(rule_cases(kind))
     few = data.draw(st.sampled_from((None, 1)))
-    prefixes = Prefixes(Lookahead(case.rules), max_configurations=few)
+    prefixes = ViablePrefixes(Lookahead(case.rules), max_configurations=few)
     for word in case.probes[:: 1 + len(case.probes) // 25]:
         viable = [any(one[:end] == word[:end] for one in case.words) for end in range(len(word) + 1)]
         assert prefixes.viable(word) == viable[-1]

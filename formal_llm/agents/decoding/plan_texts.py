@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from formal_llm.automata import Limits, Lookahead, Source, Word
-from formal_llm.automata.languages.front import Front
-from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.languages.front import ConfigurationSet
+from formal_llm.automata.languages.fronts import ConfigurationSets
 from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.errors import AutomatonError, NoValidPlan, Undecided
 from formal_llm.planning.plans.vocabulary import Vocabulary
@@ -49,7 +49,7 @@ class _PrefixNode:
 
 
 #: A reading: where the word has led, and the node reached in what may be written there; None: the text has ended.
-_Reading = tuple[Front, _PrefixNode] | None
+_Reading = tuple[ConfigurationSet, _PrefixNode] | None
 
 
 class TextState:
@@ -129,14 +129,14 @@ class PlanTexts:
         self._given = dict(texts or {})
         if strange := [name for name in self._given if name not in automaton.terminals]:
             raise AutomatonError(f"a text is given for what is no terminal: {', '.join(strange)}")
-        front = Fronts(self.lookahead).start
+        front = ConfigurationSets(self.lookahead).start
         if front.viable is False:
             raise NoValidPlan("no word keeps the rules and the limits")
         if front.viable is None:
             raise Undecided("whether there is any plan was not found out within the budget of states; raise max_states")
         self._states: dict[frozenset[_Reading], TextState] = {}
         self._trees: dict[Hashable, _PrefixNode] = {}
-        self._following: dict[Front, tuple[Word, bool]] = {}
+        self._following: dict[ConfigurationSet, tuple[Word, bool]] = {}
         self._first = front, self._get_prefix_tree(front, first=True)
         self.start = self._get_state(self._close_readings([self._first]))
 
@@ -189,7 +189,7 @@ class PlanTexts:
                     ways.append((1 + len(after), rest + more.encode()))
         return min(ways)[1]
 
-    def _find_shortest_word(self, front: Front) -> Word:
+    def _find_shortest_word(self, front: ConfigurationSet) -> Word:
         """The fewest terminals after a front."""
         word = []
         while not front.may_stop:
@@ -244,7 +244,7 @@ class PlanTexts:
                     todo.append(after)
         return found
 
-    def find_next_terminals(self, front: Front) -> tuple[Word, bool]:
+    def find_next_terminals(self, front: ConfigurationSet) -> tuple[Word, bool]:
         """(the terminals after which a word can be completed for certain, whether there are certainly no more)."""
         found = self._following.get(front)
         if found is None:
@@ -255,7 +255,7 @@ class PlanTexts:
             self._following[front] = found
         return found
 
-    def _get_prefix_tree(self, front: Front, first: bool) -> _PrefixNode:
+    def _get_prefix_tree(self, front: ConfigurationSet, first: bool) -> _PrefixNode:
         """The prefix tree of what may be written at a front: the same one wherever the same may come."""
         names, _ = self.find_next_terminals(front)
         key = names, front.may_stop, first

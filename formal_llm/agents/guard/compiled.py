@@ -27,10 +27,10 @@ from formal_llm.agents.guard.machines import (
 )  # fmt: skip
 from formal_llm.agents.guard.rules import GuardRule, GuardRuleSet, Letter
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
-from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.languages.fronts import ConfigurationSets
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.dfa import minimal_dfa
-from formal_llm.automata.models.formula import Atom, Formula, written
+from formal_llm.automata.models.formula import Atom, Formula, quote_name
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.notation.files import read_rules as read_file
 from formal_llm.automata.notation.formula import read_formula
@@ -152,7 +152,7 @@ def _compile_formula(text: str, rules: GuardRuleSet) -> TableMachine:
 
     def expand_formula(part: Formula) -> str:
         if isinstance(part, Atom):
-            having = [written(symbol) for one, symbol in symbols.items() if part.name in one]
+            having = [quote_name(symbol) for one, symbol in symbols.items() if part.name in one]
             return f"(or {' '.join(having)})"
         return f"({' '.join([part.opening, *map(expand_formula, part.parts)])})" if part.parts else part.opening
 
@@ -188,7 +188,7 @@ def _compile_notation(body: said.NotationBody, rules: GuardRuleSet) -> Configura
     else:
         source = _NOTATIONS[body.notation].from_string(body.text)
     automaton = as_automaton(automaton_of(source))
-    fronts = Fronts(Lookahead(automaton))
+    fronts = ConfigurationSets(Lookahead(automaton))
     for name in fronts.terminals:
         if name not in rules.by_name:
             near = did_you_mean(name, rules.by_name)

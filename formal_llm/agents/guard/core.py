@@ -19,7 +19,7 @@ from formal_llm.agents.guard.rules import SEVERITIES, GuardRuleSet, Severity
 from formal_llm.agents.guard.search import Guarantee
 from formal_llm.agents.guard.supervisor import Supervisor
 from formal_llm.authored.files import read_text
-from formal_llm.automata.models.automaton import fingerprint
+from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import NotationError
 
 
@@ -156,7 +156,7 @@ class GuardCore:
     @cached_property
     def fingerprint(self) -> str:
         """A short name that guards with equal rules, tools and guarantee share."""
-        return fingerprint([str(self.rules), self.tools, self.guarantee])
+        return make_fingerprint([str(self.rules), self.tools, self.guarantee])
 
     @cached_property
     def letter_texts(self) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from formal_llm.automata.languages.front import Front
+from formal_llm.automata.languages.front import ConfigurationSet
 from formal_llm.automata.models.dfa import DFA
 
 Letters = frozenset[str]
@@ -193,24 +193,24 @@ class ConfigurationMachine(Machine):
     """Rules in another notation, as fronts. An event that has several of their letters is the one declared first."""
 
     letters: tuple[str, ...]
-    start: Front
+    start: ConfigurationSet
     _order: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_order", {name: place for place, name in enumerate(self.letters)})
 
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        assert isinstance(state, Front)
+        assert isinstance(state, ConfigurationSet)
         name = min(letters, key=self._order.__getitem__) if len(letters) > 1 else next(iter(letters))
         after = state.after(name)
         return None if after.viable is False else after
 
     def is_accepting(self, state: State) -> bool:
-        assert isinstance(state, Front)
+        assert isinstance(state, ConfigurationSet)
         return state.may_stop
 
     def distance_to_acceptance(self, state: State) -> int | None:
-        assert isinstance(state, Front)
+        assert isinstance(state, ConfigurationSet)
         if state.viable is False:
             return None
         return state.shortest or 0

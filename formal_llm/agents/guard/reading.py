@@ -22,7 +22,7 @@ from formal_llm.agents.guard.expressions import (
     join_conditions,
 )  # fmt: skip
 from formal_llm.agents.guard.functions import FUNCTIONS
-from formal_llm.automata.models.symbols import unquote
+from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
@@ -199,7 +199,7 @@ class ConditionReader:
                     return read_duration(text)
         except (ValueError, Undetermined):
             self._raise_error(f"{text} is no date, time or duration that there is", token)
-        return unquote(text)
+        return unquote_text(text)
 
     def _raise_error(self, problem: str, part: object, suggestion: str | None = None) -> NoReturn:
         at = part if hasattr(part, "line") else getattr(part, "meta", None)
@@ -387,7 +387,7 @@ class _GuardFileReader:
         body: made.Body | None = None
         for part in rest:
             if not hasattr(part, "data"):
-                says = unquote(str(part))
+                says = unquote_text(str(part))
             elif part.data == "severity":
                 severity = str(_require_token(part.children[0]))
             elif part.data == "keys":
@@ -474,7 +474,7 @@ class _GuardFileReader:
                 return made.BudgetBody(str(quantity), Fraction(str(parts[1])))
         notation = "file" if tree.data == "file" else str(parts[0])
         text = str(parts[-1])
-        text = text[3:-3] if text.startswith('"""') else unquote(text)
+        text = text[3:-3] if text.startswith('"""') else unquote_text(text)
         if notation == "file" and not self.source.is_own(line := _find_place(parts[-1]).line):
             # Relative to the file that names it, which another folder may hold.
             _, named_in = self.source.parts[self.source.part_of(line)]
@@ -524,7 +524,7 @@ def _require_token(part: object) -> Token:
 
 
 def _unquote_token(token: Token) -> str:
-    return unquote(str(token)) if str(token).startswith('"') else str(token)
+    return unquote_text(str(token)) if str(token).startswith('"') else str(token)
 
 
 def _find_place(part: object) -> Place:

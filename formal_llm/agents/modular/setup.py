@@ -10,7 +10,7 @@ from formal_llm.agents.modular.modules import Module
 from formal_llm.agents.modular.run import Role
 from formal_llm.agents.monitor import Monitor
 from formal_llm.automata import PDA, Limits, Source, constraint
-from formal_llm.automata.models.formula import written
+from formal_llm.automata.models.formula import quote_name
 from formal_llm.errors import ToolkitError, did_you_mean
 from formal_llm.llms.objects import Writer
 from formal_llm.tools.calling import Caller
@@ -134,8 +134,8 @@ def build_monitor(
 
 def _require_final_end(names: Sequence[str], final: Sequence[str]) -> PDA:
     """Any tools that are not final, and then a final one."""
-    ends = f"(or {' '.join(map(written, final))})"
-    others = [written(name) for name in names if name not in final]
+    ends = f"(or {' '.join(map(quote_name, final))})"
+    others = [quote_name(name) for name in names if name not in final]
     text = f"(until (or {' '.join(others)}) {ends})" if others else ends
     return constraint(text, names, name="the answer comes last")
 

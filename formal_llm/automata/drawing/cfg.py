@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.symbols import Production, members
+from formal_llm.automata.models.symbols import Production, selection_members
 from formal_llm.pictures.captions import WIDTH, cut, numbered, shorten, wrap
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
 
@@ -51,7 +51,7 @@ def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Pictur
                 leaves[name] = None
     terminals = {name for _, body in used or () for name in body}
     for name in leaves:
-        chosen = members(name)
+        chosen = selection_members(name)
         if chosen is None:
             boxes.append(Box(name, shorten(cfg.label(name)), "terminal", tone=sheet.tone(name in terminals)))
         else:
@@ -94,7 +94,7 @@ def _heading(cfg: CFG, name: str) -> str:
 
 
 def _body(production: Production) -> str:
-    body = "→ " + (" ".join("some(…)" if members(name) else name for name in production.body) or "ε")
+    body = "→ " + (" ".join("some(…)" if selection_members(name) else name for name in production.body) or "ε")
     if not production.text:
         return shorten(body)
     both = printable(f"{body}   “{production.text}”")
@@ -123,6 +123,6 @@ def cfg_graph(cfg: CFG) -> networkx.MultiDiGraph:
         for position, name in enumerate(production.body):
             graph.add_edge(production, name, position=position)
     for name in cfg.selections:
-        for position, member in enumerate(members(name) or ()):
+        for position, member in enumerate(selection_members(name) or ()):
             graph.add_edge(name, member, position=position)
     return graph

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import members, reach
+from formal_llm.automata.models.symbols import find_reachable, selection_members
 from formal_llm.automata.models.transition import Transition
 from formal_llm.pictures.captions import ALTERNATIVES_WIDTH, cut, numbered, shorten, wrap
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
@@ -102,7 +102,7 @@ def _useful(pda: PDA) -> dict[State, None]:
     before: dict[State, list[State]] = {}
     for transition in pda.transitions:
         before.setdefault(transition.target, []).append(transition.state)
-    found = reach(pda.accepting_states, lambda state: before.get(state, ()))
+    found = find_reachable(pda.accepting_states, lambda state: before.get(state, ()))
     return dict.fromkeys(state for state in pda.states if state in found or state == pda.start_state)
 
 
@@ -111,7 +111,7 @@ def _from_the_start(pda: PDA, states: Collection[State]) -> list[State]:
     after: dict[State, list[State]] = {}
     for transition in pda.transitions:
         after.setdefault(transition.state, []).append(transition.target)
-    found = reach([pda.start_state], lambda state: after.get(state, ()))
+    found = find_reachable([pda.start_state], lambda state: after.get(state, ()))
     return [state for state in dict.fromkeys([*found, *states]) if state in states]
 
 
@@ -186,7 +186,7 @@ def _lines(pda: PDA, routes: Sequence[tuple[Transition, ...]], most: int) -> Seq
         # Several transitions in a row take several lines: so it is said where the next way begins.
         ways = [[*_route(pda, route)] for route in routes]
         return cut([*ways[0], *(row for first, *rest in ways[1:] for row in (f"or {first}", *rest))], most)
-    selects = any(t.pop is not None and members(t.pop) for t in single)
+    selects = any(t.pop is not None and selection_members(t.pop) for t in single)
     if pda.uses_stack and (len(single) > most or selects):
         return cut([*_folded(single)], most)
     return cut([row for route in routes for row in _route(pda, route)], most)
@@ -210,7 +210,7 @@ def _route(pda: PDA, route: Sequence[Transition], walked: Walked | None = None) 
 
 
 def _word(names: Iterable[str]) -> str:
-    return " ".join("some(…)" if members(name) else printable(name) for name in names) or "ε"
+    return " ".join("some(…)" if selection_members(name) else printable(name) for name in names) or "ε"
 
 
 def _left(transition: Transition) -> str:
@@ -228,7 +228,7 @@ def _folded(transitions: Iterable[Transition]) -> Iterable[str]:
     for transition in transitions:
         if transition.read is not None and transition.read == transition.pop and not transition.push:
             matched.append(transition)
-        elif transition.read is None and transition.pop is not None and members(transition.pop):
+        elif transition.read is None and transition.pop is not None and selection_members(transition.pop):
             selecting.append(transition)
         else:
             pushed.setdefault(_left(transition), {})[_word(transition.push)] = None
@@ -238,7 +238,7 @@ def _folded(transitions: Iterable[Transition]) -> Iterable[str]:
     else:
         yield from map(_notation, matched)
     if selecting:
-        count = max(len(members(t.pop or "") or ()) for t in selecting)
+        count = max(len(selection_members(t.pop or "") or ()) for t in selecting)
         yield f"ε, some(…) → its terminals, one or more of {count}"
     for left, words in pushed.items():
         yield _alternatives(f"{left} → ", [*words])

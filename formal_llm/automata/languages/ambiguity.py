@@ -38,19 +38,19 @@ class Derivations:
 
 def derivations(cfg: CFG, word: Iterable[str], limit: int = 100) -> Derivations:
     """The leftmost derivations of ``word``, at most ``limit`` of them: one for each of its derivation trees."""
-    found = tuple(islice(Deriving(cfg).derivations(tuple(word)), limit + 1))
+    found = tuple(islice(DerivationLister(cfg).derivations(tuple(word)), limit + 1))
     return Derivations(found[:limit], len(found) <= limit)
 
 
-class _Pending(NamedTuple):
+class _PendingSymbol(NamedTuple):
     """A stack of symbols to be derived, and for each position the fewest productions that derive the rest from it."""
 
     symbol: str
-    below: _Pending | None
+    below: _PendingSymbol | None
     least: Mapping[int, int]
 
 
-class Deriving:
+class DerivationLister:
     """Lists the derivations of words of one grammar, the shortest first."""
 
     def __init__(self, cfg: CFG) -> None:
@@ -64,9 +64,9 @@ class Deriving:
         """Best first: the estimate of what is left to do is exact, so nothing is tried in vain."""
         spans = self._spans(word)
         number = count()
-        bottom = _Pending("", None, {len(word): 0})
+        bottom = _PendingSymbol("", None, {len(word): 0})
         begin = self._push(self._cfg.start, bottom, spans)
-        heap: list[tuple[int, int, int, _Pending, int, Any]] = []
+        heap: list[tuple[int, int, int, _PendingSymbol, int, Any]] = []
         if 0 in begin.least:
             heap.append((begin.least[0], 0, 0, begin, 0, None))
         while heap:
@@ -75,7 +75,7 @@ class Deriving:
             while stack.below is not None and stack.symbol in self._cfg.terminals:
                 stack, at = stack.below, at + 1
             if stack.below is None:
-                yield _in_order(path)
+                yield _path_to_derivation(path)
                 continue
             used = 1 - negated
             for production in self._cfg.by_head[stack.symbol]:
@@ -86,13 +86,13 @@ class Deriving:
                     heapq.heappush(heap, (used + after.least[at], -used, next(number), after, at, (production, path)))
 
     @staticmethod
-    def _push(name: str, below: _Pending, spans: Mapping[str, Mapping[tuple[int, int], int]]) -> _Pending:
+    def _push(name: str, below: _PendingSymbol, spans: Mapping[str, Mapping[tuple[int, int], int]]) -> _PendingSymbol:
         least: dict[int, int] = {}
         for (begin, end), cost in spans.get(name, {}).items():
             if end in below.least:
                 total = cost + below.least[end]
                 least[begin] = min(total, least.get(begin, total))
-        return _Pending(name, below, least)
+        return _PendingSymbol(name, below, least)
 
     def _spans(self, word: Word) -> dict[str, dict[tuple[int, int], int]]:
         """For each symbol the parts of the word that it derives, with the fewest productions for it.
@@ -132,7 +132,7 @@ class Deriving:
         return spans
 
 
-def _in_order(path: Any) -> Derivation:
+def _path_to_derivation(path: Any) -> Derivation:
     productions = []
     while path is not None:
         production, path = path
@@ -150,7 +150,7 @@ class Ambiguity:
 
 def ambiguity_witness(cfg: CFG, max_length: int) -> Ambiguity | None:
     """A shortest word with two leftmost derivations; None if no word of at most ``max_length`` terminals has two."""
-    deriving = Deriving(cfg)
+    deriving = DerivationLister(cfg)
     for word in words(cfg, max_length):
         first, *more = islice(deriving.derivations(word), 2)
         if more:

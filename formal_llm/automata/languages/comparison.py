@@ -32,7 +32,7 @@ _CONFIGURATIONS = 500
 _FURTHER, _LISTED_FURTHER = 50, 10
 #: From how many terminals before the bound on it is searched for how many must follow at least.
 _NEAR = 4
-#: What such a search may cost, in the tries of :class:`~formal_llm.automata.lookahead.work.Work`.
+#: What such a search may cost, in the tries of :class:`~formal_llm.automata.lookahead.work.WorkBudget`.
 _TRIES = 4_000
 #: How many lengths words are counted of.
 _COUNTED = 12
@@ -90,28 +90,34 @@ def differences(one: Source, other: Source, max_length: int | None = None, *, ma
         raise ValueError("max_length counts from 0")
     sides = Lookahead(one), Lookahead(other)
     try:
-        bound = max_length if max_length is not None else None if _finite(sides) else _beyond(sides, _FURTHER)
+        bound = (
+            max_length
+            if max_length is not None
+            else None
+            if _are_both_finite(sides)
+            else _length_beyond_shortest(sides, _FURTHER)
+        )
         found = _Comparison(sides, bound, max_places).differences()
-    except _TooMany:
-        bound = max_length if max_length is not None else _beyond(sides, _LISTED_FURTHER)
-        found = _listed(sides, bound, 10 * max_places)
+    except _TooManyToCompare:
+        bound = max_length if max_length is not None else _length_beyond_shortest(sides, _LISTED_FURTHER)
+        found = _compare_listed_words(sides, bound, 10 * max_places)
     # The same rules, up to labels, have the same words however many there are.
-    return replace(found, up_to=None) if _same(*sides) else found
+    return replace(found, up_to=None) if _are_same_automata(*sides) else found
 
 
-def _same(one: Lookahead, other: Lookahead) -> bool:
+def _are_same_automata(one: Lookahead, other: Lookahead) -> bool:
     """Whether two automata are equal as they are written."""
     if one.pda is None or other.pda is None:
         return False
     return one.pda.fingerprint == other.pda.fingerprint and one.bounds == other.bounds
 
 
-def _finite(sides: tuple[Lookahead, Lookahead]) -> bool:
+def _are_both_finite(sides: tuple[Lookahead, Lookahead]) -> bool:
     """Whether both are finite automata; limits leave them finite."""
     return all(side.pda is not None and not side.pda.uses_stack for side in sides)
 
 
-def _beyond(sides: tuple[Lookahead, Lookahead], further: int) -> int:
+def _length_beyond_shortest(sides: tuple[Lookahead, Lookahead], further: int) -> int:
     """A length beyond the shortest words."""
     try:
         return max(side.shortest() or 0 for side in sides) + further
@@ -119,7 +125,7 @@ def _beyond(sides: tuple[Lookahead, Lookahead], further: int) -> int:
         return further
 
 
-class _TooMany(Exception):
+class _TooManyToCompare(Exception):
     """A word leads to more configurations than are followed."""
 
 
@@ -131,7 +137,7 @@ _After = dict[str, _Both]
 _Place = tuple[frozenset[Hashable], frozenset[Hashable]]
 
 
-class _Reached(NamedTuple):
+class _ExploredPlace(NamedTuple):
     """What is known of a place: whether either automaton accepts there, and where each letter leads."""
 
     accepts: tuple[bool, bool]
@@ -149,7 +155,7 @@ class _Comparison:
         self._ranks = {name: rank for rank, name in enumerate(dict.fromkeys(names))}
         #: Whether a configuration was left out only since its words are longer than the bound.
         self._cut = False
-        self._known: dict[_Place, _Reached] = {}
+        self._known: dict[_Place, _ExploredPlace] = {}
         self._led: dict[_Place, tuple[_Place, str] | None] = {}
         self._steps: dict[_Place, list[_Place]] = {}
 
@@ -208,12 +214,12 @@ class _Comparison:
         self._cut = self._cut or not short
         return short
 
-    def _reach(self, place: _Place, left: float) -> _Reached:
+    def _reach(self, place: _Place, left: float) -> _ExploredPlace:
         known = self._known.get(place)
         if known is None:
             after: _After = {}
             accepts = self._close(0, place[0], after, left), self._close(1, place[1], after, left)
-            known = self._known[place] = _Reached(accepts, after)
+            known = self._known[place] = _ExploredPlace(accepts, after)
         return known
 
     def _close(self, number: int, place: Iterable[Hashable], after: _After, left: float) -> bool:
@@ -231,7 +237,7 @@ class _Comparison:
                     after.setdefault(move.read, ([], []))[number].append(following)
                 elif following not in seen and self._is_alive(side, following, left):
                     if len(seen) >= _CONFIGURATIONS:
-                        raise _TooMany
+                        raise _TooManyToCompare
                     seen.add(following)
                     todo.append(following)
         return accepts
@@ -266,14 +272,14 @@ class _Comparison:
         return counts
 
 
-def _listed(sides: tuple[Lookahead, Lookahead], max_length: int, max_words: int) -> Differences:
+def _compare_listed_words(sides: tuple[Lookahead, Lookahead], max_length: int, max_words: int) -> Differences:
     """The same by listing the words side by side."""
     found: list[Word | None] = [None, None]
     counts: dict[int, list[int]] = {}
     up_to, length = max_length, 0
     if sides[0].pda is None or sides[1].pda is None:
         raise TypeError("words are listed for grammars and pushdown automata, not for other automata")
-    for number, (word, *has) in enumerate(_side_by_side(sides[0].pda, sides[1].pda, max_length)):
+    for number, (word, *has) in enumerate(_merge_word_lists(sides[0].pda, sides[1].pda, max_length)):
         if len(word) > length:
             if None not in found:
                 up_to = length
@@ -291,16 +297,16 @@ def _listed(sides: tuple[Lookahead, Lookahead], max_length: int, max_words: int)
     return Differences(found[0], found[1], up_to, tuple(Count(n, *row) for n, row in sorted(counts.items())))
 
 
-def _side_by_side(one: PDA, other: PDA, max_length: int) -> Iterator[tuple[Word, bool, bool]]:
+def _merge_word_lists(one: PDA, other: PDA, max_length: int) -> Iterator[tuple[Word, bool, bool]]:
     """The words of two languages, each once: the shorter before the longer; with whether either has it."""
     order = tuple(dict.fromkeys((*one.terminals, *other.terminals)))
     ranks = {name: rank for rank, name in enumerate(order)}
 
-    def place(word: Word | None) -> tuple[float, list[int]]:
+    def rank_word(word: Word | None) -> tuple[float, list[int]]:
         return (math.inf, []) if word is None else (len(word), [ranks[name] for name in word])
 
     ours, theirs = words(one, max_length, order=order), words(other, max_length, order=order)
     mine, yours = next(ours, None), next(theirs, None)
-    while (first := min(mine, yours, key=place)) is not None:
+    while (first := min(mine, yours, key=rank_word)) is not None:
         yield first, mine == first, yours == first
         mine, yours = (next(ours, None) if mine == first else mine, next(theirs, None) if yours == first else yours)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formal_llm.automata.languages.edits import EditWeights
-from formal_llm.automata.languages.repairs import RepairEdge, Repairs
+from formal_llm.automata.languages.repairs import RepairEdge, RepairGraph
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.models.automaton import Word
@@ -22,7 +22,7 @@ _STEPS = (0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.125, 0.125, 0.125, 0.0625, 0.
 _SLACK = 1e-6
 
 
-class Duals:
+class DualPrices:
     """The prices of the upper bounds, for the repairs of one word.
 
     Attributes:
@@ -48,7 +48,7 @@ class Duals:
         self._paid: dict[int, float] = {}
         self.around: list[float] = []
 
-    def climb(self, repairs: Repairs) -> float:
+    def climb(self, repairs: RepairGraph) -> float:
         """Find better prices on what is explored by now; what a repair in it costs at least within the bounds."""
         spans, costs = repairs.spans, repairs.costs
         edges = sorted(repairs.edges, key=lambda edge: (spans[edge.head][1] - spans[edge.head][0], costs[edge.head]))
@@ -56,13 +56,13 @@ class Duals:
         prices = self._prices
         for step in (*_STEPS, 0.0):
             of_names = self._of_names(prices)
-            inside, made = _inside(edges, len(spans), of_names)
+            inside, made = _inside_costs(edges, len(spans), of_names)
             value = inside[repairs.goal] - self._given(prices)
             if value > best:
                 best, best_prices = value, prices
             if inside[repairs.goal] == INFINITE:
                 break
-            used = _used(repairs.goal, edges, made, of_names)
+            used = _count_cheapest_reads(repairs.goal, edges, made, of_names)
             over = [
                 (sum(weighed.get(name, 0) * often for name, often in used.items()) - most) / scale
                 for (_, _, most, weighed), scale in zip(self._bounds, self._scales, strict=True)
@@ -77,9 +77,9 @@ class Duals:
         self._priced = [(p, shift, mask) for p, (shift, mask, _, _) in zip(best_prices, self._bounds, strict=True) if p]
         self._paid.clear()
         of_names = self._of_names(best_prices)
-        inside, _ = _inside(edges, len(spans), of_names)
+        inside, _ = _inside_costs(edges, len(spans), of_names)
         given = self._given(best_prices)
-        self.around = [cost - given for cost in _outside(repairs.goal, edges, inside, of_names)]
+        self.around = [cost - given for cost in _outside_costs(repairs.goal, edges, inside, of_names)]
         return self._rounded(best)
 
     def least(self, entry: int, used: int, cost: float) -> float:
@@ -105,14 +105,14 @@ class Duals:
         return found
 
 
-def _cheapest(reads: Sequence[str], prices: dict[str, float]) -> float:
+def _cheapest_read(reads: Sequence[str], prices: dict[str, float]) -> float:
     return min([prices.get(name, 0) for name in reads]) if reads else 0
 
 
-def _inside(edges: Sequence[RepairEdge], count: int, prices: dict[str, float]) -> tuple[list[float], list[int]]:
+def _inside_costs(edges: Sequence[RepairEdge], count: int, prices: dict[str, float]) -> tuple[list[float], list[int]]:
     """The least cost of each entry, and the edge that makes it so."""
     inside, made = [INFINITE] * count, [-1] * count
-    known = {reads: _cheapest(reads, prices) for reads in {edge.reads for edge in edges}}
+    known = {reads: _cheapest_read(reads, prices) for reads in {edge.reads for edge in edges}}
     changed = True
     while changed:  # nearly all is done the first time: parts come before what is made of them, but for equal spans
         changed = False
@@ -128,11 +128,13 @@ def _inside(edges: Sequence[RepairEdge], count: int, prices: dict[str, float]) -
     return inside, made
 
 
-def _outside(goal: int, edges: Sequence[RepairEdge], inside: Sequence[float], prices: dict[str, float]) -> list[float]:
+def _outside_costs(
+    goal: int, edges: Sequence[RepairEdge], inside: Sequence[float], prices: dict[str, float]
+) -> list[float]:
     """The least cost of all around each entry."""
     around = [INFINITE] * len(inside)
     around[goal] = 0
-    known = {reads: _cheapest(reads, prices) for reads in {edge.reads for edge in edges}}
+    known = {reads: _cheapest_read(reads, prices) for reads in {edge.reads for edge in edges}}
     changed = True
     while changed:
         changed = False
@@ -149,7 +151,9 @@ def _outside(goal: int, edges: Sequence[RepairEdge], inside: Sequence[float], pr
     return around
 
 
-def _used(goal: int, edges: Sequence[RepairEdge], made: Sequence[int], prices: dict[str, float]) -> dict[str, int]:
+def _count_cheapest_reads(
+    goal: int, edges: Sequence[RepairEdge], made: Sequence[int], prices: dict[str, float]
+) -> dict[str, int]:
     """How often the cheapest repair reads each terminal."""
     used: dict[str, int] = {}
     todo = [goal]

@@ -75,7 +75,7 @@ class Edit:
         return f"replace {self.old} at place {self.position + 1} by {self.new}"
 
 
-def edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> tuple[Edit, ...]:
+def find_edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> tuple[Edit, ...]:
     """The cheapest edits that turn ``word`` into ``other``, from left to right."""
     rows = [[column * weights.insert for column in range(len(other) + 1)]]
     for at, old in enumerate(word, 1):
@@ -103,14 +103,14 @@ def edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> tuple
     return tuple(reversed(made))
 
 
-def weigh(made: tuple[Edit, ...], weights: EditWeights = UNIT_WEIGHTS) -> int | float:
+def weigh_edits(made: tuple[Edit, ...], weights: EditWeights = UNIT_WEIGHTS) -> int | float:
     """What edits cost together."""
     prices = {"insert": weights.insert, "delete": weights.delete, "substitute": weights.substitute}
     return sum(prices[edit.kind] for edit in made)
 
 
-def apply(made: tuple[Edit, ...], word: Word) -> Word:
-    """``word`` after the edits that :func:`edits` found for it."""
+def apply_edits(made: tuple[Edit, ...], word: Word) -> Word:
+    """``word`` after the edits that :func:`find_edits` found for it."""
     new = list(word)
     for edit in reversed(made):
         stop = edit.position + (edit.kind != "insert")

@@ -27,8 +27,8 @@ class Allowed(NamedTuple):
     certain: bool = True
 
 
-class Front(ABC):
-    """Where a word has led. Made by :class:`~formal_llm.automata.languages.fronts.Fronts`.
+class ConfigurationSet(ABC):
+    """Where a word has led. Made by :class:`~formal_llm.automata.languages.fronts.ConfigurationSets`.
 
     Attributes:
         word: the word, where there are too many configurations to follow them; else None.
@@ -37,7 +37,7 @@ class Front(ABC):
     __slots__ = ("_allowed", "_known", "_next", "_shortest", "word")
 
     def __init__(self) -> None:
-        self._next: dict[str, Front] = {}
+        self._next: dict[str, ConfigurationSet] = {}
         self._allowed: Mapping[str, Allowed] | None = None
         self._known = False
         self._shortest: int | None = None
@@ -87,7 +87,7 @@ class Front(ABC):
         """Whether some word goes on with a terminal; None where that is not known."""
         return self.after(name).viable
 
-    def after(self, name: str) -> Front:
+    def after(self, name: str) -> ConfigurationSet:
         """The front after one more terminal; one that is not viable where it cannot stand here."""
         found = self._next.get(name)
         return self._follow(name) if found is None else found
@@ -97,7 +97,7 @@ class Front(ABC):
         """What :attr:`shortest` is where the word may not end here."""
 
     @abstractmethod
-    def _follow(self, name: str) -> Front:
+    def _follow(self, name: str) -> ConfigurationSet:
         """What :meth:`after` gives, made and kept."""
 
     def forget(self) -> None:

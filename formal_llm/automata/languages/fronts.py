@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import cached_property
 
-from formal_llm.automata.languages.front import Front
+from formal_llm.automata.languages.front import ConfigurationSet
 from formal_llm.automata.languages.left_recursion import without_left_recursion
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -24,7 +24,7 @@ from formal_llm.automata.lookahead.work import TRIES
 from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
-from formal_llm.automata.models.tabulation import reaches
+from formal_llm.automata.models.tabulation import can_reach_end
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
@@ -38,7 +38,7 @@ _KEPT_WORDS = 200
 Path = tuple["Path | None", str]
 
 
-class _Followed(Front):
+class _FollowedSet(ConfigurationSet):
     """A front whose configurations are followed one by one.
 
     Attributes:
@@ -49,7 +49,7 @@ class _Followed(Front):
 
     __slots__ = ("_fronts", "ends", "open", "path", "seeds", "steps", "sure")
 
-    def __init__(self, fronts: Fronts, seeds: frozenset[Hashable], path: Path | None) -> None:
+    def __init__(self, fronts: ConfigurationSets, seeds: frozenset[Hashable], path: Path | None) -> None:
         super().__init__()
         self._fronts = fronts
         self.seeds = seeds
@@ -97,20 +97,20 @@ class _Followed(Front):
         values = {self._fronts.lookahead.completable(now).value for now in self.steps.get(name, ())}
         return True if "yes" in values else super().leads_on(name) if "unknown" in values else False
 
-    def _follow(self, name: str) -> Front:
+    def _follow(self, name: str) -> ConfigurationSet:
         seeds = self.steps.get(name)
         found = self._fronts.dead if seeds is None else self._fronts.front(seeds, (self.path, name))
         self._next[name] = found
         return found
 
 
-class _Beyond(Front):
+class _WordOnlySet(ConfigurationSet):
     """A front with too many configurations: it knows its word."""
 
     __slots__ = ("__dict__", "_fronts")
     word: Word
 
-    def __init__(self, fronts: Fronts, word: Word) -> None:
+    def __init__(self, fronts: ConfigurationSets, word: Word) -> None:
         super().__init__()
         self._fronts = fronts
         self.word = word
@@ -118,7 +118,7 @@ class _Beyond(Front):
     @cached_property
     def _begun(self) -> Lookahead:
         pda = self._fronts.pda
-        both = product(pda, beginning(self.word, pda.terminals))
+        both = product(pda, prefix_automaton(self.word, pda.terminals))
         return Lookahead(both, max_states=self._fronts.lookahead.max_states)
 
     @cached_property
@@ -134,11 +134,11 @@ class _Beyond(Front):
             return {"yes": True, "no": False}.get(verdict.value)
         word, end = self.word, len(self.word)
 
-        def advance(name: str, at: int) -> int | None:
+        def advance_position(name: str, at: int) -> int | None:
             # Read the word, then any terminals at a position that no longer moves.
             return at if at == end else at + 1 if word[at] == name else None
 
-        return reaches(pda, end, advance)
+        return can_reach_end(pda, end, advance_position)
 
     @cached_property
     def _accepted(self) -> bool:
@@ -167,11 +167,11 @@ class _Beyond(Front):
             return None
         return None if found is None else found - len(self.word)
 
-    def _follow(self, name: str) -> Front:
+    def _follow(self, name: str) -> ConfigurationSet:
         return self._fronts.beyond((*self.word, name))
 
 
-class Fronts:
+class ConfigurationSets:
     """The fronts of one automaton.
 
     Args:
@@ -188,11 +188,11 @@ class Fronts:
         self.lookahead = lookahead
         ways = len(lookahead.pda.transitions) if lookahead.pda is not None else 0
         self._max = 1_000 + 4 * ways if max_configurations is None else max_configurations
-        self._known: dict[frozenset[Hashable], Front] = {}
+        self._known: dict[frozenset[Hashable], ConfigurationSet] = {}
         self._ways = 0
-        self._words: dict[Word, Front] = {}
+        self._words: dict[Word, ConfigurationSet] = {}
         #: The front of words that nothing can follow and that are no words themselves.
-        self.dead: Front = _Followed(self, frozenset(), None)
+        self.dead: ConfigurationSet = _FollowedSet(self, frozenset(), None)
 
     @property
     def pda(self) -> PDA:
@@ -206,11 +206,11 @@ class Fronts:
         return self.lookahead.pda
 
     @cached_property
-    def start(self) -> Front:
+    def start(self) -> ConfigurationSet:
         """The front of the empty word."""
         return self.front(frozenset((self.lookahead.automaton.start(),)), None)
 
-    def of(self, word: Iterable[str]) -> Front:
+    def of(self, word: Iterable[str]) -> ConfigurationSet:
         """The front after a word."""
         front = self.start
         for name in word:
@@ -219,7 +219,7 @@ class Fronts:
                 break
         return front
 
-    def front(self, seeds: frozenset[Hashable], path: Path | None) -> Front:
+    def front(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
         """The front of these configurations, to which this path has led."""
         found = self._known.get(seeds)
         if found is None:
@@ -229,37 +229,37 @@ class Fronts:
                 self._known.clear()
                 self._ways = 0
             found = self._known[seeds] = self._close(seeds, path)
-            self._ways += 1 + (len(found.steps) if isinstance(found, _Followed) else 0)
+            self._ways += 1 + (len(found.steps) if isinstance(found, _FollowedSet) else 0)
         return found
 
-    def beyond(self, word: Word) -> Front:
+    def beyond(self, word: Word) -> ConfigurationSet:
         """The front of a word with too many configurations."""
         found = self._words.get(word)
         if found is None:
             if len(self._words) >= _KEPT_WORDS:
                 self._words.clear()
-            found = self._words[word] = _Beyond(self, word)
+            found = self._words[word] = _WordOnlySet(self, word)
         return found
 
-    def _close(self, seeds: frozenset[Hashable], path: Path | None) -> Front:
+    def _close(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
         """Make the ε-moves, and leave dead ends out."""
-        automaton, made = self.lookahead.automaton, _Followed(self, seeds, path)
+        automaton, made = self.lookahead.automaton, _FollowedSet(self, seeds, path)
         steps: dict[str, set[Hashable]] = {}
 
-        def alive(now: Hashable) -> bool:
+        def is_alive(now: Hashable) -> bool:
             verdict = self.lookahead.completable(now)
             made.open = made.open or verdict.possible
             made.sure = made.sure or verdict.value == "yes"
             return verdict.possible
 
         try:
-            for now, moves in self.closure(seeds, alive):
+            for now, moves in self.closure(seeds, is_alive):
                 made.ends = made.ends or automaton.accepting(now)
                 for move, following in moves:
                     if move.read is not None:
                         steps.setdefault(move.read, set()).add(following)
         except _TooManyConfigurations:
-            return self.beyond(_word(path))
+            return self.beyond(_path_to_word(path))
         if not made.open:
             return self.dead
         made.steps = {name: frozenset(steps[name]) for name in self.terminals if name in steps}
@@ -293,7 +293,7 @@ class _TooManyConfigurations(Exception):
     """More configurations than are followed one by one."""
 
 
-def _word(path: Path | None) -> Word:
+def _path_to_word(path: Path | None) -> Word:
     names = []
     while path is not None:
         path, name = path
@@ -301,7 +301,7 @@ def _word(path: Path | None) -> Word:
     return tuple(reversed(names))
 
 
-def beginning(prefix: Word, alphabet: Iterable[str]) -> PDA:
+def prefix_automaton(prefix: Word, alphabet: Iterable[str]) -> PDA:
     """The finite automaton for the words over ``alphabet`` that begin with ``prefix``."""
     end = len(prefix)
     steps = [Transition(at, name, None, at + 1) for at, name in enumerate(prefix)]

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.lookahead.cheapest import least_costs
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.symbols import Diagnostic, members
+from formal_llm.automata.models.symbols import Diagnostic, selection_members
 
 #: How like each other (difflib's ratio) two names are where one is a slip for the other.
 _NEAR = 0.85
@@ -29,10 +29,10 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
         return Diagnostic(
             "empty",
             stuck[0],
-            f"the language is empty: no word can be derived from {_listed(stuck)}",
+            f"the language is empty: no word can be derived from {_list_some_names(stuck)}",
             "every rule of such a symbol leads back to one; give it a rule that ends",
         )
-    if not cfg.limits or (not cfg.limits.times and _a_simple_word_keeps_limits(cfg)):
+    if not cfg.limits or (not cfg.limits.times and _cheapest_word_keeps_limits(cfg)):
         return None
     why = why_no_plan(cfg)
     if why is None:
@@ -45,7 +45,7 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     return Diagnostic("empty", names[0] if names else cfg.start, told, "loosen it" if one else "loosen one of them")
 
 
-def _a_simple_word_keeps_limits(cfg: CFG) -> bool:
+def _cheapest_word_keeps_limits(cfg: CFG) -> bool:
     """Whether the word of the derivation with the fewest productions and terminals keeps the limits.
 
     Where it does, nothing else has to be found out, and that takes time in proportion to the grammar. Of the word only
@@ -78,7 +78,7 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
             found.append(Diagnostic("unproductive", name, f"no word can be derived from {name}; its rules never end"))
         if name not in cfg.reachable:
             found.append(Diagnostic("unreachable", name, f"{name} cannot be reached from the start symbol {cfg.start}"))
-    return (*found, *_order(cfg), *_slips(cfg), *_foreign(cfg))
+    return (*found, *_find_missing_order(cfg), *_find_misspelled_names(cfg), *_find_foreign_notation(cfg))
 
 
 #: Signs of other notations for grammars, which here are parts of names; and how it is written here.
@@ -89,7 +89,7 @@ _FOREIGN = (
 )
 
 
-def _foreign(cfg: CFG) -> list[Diagnostic]:
+def _find_foreign_notation(cfg: CFG) -> list[Diagnostic]:
     """Names that look as other notations write repetitions, options and terminals."""
     found = []
     for name in cfg.terminals:
@@ -103,7 +103,7 @@ def _foreign(cfg: CFG) -> list[Diagnostic]:
     return found
 
 
-def _order(cfg: CFG) -> list[Diagnostic]:
+def _find_missing_order(cfg: CFG) -> list[Diagnostic]:
     """A grammar that does not tell its order, with a rule that cannot be a tool and what it is applied to.
 
     Grammars without a label or a text are let be: many are written for their language alone. So is a production with a
@@ -129,14 +129,14 @@ def _order(cfg: CFG) -> list[Diagnostic]:
     return []
 
 
-def _slips(cfg: CFG) -> list[Diagnostic]:
+def _find_misspelled_names(cfg: CFG) -> list[Diagnostic]:
     """Terminals that are one slip away from a nonterminal, in a grammar where terminals do not look like that."""
     described = {name for name, symbol in cfg.symbols.items() if symbol.label or symbol.numbers}
-    chosen = {name for symbol in cfg.selections for name in members(symbol) or ()}
+    chosen = {name for symbol in cfg.selections for name in selection_members(symbol) or ()}
     by_folded: dict[str, str] = {}
     for head in cfg.nonterminals:
         by_folded.setdefault(head.casefold(), head)
-    nearest = _Nearest(by_folded)
+    nearest = _NearMissFinder(by_folded)
     slips = []
     for name in cfg.terminals:
         if name in described or name in chosen:
@@ -155,7 +155,7 @@ def _slips(cfg: CFG) -> list[Diagnostic]:
     return slips
 
 
-class _Nearest:
+class _NearMissFinder:
     """The nearest of many names, without comparing each with each.
 
     Two names are no nearer than the characters they have in common allow. Names are grouped by their characters other
@@ -165,7 +165,7 @@ class _Nearest:
     def __init__(self, names: Iterable[str]) -> None:
         self._groups: dict[tuple[str, int], list[str]] = {}
         for name in names:
-            self._groups.setdefault(_characters(name), []).append(name)
+            self._groups.setdefault(_count_characters(name), []).append(name)
         self._counted = [
             (Counter(letters), len(letters), digits, group) for (letters, digits), group in self._groups.items()
         ]
@@ -173,7 +173,7 @@ class _Nearest:
 
     def to(self, name: str) -> str | None:
         """The nearest name that is near enough for a slip; None where there is none, or too much was asked."""
-        letters, digits = _characters(name)
+        letters, digits = _count_characters(name)
         counts = Counter(letters)
         candidates: list[str] = []
         for others, size, more, group in self._counted:
@@ -189,7 +189,7 @@ class _Nearest:
         return near[0] if near else None
 
 
-def _characters(name: str) -> tuple[str, int]:
+def _count_characters(name: str) -> tuple[str, int]:
     """The characters of a name other than digits, sorted, and the number of its digits."""
     letters = _without_digits(name)
     return "".join(sorted(letters)), len(name) - len(letters)
@@ -199,5 +199,5 @@ def _without_digits(name: str) -> str:
     return "".join([character for character in name if not character.isdigit()])
 
 
-def _listed(names: list[str]) -> str:
+def _list_some_names(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -14,7 +14,7 @@ FURTHER = 4
 
 
 @dataclass(frozen=True)
-class HowMany:
+class PlanCount:
     """How many plans there are, as far as that can be told of an infinite language, too.
 
     Attributes:
@@ -33,22 +33,22 @@ class HowMany:
         return figure if self.bound is None else f"infinitely many; {figure} {bounded.format(self.bound)}"
 
 
-def how_many(lookahead: Lookahead, configuration: Hashable = None) -> HowMany:
+def count_plans(lookahead: Lookahead, configuration: Hashable = None) -> PlanCount:
     """Count the completions of a configuration; those of an infinite language up to a length above the shortest.
 
     Raises:
         Undecided: they were not counted within the budget.
     """
     try:
-        return _how_many(lookahead, configuration, "words")
+        return _count_plans_of(lookahead, configuration, "words")
     except Undecided:
         # Words that may have several derivations have to be held one by one; derivations are counted without.
-        return _how_many(lookahead, configuration, "derivations")
+        return _count_plans_of(lookahead, configuration, "derivations")
 
 
-def _how_many(lookahead: Lookahead, configuration: Hashable, of: Literal["words", "derivations"]) -> HowMany:
+def _count_plans_of(lookahead: Lookahead, configuration: Hashable, of: Literal["words", "derivations"]) -> PlanCount:
     try:
-        return HowMany(lookahead.count(configuration, of=of), of)
+        return PlanCount(lookahead.count(configuration, of=of), of)
     except InfiniteLanguage:
         bound = (lookahead.shortest(configuration) or 0) + FURTHER
-        return HowMany(lookahead.count(configuration, of=of, max_length=bound), of, bound)
+        return PlanCount(lookahead.count(configuration, of=of, max_length=bound), of, bound)

@@ -19,7 +19,7 @@ from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.repetition import is_sugar
-from formal_llm.automata.models.symbols import Production, closure
+from formal_llm.automata.models.symbols import Production, find_derivable_heads
 
 #: The result may have so many productions; beyond that the rules stay as they are.
 _MOST = 5_000
@@ -35,7 +35,7 @@ def without_left_recursion(pda: PDA) -> PDA:
     base = pda.factors[0] if pda.factors else pda
     if base.cfg is None or not base.is_of_cfg:
         return pda
-    productions = _transformed(base.cfg)
+    productions = _left_corner_transform(base.cfg)
     if productions is None:
         return pda
     terminals = CFG(productions, base.cfg.start).terminals
@@ -46,14 +46,14 @@ def without_left_recursion(pda: PDA) -> PDA:
     return pda if pda.limits.problem(made.terminals, made.symbols) else made
 
 
-def _transformed(cfg: CFG) -> list[Production] | None:
+def _left_corner_transform(cfg: CFG) -> list[Production] | None:
     """The productions without left recursion; None where there is none, or it stays."""
     import networkx  # only here: importing takes a while, and few rules recurse to the left
 
-    nullable = closure([(production.head, production.body) for production in cfg.expanded], ())
+    nullable = find_derivable_heads([(production.head, production.body) for production in cfg.expanded], ())
     corners: networkx.DiGraph[str] = networkx.DiGraph()
     for production in cfg.productions:
-        corners.add_edges_from((production.head, name) for _, name in _corners(production.body, nullable))
+        corners.add_edges_from((production.head, name) for _, name in _possible_left_corners(production.body, nullable))
     recursive: dict[str, int] = {}
     groups: list[set[str]] = []
     for group in networkx.strongly_connected_components(corners):
@@ -67,7 +67,9 @@ def _transformed(cfg: CFG) -> list[Production] | None:
     for production in cfg.productions:
         number = recursive.get(production.head)
         if number is not None:
-            if any(place and name in groups[number] for place, name in _corners(production.body, nullable)):
+            if any(
+                place and name in groups[number] for place, name in _possible_left_corners(production.body, nullable)
+            ):
                 return None  # hidden behind what derives ε
             by_group.setdefault(number, []).append(production)
     for number, group in enumerate(groups):
@@ -77,11 +79,11 @@ def _transformed(cfg: CFG) -> list[Production] | None:
         return None
     taken = {*cfg.nonterminals, *cfg.terminals}
     for number, group in enumerate(groups):
-        found += _turned(sorted(group), by_group[number], taken)
+        found += _transform_group(sorted(group), by_group[number], taken)
     return found
 
 
-def _corners(body: Sequence[str], nullable: frozenset[str]) -> Iterator[tuple[int, str]]:
+def _possible_left_corners(body: Sequence[str], nullable: frozenset[str]) -> Iterator[tuple[int, str]]:
     """The symbols that what a body derives can begin with, and their places."""
     for place, name in enumerate(body):
         yield place, name
@@ -89,7 +91,7 @@ def _corners(body: Sequence[str], nullable: frozenset[str]) -> Iterator[tuple[in
             return
 
 
-def _turned(group: Sequence[str], productions: Sequence[Production], taken: set[str]) -> Iterator[Production]:
+def _transform_group(group: Sequence[str], productions: Sequence[Production], taken: set[str]) -> Iterator[Production]:
     """The productions of symbols that recurse to each other, turned round; new names are added to those taken."""
     rest: dict[tuple[str, str], str] = {}
     for whole in group:

@@ -17,15 +17,15 @@ def shortest_length(cfg: CFG) -> int | None:
 
 def is_finite(cfg: CFG) -> bool:
     """Whether the language has finitely many words (none at all counts as finite)."""
-    return cfg.recognizer.empty or _longest(cfg) is not None
+    return cfg.recognizer.empty or _longest_word_length(cfg) is not None
 
 
 def longest_length(cfg: CFG) -> int | None:
     """The number of terminals of a longest word; None where there is none, or no word at all."""
-    return None if cfg.recognizer.empty else _longest(cfg)
+    return None if cfg.recognizer.empty else _longest_word_length(cfg)
 
 
-def _longest(cfg: CFG) -> int | None:
+def _longest_word_length(cfg: CFG) -> int | None:
     """The longest word of a language that is not empty, None for an infinite one.
 
     It is infinite when some useful symbol derives itself with more beside it. Otherwise the lengths are worked out from

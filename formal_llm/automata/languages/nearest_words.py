@@ -13,9 +13,9 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from formal_llm.automata.languages.duals import Duals
-from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights, edits, weigh
-from formal_llm.automata.languages.repairs import RepairEdge, Repairs
+from formal_llm.automata.languages.duals import DualPrices
+from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights, find_edits, weigh_edits
+from formal_llm.automata.languages.repairs import RepairEdge, RepairGraph
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.lookahead import Lookahead
@@ -61,24 +61,26 @@ def nearest(
     word = tuple(word)
     if lookahead.pda is None:
         raise AutomatonError("a nearest word is found for grammars and pushdown automata, not for other automata")
-    free = Repairs(lookahead.pda, word, weights).word()
+    free = RepairGraph(lookahead.pda, word, weights).word()
     if free is None or all(bound.holds(free) for bound in lookahead.bounds):
-        return _nearest(word, free, weights)
+        return _make_nearest(word, free, weights)
     if lookahead.completable().value == "no":
         return Nearest(None)
-    counters, repairs = Counters(lookahead.bounds), Repairs(lookahead.pda, word, weights, keep=True)
-    found, decided = _search(counters, repairs, word, weights, _nearest(word, free, weights).distance, max_states)
-    return _nearest(word, found, weights) if decided else Nearest(None, decided=False)
+    counters, repairs = Counters(lookahead.bounds), RepairGraph(lookahead.pda, word, weights, keep=True)
+    found, decided = _search_within_limits(
+        counters, repairs, word, weights, _make_nearest(word, free, weights).distance, max_states
+    )
+    return _make_nearest(word, found, weights) if decided else Nearest(None, decided=False)
 
 
-def _nearest(word: Word, found: Word | None, weights: EditWeights) -> Nearest:
+def _make_nearest(word: Word, found: Word | None, weights: EditWeights) -> Nearest:
     if found is None:
         return Nearest(None)
-    made = edits(word, found, weights)
-    return Nearest(found, made, weigh(made, weights))
+    made = find_edits(word, found, weights)
+    return Nearest(found, made, weigh_edits(made, weights))
 
 
-class _Item(NamedTuple):
+class _RepairItem(NamedTuple):
     """An entry and what it uses: of the upper bounds, and for the lower bounds, as :class:`Counters` packs it."""
 
     entry: int
@@ -87,17 +89,17 @@ class _Item(NamedTuple):
 
 
 #: The edge that made an item, what was read, and the items it was made of.
-_Back = tuple[RepairEdge, str | None, _Item | None, _Item | None]
+_Back = tuple[RepairEdge, str | None, _RepairItem | None, _RepairItem | None]
 
 
-def _search(
-    counters: Counters, repairs: Repairs, word: Word, weights: EditWeights, free: float, max_states: int
+def _search_within_limits(
+    counters: Counters, repairs: RepairGraph, word: Word, weights: EditWeights, free: float, max_states: int
 ) -> tuple[Word | None, bool]:
     """The cheapest repair within limits, in rounds with a bound that rises: (the word, whether that is certain).
 
     None and True where there is none.
     """
-    prices, duals = _LimitPrices(counters, word, weights), Duals(counters, word, weights)
+    prices, duals = _LimitPrices(counters, word, weights), DualPrices(counters, word, weights)
     step = max(weights.insert, weights.delete, weights.substitute)
     bound = free
     budget: float = max_states
@@ -106,7 +108,7 @@ def _search(
             return None, False
         least = duals.climb(repairs)
         if least <= bound:
-            round_ = _Round(repairs, counters, prices, duals, bound, budget)
+            round_ = _SearchRound(repairs, counters, prices, duals, bound, budget)
             found, budget = round_.run(), round_.budget
             if found is not None or budget <= 0:
                 return found, found is not None
@@ -121,7 +123,7 @@ def _search(
 _Broken = tuple[int, int, int, int, list[int]]
 
 
-class _Round:
+class _SearchRound:
     """One round of the search: the cheapest repair within limits, of those that cost at most a bound.
 
     Attributes:
@@ -130,7 +132,13 @@ class _Round:
     """
 
     def __init__(
-        self, repairs: Repairs, counters: Counters, prices: _LimitPrices, duals: Duals, bound: float, budget: float
+        self,
+        repairs: RepairGraph,
+        counters: Counters,
+        prices: _LimitPrices,
+        duals: DualPrices,
+        bound: float,
+        budget: float,
     ) -> None:
         self._repairs = repairs
         self._counters = counters
@@ -139,18 +147,18 @@ class _Round:
         self._bound = bound
         self.beyond: float = INFINITE
         self.budget = budget
-        self._around = _around(repairs)
+        self._around = _costs_around_entries(repairs)
         self._width = max(end for _, end in repairs.spans) + 2
         self._by_left: dict[int, list[RepairEdge]] = {}
         self._by_right: dict[int, list[RepairEdge]] = {}
         #: The items with their priorities and a tie-breaker, the most promising first.
-        self._queue: list[tuple[float, int, int, _Item, _Back]] = []
+        self._queue: list[tuple[float, int, int, _RepairItem, _Back]] = []
         self._tie = 0
         #: The least cost at which each item was offered.
-        self._costs: dict[_Item, float] = {}
+        self._costs: dict[_RepairItem, float] = {}
         #: How each item that was taken from the queue was made; and these items by their entries.
-        self._backs: dict[_Item, _Back] = {}
-        self._chart: dict[int, list[_Item]] = {}
+        self._backs: dict[_RepairItem, _Back] = {}
+        self._chart: dict[int, list[_RepairItem]] = {}
 
     def run(self) -> Word | None:
         """The word of the cheapest repair; None where there is none within the bound and the budget."""
@@ -161,7 +169,7 @@ class _Round:
                 continue
             self._backs[item] = back
             if item.entry == self._repairs.goal:
-                return _read_off(item, self._backs)
+                return _word_of_repair(item, self._backs)
             beside = self._chart.setdefault(item.entry, [])
             if any(self._beats(other, item) for other in beside[-_BESIDE:]):
                 continue
@@ -172,7 +180,7 @@ class _Round:
             self._combine(item)
         return None
 
-    def _beats(self, one: _Item, other: _Item) -> bool:
+    def _beats(self, one: _RepairItem, other: _RepairItem) -> bool:
         """Whether an item does all that another one does, at no greater cost, and uses no more."""
         guard = self._counters.guard
         return (
@@ -189,13 +197,13 @@ class _Round:
                 for read in edge.reads or (None,):
                     used = counters.need.get(read, 0) if read is not None else 0
                     paid = counters.earn(read, 0) if read is not None else 0
-                    self._offer(_Item(edge.head, used, paid), edge.price, (edge, read, None, None))
+                    self._offer(_RepairItem(edge.head, used, paid), edge.price, (edge, read, None, None))
                 continue
             self._by_left.setdefault(edge.left, []).append(edge)
             if edge.right is not None:
                 self._by_right.setdefault(edge.right, []).append(edge)
 
-    def _combine(self, item: _Item) -> None:
+    def _combine(self, item: _RepairItem) -> None:
         """Offer what an item makes alone, and with the items beside it that were taken before."""
         for edge in self._by_left.get(item.entry, ()):
             if edge.right is None:
@@ -205,7 +213,7 @@ class _Round:
                     if read is not None:
                         used += self._counters.need.get(read, 0)
                         paid = self._paid(paid, self._counters.earn(read, 0))
-                    self._offer(_Item(edge.head, used, paid), cost, (edge, read, item, None))
+                    self._offer(_RepairItem(edge.head, used, paid), cost, (edge, read, item, None))
                 continue
             for other in self._chart.get(edge.right, ()):
                 self._join(edge, item, other)
@@ -214,8 +222,8 @@ class _Round:
             for other in self._chart.get(edge.left, ()):
                 self._join(edge, other, item)
 
-    def _join(self, edge: RepairEdge, left: _Item, right: _Item) -> None:
-        joined = _Item(edge.head, left.used + right.used, self._paid(left.paid, right.paid))
+    def _join(self, edge: RepairEdge, left: _RepairItem, right: _RepairItem) -> None:
+        joined = _RepairItem(edge.head, left.used + right.used, self._paid(left.paid, right.paid))
         self._offer(joined, self._costs[left] + self._costs[right], (edge, None, left, right))
 
     def _paid(self, one: int, other: int) -> int:
@@ -225,7 +233,7 @@ class _Round:
         needed = self._counters.needed
         return needed - self._counters.less(self._counters.less(needed, one), other)
 
-    def _offer(self, item: _Item, cost: float, back: _Back) -> None:
+    def _offer(self, item: _RepairItem, cost: float, back: _Back) -> None:
         """Queue an item, unless it breaks a limit, leads nowhere, is known at that cost, or is beyond the bound."""
         self.budget -= _PER_OFFER
         counters = self._counters
@@ -249,7 +257,7 @@ class _Round:
         covers = end - begin if end - begin > 1 else self._width
         heapq.heappush(self._queue, (priority, -covers, self._tie, item, back))
 
-    def _price(self, item: _Item) -> float:
+    def _price(self, item: _RepairItem) -> float:
         """What the limits make sure to cost outside an item."""
         if item.entry == self._repairs.goal:
             return 0
@@ -257,7 +265,7 @@ class _Round:
         return self._prices.around(max(begin, 0), end, item.used, item.paid)
 
 
-def _around(repairs: Repairs) -> list[float]:
+def _costs_around_entries(repairs: RepairGraph) -> list[float]:
     """For each entry the least cost of all that is around it in a repair of the word, limits aside."""
     parts: dict[int, list[tuple[int, float]]] = {}
     for edge in repairs.edges:
@@ -330,7 +338,7 @@ class _LimitPrices:
         return total
 
 
-def _read_off(root: _Item, backs: dict[_Item, _Back]) -> Word:
+def _word_of_repair(root: _RepairItem, backs: dict[_RepairItem, _Back]) -> Word:
     """The word of a repair."""
     read: list[str] = []
     todo = [root]

@@ -13,7 +13,7 @@ from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
 
 
-class Shape:
+class WorkShape:
     """A stack symbol in a state, wherever in the word it is worked off.
 
     Attributes:
@@ -28,61 +28,61 @@ class Shape:
         self.number = number
         self.state = state
         self.top = top
-        self.moves: list[tuple[str | None, Point]] = []
+        self.moves: list[tuple[str | None, WorkPoint]] = []
         self.leaves: dict[State, tuple[str, ...]] | None = None
         self.accepts = False
         #: The points at which nothing is left to pop, by state.
-        self.ends: dict[State, Point] = {}
+        self.ends: dict[State, WorkPoint] = {}
 
 
-class Point:
+class WorkPoint:
     """How far the work on a stack symbol has come: what is left of what was pushed for it, in a state."""
 
     __slots__ = ("after", "inner", "number", "rest", "shape", "state")
 
-    def __init__(self, number: int, shape: Shape, rest: tuple[str | None, ...], state: State) -> None:
+    def __init__(self, number: int, shape: WorkShape, rest: tuple[str | None, ...], state: State) -> None:
         self.number = number
         self.shape = shape
         self.rest = rest
         self.state = state
         #: What is worked off next; None where nothing is left.
-        self.inner: Shape | None = None
+        self.inner: WorkShape | None = None
         #: The point behind that, by the state in which it is reached.
-        self.after: dict[State, Point] = {}
+        self.after: dict[State, WorkPoint] = {}
 
 
-class Points:
+class WorkPoints:
     """The shapes and points of an automaton, made on demand."""
 
     def __init__(self, pda: PDA) -> None:
         self._pda = pda
-        self._shapes: dict[tuple[State, str | None], Shape] = {}
-        self._points: dict[tuple[int, tuple[str | None, ...], State], Point] = {}
-        self.root = Shape(0, ACCEPTING, None)
+        self._shapes: dict[tuple[State, str | None], WorkShape] = {}
+        self._points: dict[tuple[int, tuple[str | None, ...], State], WorkPoint] = {}
+        self.root = WorkShape(0, ACCEPTING, None)
         self.shapes = [self.root]
 
-    def point(self, shape: Shape, rest: tuple[str | None, ...], state: State) -> Point:
+    def point(self, shape: WorkShape, rest: tuple[str | None, ...], state: State) -> WorkPoint:
         """The point of a shape at which this is left, in a state."""
         key = (shape.number, rest, state)
         found = self._points.get(key)
         if found is None:
-            found = self._points[key] = Point(len(self._points), shape, rest, state)
+            found = self._points[key] = WorkPoint(len(self._points), shape, rest, state)
             if rest:
                 found.inner = self.shape(state, rest[0])
         return found
 
-    def behind(self, point: Point, state: State) -> Point:
+    def behind(self, point: WorkPoint, state: State) -> WorkPoint:
         """The point after the next symbol, when that is gone in ``state``."""
         found = point.after.get(state)
         if found is None:
             found = point.after[state] = self.point(point.shape, point.rest[1:], state)
         return found
 
-    def shape(self, state: State, top: str | None) -> Shape:
+    def shape(self, state: State, top: str | None) -> WorkShape:
         """The shape of a symbol on top in a state; None: of the empty stack."""
         found = self._shapes.get((state, top))
         if found is None:
-            found = self._shapes[state, top] = Shape(len(self.shapes), state, top)
+            found = self._shapes[state, top] = WorkShape(len(self.shapes), state, top)
             self.shapes.append(found)
             found.accepts = state is ACCEPTING or state in self._pda.accepting_states
             found.leaves = None if found.accepts else self._leaves(state, top)
@@ -105,7 +105,7 @@ class Points:
                 return None
         return {target: tuple(names) for target, names in found.items()}
 
-    def moves(self, shape: Shape) -> list[tuple[str | None, Point]]:
+    def moves(self, shape: WorkShape) -> list[tuple[str | None, WorkPoint]]:
         """What the transitions of a shape read, and the points behind them."""
         if not shape.moves:
             for t in self._pda.transitions_at(shape.state, shape.top):
@@ -113,7 +113,7 @@ class Points:
                 shape.moves.append((t.read, self.point(shape, rest, t.target)))
         return shape.moves
 
-    def deletes(self, shape: Shape) -> bool:
+    def deletes(self, shape: WorkShape) -> bool:
         """Whether a symbol of the word is deleted where the work on a shape begins.
 
         Each deletion is made at one place: before a terminal that is not the first thing read on behalf of a symbol
@@ -121,17 +121,17 @@ class Points:
         begins with the work on another symbol, it is left to that.
         """
         moves = self.moves(shape)
-        if _silent(moves):
+        if _reads_nothing(moves):
             return False
         return any(
             read is not None
             or point.inner is None
             or point.inner.leaves is not None
-            or _silent(self.moves(point.inner))
+            or _reads_nothing(self.moves(point.inner))
             for read, point in moves
         )
 
 
-def _silent(moves: Sequence[tuple[str | None, Point]]) -> bool:
+def _reads_nothing(moves: Sequence[tuple[str | None, WorkPoint]]) -> bool:
     """Whether a symbol can only be popped without reading anything."""
     return all(read is None and point.inner is None for read, point in moves)

@@ -6,19 +6,20 @@ A prefix is *viable* when some word of the language, within the limits, begins w
 
 from __future__ import annotations
 
-from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.languages.fronts import ConfigurationSets
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.errors import AutomatonError
 
 
-class Prefixes:
+class ViablePrefixes:
     """The viable prefixes of one automaton.
 
     Args:
         lookahead: knows the automaton (a pushdown automaton, with or without limits) and what can be completed.
-        max_configurations: how many configurations after one prefix are followed one by one (see :class:`Fronts`).
+        max_configurations: how many configurations after one prefix are followed one by one (see
+            :class:`ConfigurationSets`).
         search_time: the seconds of search that each question may take; None for no bound.
 
     Raises:
@@ -32,7 +33,7 @@ class Prefixes:
             raise AutomatonError("prefixes are known for grammars and pushdown automata, not for other automata")
         self.pda: PDA = lookahead.pda
         self._time = search_time
-        self.fronts = Fronts(lookahead, max_configurations=max_configurations)
+        self.fronts = ConfigurationSets(lookahead, max_configurations=max_configurations)
 
     def viable(self, prefix: Word) -> bool | None:
         """Whether some word within the limits begins with ``prefix``; None where the budget of states ran out."""

@@ -19,7 +19,7 @@ from collections import deque
 from typing import NamedTuple
 
 from formal_llm.automata.languages.edits import EditWeights
-from formal_llm.automata.languages.points import Point, Points, Shape
+from formal_llm.automata.languages.points import WorkPoint, WorkPoints, WorkShape
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import ACCEPTING
 from formal_llm.automata.models.automaton import State, Word
@@ -36,7 +36,7 @@ class RepairEdge(NamedTuple):
     right: int | None = None
 
 
-class Repairs:
+class RepairGraph:
     """The and-or graph of the repairs of a word.
 
     Args:
@@ -54,7 +54,7 @@ class Repairs:
     """
 
     def __init__(self, pda: PDA, word: Word, weights: EditWeights, *, keep: bool = False) -> None:
-        self._plan = plan = Points(pda)
+        self._plan = plan = WorkPoints(pda)
         self._word = word
         self._end = len(word)
         self._width = len(word) + 3
@@ -64,7 +64,7 @@ class Repairs:
         self.costs: list[float] = []
         self.done: list[bool] = []
         self.edges: list[RepairEdge] = []
-        self._points: list[Point] = []
+        self._points: list[WorkPoint] = []
         self._best: list[tuple[tuple[str, ...], int | None, int | None] | None] = []
         self._numbers: dict[int, int] = {}
         #: For each call (a shape at a position): its exits, the entries that wait for it, what it takes to get there,
@@ -157,7 +157,7 @@ class Repairs:
         for found in self._exits[key]:
             self._combine(number, found)
 
-    def _begin(self, shape: Shape, call: int, at: int) -> None:
+    def _begin(self, shape: WorkShape, call: int, at: int) -> None:
         self._exits[call] = []
         self._waiting[call] = []
         if shape.accepts:
@@ -186,7 +186,7 @@ class Repairs:
             self._relax(self._points[found], at - 1, end, self.costs[found] + price, price, left=found)
 
     def _read(
-        self, number: int, point: Point, leaves: dict[State, tuple[str, ...]], begin: int, at: int, cost: float
+        self, number: int, point: WorkPoint, leaves: dict[State, tuple[str, ...]], begin: int, at: int, cost: float
     ) -> None:
         """Read a terminal: the one that stands there, another one in its place, or one that is missing there."""
         weights = self._weights
@@ -211,7 +211,7 @@ class Repairs:
         self._relax(after, begin, end, self.costs[left] + self.costs[right], 0, left=left, right=right)
 
     def _relax(
-        self, point: Point, begin: int, end: int, cost: float, price: float, reads: tuple[str, ...] = (),
+        self, point: WorkPoint, begin: int, end: int, cost: float, price: float, reads: tuple[str, ...] = (),
         left: int | None = None, right: int | None = None,
     ) -> None:  # fmt: skip
         number = self._number(point, begin, end)
@@ -223,7 +223,7 @@ class Repairs:
             base = self._base[point.shape.number * self._width + begin + 1]
             self._push(base + cost + self._sure[end], end, number)
 
-    def _number(self, point: Point, begin: int, end: int) -> int:
+    def _number(self, point: WorkPoint, begin: int, end: int) -> int:
         key = (point.number * self._width + begin + 1) * self._width + end
         number = self._numbers.get(key)
         if number is None:

@@ -30,7 +30,7 @@ _LIGHT = re.compile(r"(?:do|perform|execut|conduct|carry_out|mak|run)_(?=.)")
 _LEAST = 3
 
 
-def singular(word: str) -> str:
+def singularize_noun(word: str) -> str:
     """A noun in the singular, by the regular rules."""
     if re.search(r"[^aeiou]ies$", word) and len(word) > 4:
         return word[:-3] + "y"
@@ -39,13 +39,13 @@ def singular(word: str) -> str:
     return word[:-1] if re.search(r"[^suiy']s$", word) else word
 
 
-def stem(name: str) -> str:
+def stem_name(name: str) -> str:
     """What the forms of one name have in common: ``questions`` and ``question``, ``iron`` and ``ironing``."""
-    return "_".join(map(_stem, name.split("_")))
+    return "_".join(map(_stem_word, name.split("_")))
 
 
-def _stem(word: str) -> str:
-    word = singular(IRREGULAR.get(word, word))
+def _stem_word(word: str) -> str:
+    word = singularize_noun(IRREGULAR.get(word, word))
     word = re.sub(r"(?<=\w{2})ied$", "y", word)
     cut = re.sub(r"(?<=\w{3})(?:ing|ed)$", "", word)
     if cut != word:
@@ -58,7 +58,7 @@ def _stem(word: str) -> str:
 def spelling_key(name: str) -> str:
     """What names have in common that differ only in spacing, case, number or inflection."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", name.strip()).casefold()
-    return _LIGHT.sub("", stem(words), count=1).replace("_", "")
+    return _LIGHT.sub("", stem_name(words), count=1).replace("_", "")
 
 
 def spelled_nearly_alike(names: Iterable[str]) -> list[tuple[str, str]]:
@@ -89,7 +89,7 @@ def spelling_warnings(names: Iterable[str], label: Callable[[str], str]) -> list
     ]
 
 
-def related(one: str, other: str) -> bool:
+def are_related_words(one: str, other: str) -> bool:
     """Whether two words may be forms of one word: ``approve`` and ``approval`` are related."""
     same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return one == other or (same >= 4 and same >= 0.6 * min(len(one), len(other)))

@@ -13,7 +13,7 @@ _MANY = 100
 _SOON = 1_000
 
 
-def unused(lookahead: Lookahead, max_states: int = 20_000, used: Container[str] = ()) -> list[str]:
+def find_unused_terminals(lookahead: Lookahead, max_states: int = 20_000, used: Container[str] = ()) -> list[str]:
     """The terminals that no word uses, as far as the lookahead can tell.
 
     Args:

@@ -11,7 +11,15 @@ from typing import Any
 
 from formal_llm.automata.models.automaton import State, Word
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.earley import ANY, Column, Item, Origins, each, ground, next_column
+from formal_llm.automata.models.earley import (
+    ANY,
+    ChartColumn,
+    ChartItem,
+    Origins,
+    append_column,
+    iterate_origins,
+    make_ground_item,
+)
 from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Production
@@ -33,7 +41,7 @@ def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = N
     """
     recognizer = recognizer_of(source)
     ranks = {name: rank for rank, name in enumerate(source.terminals if order is None else order)}
-    listed = _Listing(recognizer, max_length, ranks).words()
+    listed = _WordLister(recognizer, max_length, ranks).words()
     return filter(source.keeps_limits, listed) if isinstance(source, PDA) and source.limits else listed
 
 
@@ -45,10 +53,10 @@ def recognizer_of(source: CFG | PDA) -> Recognizer:
         raise TypeError(f"words are listed for a grammar or a pushdown automaton, not for {source!r}")
     if source.is_of_cfg and source.cfg:
         return source.cfg.recognizer
-    return Recognizer(*_productions(source), source.terminals)
+    return Recognizer(*_triple_construction(source), source.terminals)
 
 
-class _Listing:
+class _WordLister:
     """The words of a grammar by length, through the items that are under way after each beginning of a word.
 
     A set of lengths is a number: bit n is set where n is one of them.
@@ -59,12 +67,12 @@ class _Listing:
         self._max_length = max_length
         self._ranks = ranks
         self._lengths = self._all_lengths()
-        self._of_items: dict[Item, int] = {}
+        self._of_items: dict[ChartItem, int] = {}
 
     def _sum(self, one: int, other: int) -> int:
         """The lengths of words put together from two parts."""
         total = 0
-        for length in each(one):
+        for length in iterate_origins(one):
             total |= other << length
         return total & ((2 << self._max_length) - 1)
 
@@ -89,7 +97,7 @@ class _Listing:
                 todo += users.get(head, ())
         return found
 
-    def _of_item(self, item: Item) -> int:
+    def _of_item(self, item: ChartItem) -> int:
         """The lengths of what an item still derives."""
         passed = []
         while item.row is not None and item not in self._of_items:
@@ -101,7 +109,7 @@ class _Listing:
             lengths = self._of_items[item] = self._sum(self._lengths.get(item.row.symbol, 0), lengths)
         return lengths
 
-    def _left(self, items: Mapping[Item, Origins], left: list[dict[str, int]]) -> int:
+    def _left(self, items: Mapping[ChartItem, Origins], left: list[dict[str, int]]) -> int:
         """How many terminals can follow to the end of the word, when these items are under way.
 
         ``left`` has the same for the symbols that began at each position, from their end on.
@@ -111,12 +119,12 @@ class _Listing:
             after = 1
             if item.head is not None:
                 after = 0
-                for origin in each(origins):
+                for origin in iterate_origins(origins):
                     after |= left[origin].get(item.head.symbol, 0)
             lengths |= self._sum(self._of_item(item), after)
         return lengths
 
-    def _close(self, column: Column, left: list[dict[str, int]]) -> None:
+    def _close(self, column: ChartColumn, left: list[dict[str, int]]) -> None:
         """Put what is left after the symbols that begin in ``column`` at the end of ``left``."""
         own: dict[str, int] = {}
         left.append(own)
@@ -132,20 +140,20 @@ class _Listing:
         if self._recognizer.empty:
             return
         lengths = self._lengths.get(self._recognizer.start, 0)
-        for length in each(lengths):
+        for length in iterate_origins(lengths):
             yield from self._of_length(length)
 
     def _of_length(self, length: int) -> Iterator[Word]:
         word: list[str] = []
-        columns: list[Column] = []
+        columns: list[ChartColumn] = []
         left: list[dict[str, int]] = []
-        branches: list[Iterator[tuple[str, dict[Item, Origins]]]] = []
-        items: dict[Item, Origins] = {ground(self._recognizer.begin()): ~0}
+        branches: list[Iterator[tuple[str, dict[ChartItem, Origins]]]] = []
+        items: dict[ChartItem, Origins] = {make_ground_item(self._recognizer.begin()): ~0}
         while True:
             if len(word) == length:
                 yield tuple(word)
             else:
-                column = next_column(columns, items, ANY)
+                column = append_column(columns, items, ANY)
                 self._close(column, left)
                 branches.append(iter(sorted(column.next.items(), key=lambda entry: self._ranks[entry[0]])))
             while True:
@@ -160,7 +168,7 @@ class _Listing:
                     break
 
 
-def _productions(pda: PDA) -> tuple[list[Production], str]:
+def _triple_construction(pda: PDA) -> tuple[list[Production], str]:
     """A grammar for the language of an automaton: its productions and its start symbol.
 
     The triple construction (Hopcroft, Motwani and Ullman, section 6.3.2): a nonterminal for what is read from one state
@@ -171,7 +179,7 @@ def _productions(pda: PDA) -> tuple[list[Production], str]:
     productions: list[Production] = []
     todo: list[tuple[State, tuple[str | None, ...], State | None]] = []
 
-    def name(state: State, stack: tuple[str | None, ...], target: State | None) -> str:
+    def name_nonterminal(state: State, stack: tuple[str | None, ...], target: State | None) -> str:
         """The nonterminal for popping ``stack`` from ``state`` to ``target``; None: accept before it is popped."""
         key = (state, stack, target)
         if key not in names:
@@ -179,7 +187,7 @@ def _productions(pda: PDA) -> tuple[list[Production], str]:
             todo.append(key)
         return names[key]
 
-    start = name(pda.start_state, (*pda.start_stack, None), None)
+    start = name_nonterminal(pda.start_state, (*pda.start_stack, None), None)
     while todo:
         state, stack, target = todo.pop()
         head = names[state, stack, target]
@@ -189,14 +197,16 @@ def _productions(pda: PDA) -> tuple[list[Production], str]:
         elif len(stack) > 1:
             top, rest = stack[:1], stack[1:]
             if target is None:
-                productions.append(Production(head, (name(state, top, None),)))
+                productions.append(Production(head, (name_nonterminal(state, top, None),)))
             for between, _ in table.exits(state, stack[0]):
-                productions.append(Production(head, (name(state, top, between), name(between, rest, target))))
+                productions.append(
+                    Production(head, (name_nonterminal(state, top, between), name_nonterminal(between, rest, target)))
+                )
         else:
             if target is None and state in pda.accepting_states:
                 productions.append(Production(head, ()))
             for t in pda.transitions_at(state, stack[0]):
                 rest = t.push if t.pop is not None else (*t.push, *stack)
                 read = () if t.read is None else (t.read,)
-                productions.append(Production(head, (*read, name(t.target, rest, target))))
+                productions.append(Production(head, (*read, name_nonterminal(t.target, rest, target))))
     return productions, start

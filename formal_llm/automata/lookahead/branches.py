@@ -27,7 +27,7 @@ class Branch(NamedTuple):
     after: Configuration
 
 
-class Leap(NamedTuple):
+class BranchLeap(NamedTuple):
     """The moves of a branch in one: where they lead, what is put in the place of the top, what is read and taken."""
 
     target: State
@@ -55,7 +55,7 @@ class JudgedBranches(NamedTuple):
     tally: int = 0
 
 
-class _Row(NamedTuple):
+class _BranchRow(NamedTuple):
     """A branch that may be finished somewhere, and what it asks for."""
 
     bit: int
@@ -85,10 +85,10 @@ class Branches:
         self._search = search
         self._state = state
         self._version = search.demands.version
-        self._rows: list[_Row] = []
+        self._rows: list[_BranchRow] = []
         #: The branch that stops here, as a bit: what could be done instead does not count.
         self._stop = 0
-        self.leaps: list[Leap | None] = []
+        self.leaps: list[BranchLeap | None] = []
         demands, resources = search.demands, search.demands.resources
         for number, (moves, reads, after) in enumerate(branches):
             pushed = tuple(after.stack)
@@ -102,10 +102,10 @@ class Branches:
                 take = resources.need(need) + (resources.need(added.promised) if added.promised else 0)
                 steps = moves + added.free_steps
                 self._rows.append(
-                    _Row(1 << number, steps, reads, need, added.promised, take, added.pending, added.paid)
+                    _BranchRow(1 << number, steps, reads, need, added.promised, take, added.pending, added.paid)
                 )
             leaps = alive and moves and top is not None
-            self.leaps.append(Leap(after.state, pushed, reads, need) if leaps else None)
+            self.leaps.append(BranchLeap(after.state, pushed, reads, need) if leaps else None)
 
     @property
     def stale(self) -> bool:
@@ -129,7 +129,7 @@ class Branches:
         search.work.share(len(self._rows))
         decide = search.decide_rest
         tally = searched = 0
-        doubtful: list[tuple[_Row, int]] = []
+        doubtful: list[tuple[_BranchRow, int]] = []
         for row in self._rows:
             bit, needs, reads, need, promised, take, more, paid = row
             rest = remaining - need

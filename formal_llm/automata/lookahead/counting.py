@@ -210,13 +210,13 @@ class DerivationCounter:
         on_path: set[CountingState] = set()
         budget = len(memo) + self.max_states
 
-        def enter(state: CountingState) -> None:
+        def enter_state(state: CountingState) -> None:
             if len(memo) + len(frames) > budget:
                 raise Undecided("the plans were not counted within the budget of states; raise max_states")
             on_path.add(state)
             frames.append((state, list(self._successors(state, self._cyclic))))
 
-        enter(root)
+        enter_state(root)
         while frames:
             state, following = frames[-1]
             for _, after in following:
@@ -224,7 +224,7 @@ class DerivationCounter:
                     # A state that leads back to itself is on a cycle; such symbols were found when states were entered.
                     if after in on_path:
                         raise Undecided("the derivations form a cycle")
-                    enter(after)
+                    enter_state(after)
                     break
             else:
                 memo[state] = sum(weight * (self._known(after) or 0) for weight, after in following)

@@ -8,7 +8,7 @@ from math import prod
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import FlowSymbol
 from formal_llm.automata.lookahead.ways import Ways
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.symbols import find_reachable
 
 
 def fixed_counts(ways: Ways, touching: Collection[str]) -> dict[int, float]:
@@ -24,7 +24,7 @@ def fixed_counts(ways: Ways, touching: Collection[str]) -> dict[int, float]:
             for child in children:
                 users.setdefault(child, []).append(index)
     first = (index for index, group in ways.items() if any(name in touching for reads, *_ in group for name in reads))
-    touched = reach(first, lambda index: users.get(index, ()))
+    touched = find_reachable(first, lambda index: users.get(index, ()))
     found: dict[int, float] = {}
     rest = [index for index in ways if index not in touched]
     waiting = {index: {c for _, children, _ in ways[index] for c in children} for index in rest}
@@ -53,7 +53,7 @@ def find_cycles(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[s
         ways: their ways.
         limited: the terminals in upper limits.
     """
-    growing = _growing(symbols, ways, limited)
+    growing = _find_growing(symbols, ways, limited)
     edges: dict[int, dict[int, bool]] = {}
     for index, group in ways.items():
         for reads, children, _ in group:
@@ -83,7 +83,7 @@ def find_cycles(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[s
     return cyclic, grow
 
 
-def _growing(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[str]) -> set[int]:
+def _find_growing(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[str]) -> set[int]:
     """Symbols with a completion of one terminal or more that takes nothing from any limit."""
     found: set[int] = set()
     users: dict[int, list[int]] = {}

@@ -16,7 +16,7 @@ Words = dict[Word, int]
 EMPTY: Words = {(): 0}
 
 
-class Enumeration:
+class WordEnumeration:
     """The words of configurations of one automaton under bounds.
 
     Args:
@@ -84,7 +84,7 @@ class Enumeration:
         fresh: dict[int, Words] = {}
         need, full = self.counters.need, self.counters.remaining
 
-        def derive(index: int, way: Way, place: int, joined: Words) -> None:
+        def derive_words(index: int, way: Way, place: int, joined: Words) -> None:
             """Add the words of a way in which the child at ``place`` is one of ``joined``."""
             for child in reversed(way.children[:place]):
                 joined = self._join(words[child], joined, {}, full)
@@ -100,12 +100,12 @@ class Enumeration:
 
         for symbol in sorted(symbols, key=lambda symbol: symbol.least_steps):
             for way in self.grammar.alive(symbol):
-                derive(symbol.index, way, 0, words[way.children[0]] if way.children else EMPTY)
+                derive_words(symbol.index, way, 0, words[way.children[0]] if way.children else EMPTY)
                 for place, child in enumerate(way.children):
                     users.setdefault(child, []).append((symbol.index, way, place))
         while fresh:
             index = next(iter(fresh))
             new = fresh.pop(index)
             for user, way, place in users.get(index, ()):
-                derive(user, way, place, new)
+                derive_words(user, way, place, new)
         self._words = words

@@ -10,12 +10,12 @@ It is for symbols without cycles and for sets that stay small; where they do not
 
 from __future__ import annotations
 
-from formal_llm.automata.lookahead.stacks import Demands
-from formal_llm.automata.lookahead.work import Work
+from formal_llm.automata.lookahead.stacks import PendingSymbols
+from formal_llm.automata.lookahead.work import WorkBudget
 
 #: The largest bound, the most bits that are handled for one set, and what is kept of all.
 _LARGEST, _WORK, _KEPT = 30_000_000, 1_500_000_000, 400_000_000
-#: So many bits that are handled are one try (:class:`Work`).
+#: So many bits that are handled are one try (:class:`WorkBudget`).
 _BITS = 150_000
 #: The most symbols: they are gone through by recursion.
 _SYMBOLS = 150
@@ -31,7 +31,7 @@ class ExactSum:
         work: what it may cost; when that is over, nothing is ruled out.
     """
 
-    def __init__(self, demands: Demands, weights: dict[str, int], most: int, work: Work) -> None:
+    def __init__(self, demands: PendingSymbols, weights: dict[str, int], most: int, work: WorkBudget) -> None:
         self._demands = demands
         self._work = work
         self._weights = weights
@@ -126,7 +126,7 @@ class ExactSum:
 class ExactSums:
     """All quantities of a grammar that are bounded from both sides, for :class:`Successors`."""
 
-    def __init__(self, demands: Demands, work: Work) -> None:
+    def __init__(self, demands: PendingSymbols, work: WorkBudget) -> None:
         counters = demands.counters
         lower = {
             tuple(sorted(bound.weights.items())): field

@@ -21,7 +21,7 @@ from formal_llm.automata.lookahead.cheapest import INFINITE, least_costs
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.models.tabulation import Tabulation
 
 #: Of how many stacks it is kept whether they can be worked off.
@@ -30,17 +30,17 @@ _KEPT = 100_000
 LENGTH = 1 << 64
 
 
-class Accept:
+class AcceptTarget:
     """The target of a symbol that needs not be popped: the run accepts before."""
 
     def __repr__(self) -> str:
         return "ACCEPTING"
 
 
-ACCEPTING = Accept()
+ACCEPTING = AcceptTarget()
 
 
-class Over(NamedTuple):
+class AcceptBelowTarget(NamedTuple):
     """The target of a symbol with all that lies below it, at most one more symbol: the run accepts, wherever.
 
     One symbol so stands for all the states between, of which a product of many automata has very many.
@@ -152,7 +152,7 @@ class FlowGrammar:
         targets = self.targets(state, top)
         if rest is not None and (len(targets) > 1 or not rest.depth):
             if rest.depth <= 1 and len(targets) > 1:
-                return [(self.symbol(state, top, Over(tuple(rest))), ACCEPTING)]
+                return [(self.symbol(state, top, AcceptBelowTarget(tuple(rest))), ACCEPTING)]
             targets = [target for target in targets if target is ACCEPTING or self._can_end(target, rest)]
         return [(self.symbol(state, top, target), target) for target in targets]
 
@@ -192,7 +192,9 @@ class FlowGrammar:
 
     def reached(self, symbols: Iterable[int]) -> list[int]:
         """These symbols and all that completions of them may lead to."""
-        return list(reach(symbols, lambda index: (c for way in self.alive(self.symbols[index]) for c in way.children)))
+        return list(
+            find_reachable(symbols, lambda index: (c for way in self.alive(self.symbols[index]) for c in way.children))
+        )
 
     def _index(self, key: Key) -> int:
         index = self._by_key.get(key)
@@ -215,7 +217,7 @@ class FlowGrammar:
 
     def _ways(self, key: Key) -> Iterator[Way]:
         state, top, target = key
-        inside = target is ACCEPTING or isinstance(target, Over)
+        inside = target is ACCEPTING or isinstance(target, AcceptBelowTarget)
         if inside and state in self.pda.accepting_states:
             yield Way(None, (), 0)
         for t in self.pda.transitions_at(state, top):
@@ -223,8 +225,8 @@ class FlowGrammar:
                 continue
             pushed: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, top)
             whole = target
-            if target == Over(()) and len(pushed) > 1:
-                pushed, whole = pushed[:-1], Over(pushed[-1:])  # type: ignore[arg-type]  # nothing lies on no stack
+            if target == AcceptBelowTarget(()) and len(pushed) > 1:
+                pushed, whole = pushed[:-1], AcceptBelowTarget(pushed[-1:])  # type: ignore[arg-type]  # nothing lies on no stack
             for end in range(1, len(pushed)) if inside else ():
                 for children in self._chains(t.target, pushed[:end], ACCEPTING):
                     yield Way(t.read, children)
@@ -234,7 +236,7 @@ class FlowGrammar:
     def _chains(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
         """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
         if not pushed:
-            return self._below(state, target) if isinstance(target, Over) else [()] * (state == target)
+            return self._below(state, target) if isinstance(target, AcceptBelowTarget) else [()] * (state == target)
         chains: list[tuple[State, tuple[int, ...]]] = [(state, ())]
         for top in pushed[:-1]:
             chains = [
@@ -246,7 +248,7 @@ class FlowGrammar:
 
     def _last(self, state: State, top: str | None, target: State) -> list[tuple[int, ...]]:
         """All ways to work off one symbol, with a target of any kind."""
-        if not isinstance(target, Over):
+        if not isinstance(target, AcceptBelowTarget):
             there = self.may_accept(state, top) if target is ACCEPTING else target in self.exits(state, top)
             return [(self._index((state, top, target)),)] if there else []
         targets = self.targets(state, top)
@@ -256,9 +258,13 @@ class FlowGrammar:
             return [(self._index((state, top, ACCEPTING)),)]
         return [(self._index((state, top, after)), *ends) for after in targets for ends in self._below(after, target)]
 
-    def _below(self, state: State, over: Over) -> list[tuple[int, ...]]:
+    def _below(self, state: State, over: AcceptBelowTarget) -> list[tuple[int, ...]]:
         """All ways to work off what lies below."""
-        return self._last(state, over.below[0], Over(())) if over.below else self._last(state, None, ACCEPTING)
+        return (
+            self._last(state, over.below[0], AcceptBelowTarget(()))
+            if over.below
+            else self._last(state, None, ACCEPTING)
+        )
 
     # -- what is known before any search ------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import ACCEPTING
-from formal_llm.automata.lookahead.stacks import NOTHING, Demands, SearchState
+from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, SearchState
 from formal_llm.automata.lookahead.work import TRIES
 from formal_llm.automata.models.automaton import Stack, State
 
@@ -54,7 +54,7 @@ _BUILT = 2.5e-4
 _Node = int | tuple[State, Stack]
 
 
-class _Way(NamedTuple):
+class _ProgramWay(NamedTuple):
     """A way as the program sees it: (resource, amount) taken, (lower bound, amount) paid, symbols left, moves."""
 
     takes: tuple[tuple[int, int], ...]
@@ -63,15 +63,15 @@ class _Way(NamedTuple):
     moves: float
 
 
-class _Column(NamedTuple):
+class _ProgramColumn(NamedTuple):
     """A variable of the program: how often ``node`` is worked off by ``way``, at most ``most`` times."""
 
     node: _Node
-    way: _Way
+    way: _ProgramWay
     most: int
 
 
-def installed() -> bool:
+def is_solver_installed() -> bool:
     """Whether OR-Tools is there (it is not loaded to find out)."""
     return find_spec("ortools") is not None
 
@@ -88,12 +88,12 @@ class IntegerProgram:
         tries: what the last question cost, in the unit of :class:`Work`.
     """
 
-    def __init__(self, demands: Demands, *, effort: float = 1.0) -> None:
+    def __init__(self, demands: PendingSymbols, *, effort: float = 1.0) -> None:
         self.demands = demands
         self.effort = effort
         self.tries = 0.0
         self._version = -1
-        self._ways: dict[tuple[int, bool], tuple[_Way, ...]] = {}
+        self._ways: dict[tuple[int, bool], tuple[_ProgramWay, ...]] = {}
 
     @cached_property
     def _library(self) -> ModuleType | None:
@@ -126,7 +126,7 @@ class IntegerProgram:
         pending, moves = self._keep(state.pending, bool(needed))
         if state.unresolved is not None:
             pending[state.unresolved] = 1
-        columns = _columns(pending, self._reachable(pending, bool(needed)), left, needed)
+        columns = _make_columns(pending, self._reachable(pending, bool(needed)), left, needed)
         if columns is None:
             return INFINITE
         building = _BUILT * len(columns)
@@ -150,9 +150,9 @@ class IntegerProgram:
                 kept[symbol.index] = count
         return kept, moves
 
-    def _reachable(self, pending: Iterable[_Node], needed: bool) -> dict[_Node, tuple[_Way, ...]]:
+    def _reachable(self, pending: Iterable[_Node], needed: bool) -> dict[_Node, tuple[_ProgramWay, ...]]:
         """The ways of all symbols that what is pending may lead to."""
-        found: dict[_Node, tuple[_Way, ...]] = {}
+        found: dict[_Node, tuple[_ProgramWay, ...]] = {}
         todo = list(pending)
         while todo:
             node = todo.pop()
@@ -161,7 +161,7 @@ class IntegerProgram:
                 todo += (child for way in found[node] for child in way.children)
         return found
 
-    def _of_symbol(self, index: int, needed: bool) -> tuple[_Way, ...]:
+    def _of_symbol(self, index: int, needed: bool) -> tuple[_ProgramWay, ...]:
         ways = self._ways.get((index, needed))
         if ways is None:
             symbols, unit = self.demands.grammar.symbols, self.demands.multisets.unit
@@ -172,13 +172,13 @@ class IntegerProgram:
                 for name in way.reads:
                     for shift, _, weight in self.demands.counters.dues.get(name, ()):
                         paid[shift] += weight
-                made.append(_Way(self._takes(way.need), tuple(paid.items()), children, way.steps + moves))
+                made.append(_ProgramWay(self._takes(way.need), tuple(paid.items()), children, way.steps + moves))
             if symbols[index].free:
-                made.append(_Way((), (), {}, symbols[index].free_steps))
+                made.append(_ProgramWay((), (), {}, symbols[index].free_steps))
             ways = self._ways[index, needed] = tuple(made)
         return ways
 
-    def _of_stack(self, node: tuple[State, Stack], needed: bool) -> tuple[_Way, ...]:
+    def _of_stack(self, node: tuple[State, Stack], needed: bool) -> tuple[_ProgramWay, ...]:
         """The ways to work off the top of an open stack, each with all below it that is sure then."""
         state, stack = node
         made = []
@@ -192,22 +192,22 @@ class IntegerProgram:
                 children[whole.unresolved] = 1
             paid = tuple((shift, amount) for _, shift, amount in self.demands.counters.due(whole.paid))
             takes = self._takes(self.demands.resources.need(whole.promised))
-            made.append(_Way(takes, paid, children, whole.free_steps + moves))
+            made.append(_ProgramWay(takes, paid, children, whole.free_steps + moves))
         return tuple(made)
 
     def _takes(self, need: int) -> tuple[tuple[int, int], ...]:
         return tuple((n, amount) for n, amount in enumerate(self.demands.resources.amounts(need)) if amount)
 
 
-def _columns(
+def _make_columns(
     pending: Mapping[_Node, int],
-    ways: Mapping[_Node, tuple[_Way, ...]],
+    ways: Mapping[_Node, tuple[_ProgramWay, ...]],
     left: tuple[int, ...],
     needed: Mapping[int, int],
-) -> list[_Column] | None:
+) -> list[_ProgramColumn] | None:
     """The variables with their bounds; None where a lower bound is open that nothing can pay."""
-    afforded: list[tuple[_Node, _Way]] = []
-    drops: dict[_Node, _Way] = {}
+    afforded: list[tuple[_Node, _ProgramWay]] = []
+    drops: dict[_Node, _ProgramWay] = {}
     least_taken: dict[int, int] = {}
     least_paid: dict[int, int] = {}
     for node, group in ways.items():
@@ -233,10 +233,10 @@ def _columns(
     for node, way in afforded:
         most = 4 * events if isinstance(node, int) else 1
         most = min([most, *(left[number] // amount for number, amount in way.takes)])
-        columns.append(_Column(node, way, most))
+        columns.append(_ProgramColumn(node, way, most))
         for child, count in way.children.items():
             turn_up[child] += count * most
-    return columns + [_Column(node, way, turn_up[node]) for node, way in drops.items()]
+    return columns + [_ProgramColumn(node, way, turn_up[node]) for node, way in drops.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class _Program:
 
     library: Any
     pending: Mapping[_Node, int]
-    columns: list[_Column]
+    columns: list[_ProgramColumn]
     left: tuple[int, ...]
     needed: Mapping[int, int]
 

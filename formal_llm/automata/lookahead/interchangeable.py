@@ -15,7 +15,7 @@ from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.ways import Ways
 
 
-class Fields(NamedTuple):
+class BoundFields(NamedTuple):
     """The upper bounds, those of interchangeable terminals in one field together.
 
     Attributes:
@@ -37,9 +37,9 @@ class Fields(NamedTuple):
         return total
 
 
-def divide(
+def assign_fields(
     counters: Counters, ways: Ways, leaves: Collection[int], *, exchange: bool, counting: bool = False
-) -> Fields:
+) -> BoundFields:
     """Give each upper bound a field, and one field to the uses of all terminals that are interchangeable.
 
     Args:
@@ -50,7 +50,7 @@ def divide(
         counting: whether ways are counted: then only terminals that may be used once share a field, and they must be
             read in the same places equally often (b T and T b are two ways).
     """
-    places = _places(ways, leaves)
+    places = _reading_places(ways, leaves)
     uses: dict[str, int] = {}  # the number of the bound
     sums: dict[str, dict[int, int]] = {}
     parts: list[list[tuple[int, int]]] = []
@@ -80,10 +80,10 @@ def divide(
         of_uses[name] = fields[shape]
     for name, amounts in sums.items():
         takes[name] = {**takes.get(name, {}), **amounts}
-    return Fields(parts, takes, of_uses)
+    return BoundFields(parts, takes, of_uses)
 
 
-def _places(ways: Ways, leaves: Collection[int]) -> dict[str, Counter[object]]:
+def _reading_places(ways: Ways, leaves: Collection[int]) -> dict[str, Counter[object]]:
     """Where each terminal is read, and how often there."""
     places: dict[str, Counter[object]] = {}
     for index, group in ways.items():
@@ -97,7 +97,7 @@ def _places(ways: Ways, leaves: Collection[int]) -> dict[str, Counter[object]]:
     return places
 
 
-class Packing:
+class FieldPacking:
     """Numbers packed into one, each in a field of the same width under a guard bit.
 
     Args:
@@ -147,14 +147,14 @@ class ClassVectors:
 
     def __init__(self, counters: Counters, ways: Ways, leaves: Collection[int], exchange: bool) -> None:
         self._counters = counters
-        self._fields = divide(counters, ways, leaves, exchange=exchange, counting=True)
+        self._fields = assign_fields(counters, ways, leaves, exchange=exchange, counting=True)
         self.takes = self._fields.takes
         once = {bound.terminal for bound in counters.bounds if bound.most is not None and bound.most <= 1}
         self.class_of = {name: field for name, field in self._fields.uses.items() if name in once}
         self.total_field = len(self._fields.parts)
         # Room for the sum of all that is left, and for more than is left: a mask holds one more than its bound.
         most = sum(mask for group in self._fields.parts for _, mask in group)
-        self._packing = Packing(self.total_field, most)
+        self._packing = FieldPacking(self.total_field, most)
         self.pack = self._packing.pack
         self.left = self._packing.amount
         self.guard = self._packing.guard

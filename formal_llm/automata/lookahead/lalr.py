@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 
 from formal_llm.automata.models.first_follow import first_of, first_sets
-from formal_llm.automata.models.symbols import closure
+from formal_llm.automata.models.symbols import find_derivable_heads
 
 #: A nonterminal is a number, a terminal a name.
 Name = int | str
@@ -39,7 +39,7 @@ class _ParserStates:
         self._rules: list[Rule] = [*rules, (-(1 << 62), (start,))]
         read = dict.fromkeys(name for _, body in rules for name in body if isinstance(name, str))
         self._bits: dict[Name, int] = {name: 2 << number for number, name in enumerate(read)}  # 1 is the end
-        self._nullable: Container[Name] = closure(self._rules, ())
+        self._nullable: Container[Name] = find_derivable_heads(self._rules, ())
         self._first: Mapping[Name, int] = first_sets(self._rules, self._bits, self._nullable)
         self._of: dict[Name, list[int]] = {}
         for number, (head, _) in enumerate(rules):

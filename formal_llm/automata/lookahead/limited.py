@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
 
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.models.automaton import Automaton, Configuration, M, fingerprint
+from formal_llm.automata.models.automaton import Automaton, Configuration, M, make_fingerprint
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.clockwork import timed
+from formal_llm.automata.models.clockwork import apply_timetable
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -72,7 +72,7 @@ class LimitedConfiguration(NamedTuple):
     needed: int
 
 
-def depth(configuration: Hashable) -> int:
+def stack_depth(configuration: Hashable) -> int:
     """How deep the stack is, with or without counters; 1 for a configuration of no pushdown automaton."""
     inner = configuration.inner if isinstance(configuration, LimitedConfiguration) else configuration
     return inner.stack.depth if isinstance(inner, Configuration) else 1
@@ -124,7 +124,7 @@ class LimitedAutomaton(Generic[M]):
     @cached_property
     def fingerprint(self) -> str:
         """A short name that equal automata share."""
-        return fingerprint([self.automaton.fingerprint, *(bound.line for bound in self.counters.bounds)])
+        return make_fingerprint([self.automaton.fingerprint, *(bound.line for bound in self.counters.bounds)])
 
     def selection(self, configuration: LimitedConfiguration) -> tuple[str, ...] | None:
         """As of the automaton inside; None where it does not tell."""
@@ -182,7 +182,7 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
             in, a timetable has no clock or the rules do not say which way plans run.
         TypeError: it is no source.
     """
-    automaton, own = _parts(source)
+    automaton, own = _automaton_and_limits(source)
     both = own & limits if limits else own
     if isinstance(automaton, PDA):
         # Each by itself: of both together what says nothing is left out.
@@ -191,14 +191,14 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
             if problem is not None:
                 raise AutomatonError(problem)
         if both.times:
-            automaton, both = timed(automaton.without_limits, both.times), both.without_times
+            automaton, both = apply_timetable(automaton.without_limits, both.times), both.without_times
         return automaton.with_limits(both)
     if both.times:
         raise AutomatonError("a timetable needs a grammar, a flowchart, a behaviour or a PDA")
     return LimitedAutomaton(automaton, both) if both else automaton
 
 
-def _parts(source: object) -> tuple[SourceAutomaton, Limits]:
+def _automaton_and_limits(source: object) -> tuple[SourceAutomaton, Limits]:
     """A source as an automaton, and its limits."""
     if isinstance(source, Flowchart | Behaviour):
         source = automaton_of(source)
@@ -214,7 +214,7 @@ def _parts(source: object) -> tuple[SourceAutomaton, Limits]:
     raise TypeError(f"rules are a grammar, an automaton, a flowchart or a behaviour, not {source!r}{written}")
 
 
-def with_counters(automaton: SourceAutomaton) -> DescribedAutomaton:
+def add_counters(automaton: SourceAutomaton) -> DescribedAutomaton:
     """What a walk runs on: the automaton with counters around it where it has limits, else itself."""
     if isinstance(automaton, PDA) and automaton.limits:
         return LimitedAutomaton(automaton, automaton.limits)

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from formal_llm.automata.lookahead.stacks import Demands, SearchState
+from formal_llm.automata.lookahead.stacks import PendingSymbols, SearchState
 
 #: Multipliers are whole numbers of about so many bits.
 _BITS = 32
@@ -49,7 +49,7 @@ class FlowWay(NamedTuple):
     alone: tuple[int, int] | None
 
 
-class Cut(NamedTuple):
+class ConnectivityCut(NamedTuple):
     """What connectivity adds: a way within some symbols is taken only where something leads to them.
 
     Where ``way`` is taken at most ``most`` times, it is taken at most ``most`` times as often as all ways ``into``
@@ -70,7 +70,7 @@ class Cut(NamedTuple):
         return self.most * sum([count for symbol, count in pending.items() if symbol in self.inside])
 
 
-class Flow:
+class FlowSystem:
     """The ways of all symbols that the start leads to, as the grammar is known now.
 
     Attributes:
@@ -82,7 +82,7 @@ class Flow:
         dues: the lower bounds, each by the place and the mask of its field.
     """
 
-    def __init__(self, demands: Demands) -> None:
+    def __init__(self, demands: PendingSymbols) -> None:
         self.demands = demands
         symbols, counters = demands.grammar.symbols, demands.counters
         self.dues = {
@@ -113,11 +113,11 @@ class Flow:
         self.free = {index: symbols[index].free_steps for index in self.of if symbols[index].free}
 
         self.most = [self._most(one) for one in self.ways]
-        self.cuts: list[Cut] = []
+        self.cuts: list[ConnectivityCut] = []
         #: For each way its factors in cuts.
         self.factors: list[dict[int, int]] = [{} for _ in self.ways]
 
-    def keep(self, cuts: Iterable[Cut]) -> None:
+    def keep(self, cuts: Iterable[ConnectivityCut]) -> None:
         """Forget the other cuts."""
         self.cuts = list(cuts)
         self.factors = [{} for _ in self.ways]
@@ -132,14 +132,14 @@ class Flow:
         begin = self.demands.resources.of(self.demands.counters.remaining)
         return self.demands.resources.amounts(begin)[way.alone[0]] // way.alone[1]
 
-    def cut(self, number: int, inside: frozenset[int]) -> Cut | None:
+    def cut(self, number: int, inside: frozenset[int]) -> ConnectivityCut | None:
         """A new cut: the way is one of these symbols; None where it has no bound of its own."""
         most = self.most[number]
         if not most:
             return None
         into = (n for n, way in enumerate(self.ways) if way.head not in inside)
         leads = tuple(n for n in into if any(child in inside for child, _ in self.ways[n].children))
-        cut = Cut(number, most, inside, leads)
+        cut = ConnectivityCut(number, most, inside, leads)
         if cut in self.cuts:
             return None
         for n, factor in cut.row().items():
@@ -205,7 +205,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class LinearArgument:
     """Prices of bounds, and potentials of symbols that fit them.
 
     Attributes:
@@ -218,7 +218,7 @@ class Argument:
     prices: Mapping[int, int]
     dues: Mapping[int, int]
     potentials: Mapping[int, int]
-    cuts: tuple[tuple[int, Cut, int], ...] = ()
+    cuts: tuple[tuple[int, ConnectivityCut, int], ...] = ()
 
     def excess(self, pending: Mapping[int, int], left: Sequence[int], needed: Mapping[int, int]) -> int:
         """By how much too much is asked; there is no completion where that is more than 0."""
@@ -234,7 +234,7 @@ class Argument:
         taken -= sum([self.dues.get(shift, 0) * amount for shift, amount in way.pays])
         return taken + sum([self.potentials[child] * count for child, count in way.children])
 
-    def holds(self, flow: Flow) -> bool:
+    def holds(self, flow: FlowSystem) -> bool:
         """Whether prices are from 0 and no potential is more than some way costs: then the argument is right."""
         return (
             all(price >= 0 for price in (*self.prices.values(), *self.dues.values(), *(p for _, _, p in self.cuts)))
@@ -247,7 +247,7 @@ class Argument:
 
 
 class ArgumentNumbers(NamedTuple):
-    """The numbers of an :class:`Argument` in floating point: potentials, prices, dues, and the prices of all cuts."""
+    """The numbers of a :class:`LinearArgument` in floating point: potentials, prices, dues, and prices of all cuts."""
 
     potentials: Mapping[int, float]
     prices: Mapping[int, float]
@@ -255,7 +255,9 @@ class ArgumentNumbers(NamedTuple):
     cuts: Sequence[float]
 
 
-def argument(flow: Flow, near: ArgumentNumbers, capped: Collection[int] = ()) -> tuple[Argument, dict[int, int]] | None:
+def make_argument(
+    flow: FlowSystem, near: ArgumentNumbers, capped: Collection[int] = ()
+) -> tuple[LinearArgument, dict[int, int]] | None:
     """Numbers that are about right as an argument that is right.
 
     Args:
@@ -280,7 +282,7 @@ def argument(flow: Flow, near: ArgumentNumbers, capped: Collection[int] = ()) ->
         reached[symbol] = min(reached.get(symbol, 0), 0)
     # A cut makes its way dearer and those into it cheaper, so it is rounded to the nearest.
     priced = ((n, cut, round(price * scale)) for n, (cut, price) in enumerate(zip(flow.cuts, cuts, strict=True)))
-    made = Argument(whole, paid, reached, tuple(one for one in priced if one[2] > 0))
+    made = LinearArgument(whole, paid, reached, tuple(one for one in priced if one[2] > 0))
     bounded = [n for n, way in enumerate(flow.ways) if way.alone is not None or n in capped]
     loose = [(way, flow.factors[n]) for n, way in enumerate(flow.ways) if way.alone is None and n not in capped]
     for _ in range(_ROUNDS):

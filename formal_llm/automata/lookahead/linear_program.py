@@ -19,13 +19,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.linear import Argument, ArgumentNumbers, Flow, argument
-from formal_llm.automata.lookahead.stacks import Demands, SearchState
+from formal_llm.automata.lookahead.linear import ArgumentNumbers, FlowSystem, LinearArgument, make_argument
+from formal_llm.automata.lookahead.stacks import PendingSymbols, SearchState
 
 #: The most entries of a table; in larger grammars no linear program is asked.
 LARGEST = 300_000
-#: The most effort for one state, in the unit of :class:`~formal_llm.automata.lookahead.work.Work`, and so many entries
-#: of a table that are looked at are one of it.
+#: The most effort for one state, in the unit of :class:`~formal_llm.automata.lookahead.work.WorkBudget`, and how many
+#: entries of a table that are looked at are one unit.
 EFFORT, _ENTRIES = 16_000, 5_000
 #: How many arguments are remembered, and how many completions (of what is alike).
 _ARGUMENTS, _COMPLETIONS, _ALIKE = 64, 20_000, 8
@@ -52,11 +52,11 @@ class LinearProgram:
         tries: what the last question cost, in the unit of effort.
     """
 
-    def __init__(self, demands: Demands) -> None:
+    def __init__(self, demands: PendingSymbols) -> None:
         self._demands = demands
         self._version = -1
         self._fits = False
-        self.arguments: list[Argument] = []
+        self.arguments: list[LinearArgument] = []
         self.tries = 0.0
 
     def ready(self) -> bool:
@@ -73,7 +73,7 @@ class LinearProgram:
         self._fits = len(groups) * (len(groups) + sum(groups)) <= LARGEST
         if not self._fits:
             return False
-        self.flow = flow = Flow(demands)
+        self.flow = flow = FlowSystem(demands)
         self._rows = {symbol: row for row, symbol in enumerate(flow.of)}
         self._resource_rows = {number: row for row, number in enumerate(flow.resources, len(self._rows))}
         first_due = len(self._rows) + len(self._resource_rows)
@@ -248,7 +248,7 @@ class LinearProgram:
             {shift: factors[row] for shift, row in self._due_rows.items()},
             factors[self._height :],
         )
-        made = argument(flow, near, capped)
+        made = make_argument(flow, near, capped)
         if made is None:
             return False
         found, extra = made

@@ -15,17 +15,17 @@ from formal_llm.automata.lookahead.flow import ACCEPTING, FlowGrammar
 from formal_llm.automata.lookahead.lalr import Name, Rule, is_lalr
 from formal_llm.automata.models.automaton import Stack, State
 from formal_llm.automata.models.first_follow import first_of, first_sets, follow_sets
-from formal_llm.automata.models.symbols import closure
+from formal_llm.automata.models.symbols import find_derivable_heads
 
 #: The head of the rules for what lies on the stack; those for what lies deeper have the numbers below.
 _START = -1
 
 
-def tells_apart(grammar: FlowGrammar, state: State, stack: Stack) -> bool:
+def is_unambiguous(grammar: FlowGrammar, state: State, stack: Stack) -> bool:
     """Whether every completion of (state, stack), read as a word, is known to have one run only."""
     stacked = _stack_rules(grammar, state, stack)
     reached = grammar.reached({name for _, body in stacked for name in body if isinstance(name, int) and name >= 0})
-    rules = [*stacked, *((head, body) for head in reached for body in _bodies(grammar, head))]
+    rules = [*stacked, *((head, body) for head in reached for body in _bodies_of_symbol(grammar, head))]
     return _is_ll1(rules) or is_lalr(rules, _START)
 
 
@@ -60,7 +60,7 @@ def _can_end(grammar: FlowGrammar, rule: Rule) -> bool:
 def _is_ll1(rules: Sequence[Rule]) -> bool:
     read = dict.fromkeys(name for _, body in rules for name in body if isinstance(name, str))
     terminals: dict[Name, int] = {name: 1 << number for number, name in enumerate(read)}
-    nullable = closure(rules, ())
+    nullable = find_derivable_heads(rules, ())
     first = first_sets(rules, terminals, nullable)
     follow = follow_sets(rules, terminals, nullable, first)
     bodies: dict[Name, list[tuple[Name, ...]]] = {}
@@ -81,7 +81,7 @@ def _is_ll1(rules: Sequence[Rule]) -> bool:
     return True
 
 
-def _bodies(grammar: FlowGrammar, index: int) -> list[tuple[Name, ...]]:
+def _bodies_of_symbol(grammar: FlowGrammar, index: int) -> list[tuple[Name, ...]]:
     """The ways of a symbol as bodies of rules."""
     ways = grammar.alive(grammar.symbols[index])
     return [way.children if way.read is None else (way.read, *way.children) for way in ways]

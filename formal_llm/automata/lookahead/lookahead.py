@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, JudgedBranches, Leap
+from formal_llm.automata.lookahead.branches import Branch, Branches, BranchLeap, JudgedBranches
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
@@ -20,14 +20,14 @@ from formal_llm.automata.lookahead.limited import (
     HasSelections,
     LimitedAutomaton,
     LimitedConfiguration,
+    add_counters,
     as_automaton,
-    with_counters,
 )
 from formal_llm.automata.lookahead.plain_search import PlainSearch
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
 from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
-from formal_llm.automata.lookahead.work import MADE, Work, building
+from formal_llm.automata.lookahead.work import MADE, WorkBudget, pause_garbage_collection
 from formal_llm.automata.models.automaton import Configuration, State, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
@@ -68,13 +68,13 @@ class Lookahead(Drawable):
     from a pickle, finds it anew.
     """
 
-    @building()
+    @pause_garbage_collection()
     def __init__(
         self, source: Source, limits: Limits | None = None, *, max_states: int = 20_000, solver: bool = True
     ) -> None:
         self.source = as_automaton(source, limits)
         self.pda = self.source if isinstance(self.source, PDA) else None
-        self.automaton = with_counters(self.source)
+        self.automaton = add_counters(self.source)
         self.max_states, self.solver = max_states, solver
         self._samplers: dict[int | None, Sampler] = {}
         self._counted = self.automaton if isinstance(self.automaton, LimitedAutomaton) else None
@@ -86,7 +86,7 @@ class Lookahead(Drawable):
             counters = self._counted.counters if self._counted is not None else Counters(())
             self._search = CompletionSearch(FlowGrammar(self.pda, counters), max_states, solver=solver)
             self._shortest = ShortestSearch(self._search)
-            self.work: Work = self._search.work
+            self.work: WorkBudget = self._search.work
         else:
             self._plain = PlainSearch[Any, Any](self.automaton, max_states)
             self.work = self._plain.work
@@ -266,7 +266,7 @@ class Lookahead(Drawable):
         self, configuration: Hashable, max_length: int | None, of: Of
     ) -> tuple[Sampler, LimitedConfiguration, bool]:
         """What counts completions of ``max_length`` terminals at most, where it begins, and whether it counts words."""
-        from formal_llm.automata.lookahead.sampling import Sampler, by_words  # a plan counts nothing
+        from formal_llm.automata.lookahead.sampling import Sampler, counts_words  # a plan counts nothing
 
         if self.pda is None:
             raise AutomatonError("counting needs a grammar or a pushdown automaton")
@@ -279,7 +279,7 @@ class Lookahead(Drawable):
             max_states = max(self.max_states, _COUNTED_STATES)
             sampler = self._samplers[max_length] = Sampler(self.pda, self.bounds, max_length, max_states)
         begin = self._parts(self.automaton.start() if configuration is None else configuration)
-        return sampler, begin, by_words(of)
+        return sampler, begin, counts_words(of)
 
     def selection(self, configuration: Hashable) -> Word | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
@@ -330,7 +330,7 @@ class Lookahead(Drawable):
         """Which branches a plan may be finished after; see :meth:`Branches.able`."""
         return branches.able(*self._parts(configuration))
 
-    def leap(self, configuration: Hashable, leap: Leap) -> Hashable:
+    def leap(self, configuration: Hashable, leap: BranchLeap) -> Hashable:
         """The configuration after all moves of a branch."""
         (_, stack), remaining, needed = self._parts(configuration)
         after = Configuration(leap.target, stack.rest.push(leap.pushed))

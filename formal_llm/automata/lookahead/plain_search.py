@@ -12,7 +12,7 @@ from typing import Generic
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
 from formal_llm.automata.lookahead.flow import LENGTH
-from formal_llm.automata.lookahead.work import Work
+from formal_llm.automata.lookahead.work import WorkBudget
 from formal_llm.automata.models.automaton import Automaton, C, Foresees, HasTerminals, M
 
 
@@ -26,14 +26,14 @@ class PlainSearch(Generic[C, M]):
     def __init__(self, automaton: Automaton[C, M], max_states: int) -> None:
         self.automaton = automaton
         self.max_states = max_states
-        self.work = Work()
+        self.work = WorkBudget()
         self._steps: dict[C, float] = {}
         self._foresees = automaton if isinstance(automaton, Foresees) else None
 
     def cheapest(self, configuration: C, *, by_length: bool) -> float:
         """The least moves, or least length, to acceptance; infinite for none, ``UNKNOWN`` when the budget is spent."""
 
-        def after(now: C) -> Iterator[tuple[float, C, float]]:
+        def successor_costs(now: C) -> Iterator[tuple[float, C, float]]:
             for move in self.automaton.moves(now):
                 self.work.left -= 1
                 price = 1 + (LENGTH if by_length and move.read is not None else 0)
@@ -44,7 +44,7 @@ class PlainSearch(Generic[C, M]):
 
         self.work.begin()
         ends, over = self.automaton.accepting, lambda: self.work.over
-        return least_cost((0, configuration, 0), after, ends, self.max_states, over)
+        return least_cost((0, configuration, 0), successor_costs, ends, self.max_states, over)
 
     def steps(self, configuration: C) -> float:
         """Like ``cheapest`` in moves, remembered."""

@@ -44,7 +44,7 @@ class BoundPrices(NamedTuple):
     scale: int
 
 
-class Estimate:
+class CostEstimate:
     """What completing costs at least, by several sets of prices.
 
     Args:
@@ -60,7 +60,7 @@ class Estimate:
         for way in ways:
             if way[0] not in inside:
                 self._outside.setdefault(way[0], []).append(way)
-        groups = in_order(way for way in ways if way[0] in inside)
+        groups = group_ways(way for way in ways if way[0] in inside)
         self.prices = find_prices(groups, bounds)
         most = {bound: find_most(groups, bound) for bound in bounds}
         #: For each symbol its rest in each set of prices; the most that it pays to each lower bound.
@@ -110,7 +110,7 @@ class Estimate:
         }
 
 
-def in_order(ways: Iterable[PricedWay]) -> list[list[PricedWay]]:
+def group_ways(ways: Iterable[PricedWay]) -> list[list[PricedWay]]:
     """The ways of symbols that lead to each other together, and each group after those that it leads to.
 
     So one look at each is enough where nothing goes round in a circle, as under a clock. (Tarjan 1972.)
@@ -150,7 +150,7 @@ def in_order(ways: Iterable[PricedWay]) -> list[list[PricedWay]]:
     return [group for group in groups if group]
 
 
-def _turns(group: Sequence[PricedWay]) -> int:
+def _cyclic_symbol_count(group: Sequence[PricedWay]) -> int:
     """How many symbols a group is of; 0 where none leads back to itself."""
     heads = {way[0] for way in group}
     return len(heads) if len(heads) > 1 or any(way[0] in way[3] for way in group) else 0
@@ -162,14 +162,14 @@ def find_most(groups: Iterable[Sequence[PricedWay]], bound: int) -> dict[int, fl
     Also infinite where too much would have to be looked at.
 
     Args:
-        groups: the ways, as :func:`in_order` has them.
+        groups: the ways, as :func:`group_ways` has them.
         bound: the lower bound.
     """
     most: dict[int, float] = {}
     work = _WORK
     for ways in groups:
-        count = _turns(ways)
-        users = _users(ways) if count else {}
+        count = _cyclic_symbol_count(ways)
+        users = _ways_by_child(ways) if count else {}
         todo: Iterable[int] = range(len(ways))
         # Derivations without a circle are no deeper than there are symbols; what rises after that has one.
         for turn in range(2 * count + 1):
@@ -191,7 +191,7 @@ def find_most(groups: Iterable[Sequence[PricedWay]], bound: int) -> dict[int, fl
     return most
 
 
-def _users(ways: Sequence[PricedWay]) -> dict[int, list[int]]:
+def _ways_by_child(ways: Sequence[PricedWay]) -> dict[int, list[int]]:
     """For each symbol the ways that leave it."""
     users: dict[int, list[int]] = {}
     for number, way in enumerate(ways):
@@ -206,10 +206,10 @@ def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) ->
     None where nothing goes round in a circle: no price would be too high, and so none tells anything.
 
     Args:
-        groups: the ways, as :func:`in_order` has them; each symbol can be derived.
+        groups: the ways, as :func:`group_ways` has them; each symbol can be derived.
         bounds: the lower bounds, by importance: each is the first one in some set, as far as there are sets.
     """
-    finder = _Finder(groups)
+    finder = _PriceFinder(groups)
     if not any(turns for _, _, turns in finder.groups):
         return []
     found: list[BoundPrices] = []
@@ -220,7 +220,7 @@ def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) ->
     return found
 
 
-class _Finder:
+class _PriceFinder:
     def __init__(self, groups: Sequence[Sequence[PricedWay]]) -> None:
         self.ways = [way for group in groups for way in group]
         self.work = _WORK
@@ -230,11 +230,11 @@ class _Finder:
         self.users: dict[int, list[int]] = {}
         first = 0
         for group in groups:
-            turns = _turns(group)
+            turns = _cyclic_symbol_count(group)
             self.groups.append((first, first + len(group), turns))
             if turns:
                 own = {way[0] for way in group}
-                found = ((symbol, numbers) for symbol, numbers in _users(group).items() if symbol in own)
+                found = ((symbol, numbers) for symbol, numbers in _ways_by_child(group).items() if symbol in own)
                 self.users |= {symbol: [first + number for number in numbers] for symbol, numbers in found}
             first += len(group)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.flow import FlowGrammar
-from formal_llm.automata.lookahead.interchangeable import Packing, divide
+from formal_llm.automata.lookahead.interchangeable import FieldPacking, assign_fields
 from formal_llm.automata.lookahead.ways import Ways, find_leaves, find_ways, least_taken
 
 
@@ -45,14 +45,14 @@ class Resources:
         self._dues: dict[int, tuple[int, int]] = {}
         self.leaves = find_leaves(grammar)
         ways = find_ways(grammar, self.leaves)
-        self._fields = divide(self._counters, ways, self.leaves, exchange=exchange)
+        self._fields = assign_fields(self._counters, ways, self.leaves, exchange=exchange)
         self._count = len(self._fields.parts)
         capacity = sum(bound.most for bound in self._counters.bounds if bound.most is not None)
         # Two more fields. One holds what is left for the ends of derivations: each pending symbol that is not free has
         # an end of its own, and few terminals may be fit for that (tools whose inputs are all given). The last holds
         # the total, so that no sum of least amounts that passes the check of the total can overflow.
         self._ends = self._find_ends(grammar, ways)
-        self._packing = Packing(self._count + 2, capacity + 1)
+        self._packing = FieldPacking(self._count + 2, capacity + 1)
         self._width = self._packing.width
         self._top = (self._count + 1) * self._width
         self._most = self._packing.most

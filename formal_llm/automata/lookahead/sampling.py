@@ -14,10 +14,10 @@ from typing import Literal
 
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.counting import DerivationCounter
-from formal_llm.automata.lookahead.enumeration import Enumeration
+from formal_llm.automata.lookahead.enumeration import WordEnumeration
 from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.limited import LimitedConfiguration
-from formal_llm.automata.lookahead.ll1 import tells_apart
+from formal_llm.automata.lookahead.ll1 import is_unambiguous
 from formal_llm.automata.models.automaton import Stack, State, Word
 from formal_llm.automata.models.limits import Bound
 from formal_llm.automata.models.pda import PDA
@@ -27,7 +27,7 @@ from formal_llm.automata.models.transition import Transition
 Of = Literal["words", "derivations"]
 
 
-def by_words(of: Of) -> bool:
+def counts_words(of: Of) -> bool:
     """Whether words are counted; ``ValueError`` where it is neither."""
     if of not in ("words", "derivations"):
         raise ValueError(f"what is counted is 'words' or 'derivations', not {of!r}")
@@ -54,7 +54,7 @@ class Sampler:
         self._pda = pda
         self._finite = max_length is not None
         self._counting = DerivationCounter(pda, bounds, max_states)
-        self._enumeration = Enumeration(self._counting.grammar, max_words)
+        self._enumeration = WordEnumeration(self._counting.grammar, max_words)
         self._told: dict[tuple[State, Stack], bool] = {}
         self._base: FlowGrammar | None = None
         self._listed: dict[LimitedConfiguration, list[Word]] = {}
@@ -86,7 +86,7 @@ class Sampler:
             moves = self._pda.moves(configuration.inner)
             steps = [(move, after) for move in moves if (after := self._step(configuration, move))]
             weights = [stops, *(self._derivations(after) for _, after in steps)]
-            chosen = _draw(weights, rng)
+            chosen = _draw_index(weights, rng)
             if not chosen:
                 return tuple(word)
             move, configuration = steps[chosen - 1]
@@ -107,7 +107,7 @@ class Sampler:
         state, stack = configuration.inner
         told = self._told.get((state, stack))
         if told is None:
-            told = self._told[state, stack] = tells_apart(self._counting.grammar, state, stack) or self._by_factors(
+            told = self._told[state, stack] = is_unambiguous(self._counting.grammar, state, stack) or self._by_factors(
                 state, stack
             )
         return told
@@ -127,7 +127,7 @@ class Sampler:
             state = state[0]  # type: ignore[index]
         if self._base is None:
             self._base = FlowGrammar(base, Counters(()))
-        return tells_apart(self._base, state, stack)
+        return is_unambiguous(self._base, state, stack)
 
     def _list(self, configuration: LimitedConfiguration) -> list[Word]:
         listed = self._listed.get(configuration)
@@ -156,7 +156,7 @@ def _is_deterministic(automaton: PDA) -> bool:
     return reads and len(found) == len(automaton.transitions) and not automaton.uses_stack
 
 
-def _draw(weights: Sequence[int], rng: random.Random) -> int:
+def _draw_index(weights: Sequence[int], rng: random.Random) -> int:
     """The index of one of ``weights``, drawn in proportion to them; exact for whole numbers of any size."""
     sums = list(accumulate(weights))
     return bisect_right(sums, rng.randrange(sums[-1]))

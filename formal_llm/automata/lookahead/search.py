@@ -26,12 +26,12 @@ from itertools import chain
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.flow import FlowGrammar
-from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
+from formal_llm.automata.lookahead.integer_program import IntegerProgram, is_solver_installed
 from formal_llm.automata.lookahead.linear_program import EFFORT, LinearProgram
-from formal_llm.automata.lookahead.stacks import Demand, Demands, SearchState, Unresolved
-from formal_llm.automata.lookahead.successors import Successors
+from formal_llm.automata.lookahead.stacks import PendingSymbols, SearchState, StackDemand, Unresolved
+from formal_llm.automata.lookahead.successors import SuccessorStates
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, PROGRAM, SEARCH, TIME
-from formal_llm.automata.lookahead.work import Work
+from formal_llm.automata.lookahead.work import WorkBudget
 
 _CACHE = 200_000
 
@@ -49,7 +49,7 @@ _STANDING = 32
 _LEAST_EFFORT = 0.01
 
 
-class _Standing:
+class _PausedSearch:
     """A search that stands still: what it has visited, where it stands, whether something unknown was left out."""
 
     __slots__ = ("frames", "unsure", "visited")
@@ -76,15 +76,15 @@ class CompletionSearch:
     """
 
     def __init__(
-        self, grammar: FlowGrammar, max_states: int, *, solver: bool = False, demands: Demands | None = None
+        self, grammar: FlowGrammar, max_states: int, *, solver: bool = False, demands: PendingSymbols | None = None
     ) -> None:
         self.grammar = grammar
         self.counters = grammar.counters
         self.max_states = max_states
         self.solver = solver
-        self.demands = demands or Demands(grammar)
+        self.demands = demands or PendingSymbols(grammar)
         self.multisets = self.demands.multisets
-        self.work, self.missed = Work(), False
+        self.work, self.missed = WorkBudget(), False
         self.guide: Callable[[SearchState], float] | None = None
         self._version = 0
         self.linear = LinearProgram(self.demands)
@@ -93,7 +93,7 @@ class CompletionSearch:
         """The same search, with nothing remembered: what it finds depends on what it is asked alone."""
         return CompletionSearch(self.grammar, self.max_states, solver=self.solver, demands=self.demands)
 
-    def note(self, demand: Demand, remaining: int, needed: int, decided: tuple[float, str]) -> None:
+    def note(self, demand: StackDemand, remaining: int, needed: int, decided: tuple[float, str]) -> None:
         """Remember what :meth:`decide` of a search like this one has said."""
         key = self._key(demand, remaining, needed)
         if key is not None:
@@ -102,24 +102,24 @@ class CompletionSearch:
     @cached_property
     def program(self) -> IntegerProgram | None:
         """The integer program; None where it is switched off or not installed."""
-        return IntegerProgram(self.demands) if self.solver and installed() else None
+        return IntegerProgram(self.demands) if self.solver and is_solver_installed() else None
 
     def _forget(self) -> None:
         """Drop what was concluded from an older version of the grammar."""
         if self._version != self.demands.version:
             self._version = self.demands.version
-            self._after = Successors(self.demands, self.work)
+            self._after = SuccessorStates(self.demands, self.work)
             self._memo: dict[SearchState, float] = {}
             self._how: dict[SearchState, str] = {}
-            self._standing: dict[SearchState, _Standing] = {}
+            self._standing: dict[SearchState, _PausedSearch] = {}
             self._tried: dict[tuple[SearchState, str], float] = {}
             self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
 
-    def steps(self, demand: Demand, remaining: int, needed: int) -> float:
+    def steps(self, demand: StackDemand, remaining: int, needed: int) -> float:
         """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
         return self.decide(demand, remaining, needed)[0]
 
-    def decide(self, demand: Demand, remaining: int, needed: int) -> tuple[float, str]:
+    def decide(self, demand: StackDemand, remaining: int, needed: int) -> tuple[float, str]:
         """(as :meth:`steps`, what decided it)."""
         key = self._key(demand, remaining, needed)
         if key is None:
@@ -127,7 +127,7 @@ class CompletionSearch:
         found, how = self.decide_rest(*key)
         return (found if found == UNKNOWN else found + demand.free_steps), how
 
-    def _key(self, demand: Demand, remaining: int, needed: int) -> tuple[int, Unresolved, int, int] | None:
+    def _key(self, demand: StackDemand, remaining: int, needed: int) -> tuple[int, Unresolved, int, int] | None:
         """What there is to finish; None where that is impossible."""
         if demand.least_steps == INFINITE:
             return None
@@ -241,7 +241,7 @@ class CompletionSearch:
         if len(memo) > _CACHE:
             memo.clear()
             self._how.clear()
-        standing = self._standing.pop(root, None) or _Standing(root, self._after.of(root))
+        standing = self._standing.pop(root, None) or _PausedSearch(root, self._after.of(root))
         visited, frames = standing.visited, standing.frames
         while frames and work.left > work.floor:
             for cost, state in frames[-1][2]:
@@ -270,7 +270,7 @@ class CompletionSearch:
         memo.update(dict.fromkeys(visited, INFINITE))
         return INFINITE
 
-    def _stand(self, root: SearchState, standing: _Standing) -> float:
+    def _stand(self, root: SearchState, standing: _PausedSearch) -> float:
         """Let a search stand still, to go on later; where it has visited all states that it may, it is given up."""
         if len(standing.visited) >= self.max_states:
             self._memo[root] = UNKNOWN

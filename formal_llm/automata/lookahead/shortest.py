@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost, some_way
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowSymbol
-from formal_llm.automata.lookahead.prices import Estimate, PricedWay
+from formal_llm.automata.lookahead.prices import CostEstimate, PricedWay
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.stacks import SearchState, Unresolved
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, SEARCH, TIME
@@ -26,7 +26,7 @@ _CACHE = 200_000
 _DETOURS, _PER_STATE = 50, 8
 
 
-class _Measure(NamedTuple):
+class _CostMeasure(NamedTuple):
     """What a search for the cheapest completion counts: attributes of a symbol, and the price of a terminal."""
 
     least: str
@@ -34,14 +34,14 @@ class _Measure(NamedTuple):
     per_terminal: int = 0
 
 
-_BY_LENGTH, _BY_STEPS = _Measure("least_length", "free_length", LENGTH), _Measure("least_steps", "free_steps")
+_BY_LENGTH, _BY_STEPS = _CostMeasure("least_length", "free_length", LENGTH), _CostMeasure("least_steps", "free_steps")
 
 
-class _Spent(Exception):
+class _TriesSpent(Exception):
     """The tries that one of the bounds may cost are spent."""
 
 
-def _complete(state: SearchState) -> bool:
+def _is_complete(state: SearchState) -> bool:
     return not state.pending and state.unresolved is None and not state.needed
 
 
@@ -72,7 +72,7 @@ class ShortestSearch:
         """Forget what was concluded from an older version of the grammar."""
         if self._version != self.demands.version:
             self._version = self.demands.version
-            self._estimates: dict[_Measure, Estimate] = {}
+            self._estimates: dict[_CostMeasure, CostEstimate] = {}
             self._dues: dict[int, tuple[int, list[tuple[int, int]]]] = {}
             #: For states of :meth:`within` what is known of the moves that are left: (at least, at most).
             self._bounds: dict[SearchState, tuple[float, float]] = {}
@@ -95,7 +95,7 @@ class ShortestSearch:
         if begin is None:
             return INFINITE
         after = partial(self._weighed_successors, measure)
-        return least_cost(begin, after, _complete, self.max_states, self._over)
+        return least_cost(begin, after, _is_complete, self.max_states, self._over)
 
     def bounds(self, places: Sequence[tuple[tuple[State, Stack], int, int]], tries: float) -> list[float]:
         """Lower bounds of lengths, in terminals, found in so many tries together; nothing found before plays a part.
@@ -121,8 +121,8 @@ class ShortestSearch:
         if begin is None:
             return INFINITE
         try:
-            found = least_cost(begin, partial(self._weighed_successors, _BY_LENGTH), _complete, self.max_states)
-        except _Spent:
+            found = least_cost(begin, partial(self._weighed_successors, _BY_LENGTH), _is_complete, self.max_states)
+        except _TriesSpent:
             found = UNKNOWN
         return begin[0] + begin[2] if found == UNKNOWN else found
 
@@ -141,7 +141,7 @@ class ShortestSearch:
         if cost + max(estimate, least) > steps:
             return INFINITE, FILTER
         if cost + enough <= steps:
-            return cost + enough, FILTER if _complete(root) else SEARCH
+            return cost + enough, FILTER if _is_complete(root) else SEARCH
         self.completion.work.begin()
         found = self._some_way(begin, steps, self.max_states)
         return found, SEARCH if found != UNKNOWN else TIME if self._over() else BUDGET
@@ -180,7 +180,7 @@ class ShortestSearch:
         return self.completion.work.over
 
     def _known(self, state: SearchState) -> tuple[float, float]:
-        if _complete(state):
+        if _is_complete(state):
             return 0, 0
         found = self._bounds.get(state)
         if found is None and state.needed:
@@ -190,7 +190,7 @@ class ShortestSearch:
                 return 0, moves
         return found or (0, INFINITE)
 
-    def _estimate(self, measure: _Measure) -> Estimate:
+    def _estimate(self, measure: _CostMeasure) -> CostEstimate:
         """What lower bounds cost by a measure; sums come first, since counted uses are dear one by one."""
         found = self._estimates.get(measure)
         if found is None:
@@ -204,7 +204,7 @@ class ShortestSearch:
                             pays[shift] = pays.get(shift, 0) + weight
                     ways.append((index, way.steps + measure.per_terminal * len(way.reads), pays, way.children))
             due = sorted(self.counters.due(self.counters.needed), key=lambda due: due[0].terminal is not None)
-            found = self._estimates[measure] = Estimate(ways, [shift for _, shift, _ in due])
+            found = self._estimates[measure] = CostEstimate(ways, [shift for _, shift, _ in due])
         return found
 
     def _due(self, needed: int) -> tuple[int, list[tuple[int, int]]]:
@@ -219,7 +219,7 @@ class ShortestSearch:
 
     def _weigh(
         self,
-        measure: _Measure,
+        measure: _CostMeasure,
         symbols: list[FlowSymbol],
         unresolved: Unresolved,
         left: int,
@@ -290,7 +290,9 @@ class ShortestSearch:
             unresolved = None if ways[0][1] is ACCEPTING else (ways[0][1], stack.rest)
         return symbols, unresolved
 
-    def _weighed_successors(self, measure: _Measure, state: SearchState) -> Iterator[tuple[float, SearchState, float]]:
+    def _weighed_successors(
+        self, measure: _CostMeasure, state: SearchState
+    ) -> Iterator[tuple[float, SearchState, float]]:
         pending, unresolved, left, needed = state
         following: list[tuple[float, tuple[float, SearchState, float] | None]] = []
         if unresolved is not None:
@@ -302,7 +304,7 @@ class ShortestSearch:
             symbol, _, unit = next(self.multisets.items(pending))
             self._tries -= len(self.demands.resources.ways[symbol.index])
             if self._tries < 0:
-                raise _Spent
+                raise _TriesSpent
             for way in self.demands.resources.ways[symbol.index]:
                 if (left - way.need) & self.demands.resources.guard == self.demands.resources.guard:
                     due = self.counters.pay_all(way.reads, needed)

@@ -1,6 +1,6 @@
 """What a stack asks for: the way from stacks to multisets, and the states of the search that are made of these.
 
-The stack of a pushdown automaton becomes a :class:`Demand`: a multiset of flow symbols and a few sums. A demand is
+The stack of a pushdown automaton becomes a :class:`StackDemand`: a multiset of flow symbols and a few sums. A demand is
 made from the demand of the stack below, so on a stack that grows and shrinks it costs next to nothing.
 """
 
@@ -24,7 +24,7 @@ _DETOURS = 100
 Unresolved = tuple[State, Stack] | None
 
 
-class Demand(NamedTuple):
+class StackDemand(NamedTuple):
     """What a stack asks for, whatever is read before.
 
     Attributes:
@@ -46,8 +46,8 @@ class Demand(NamedTuple):
     least_length: float
 
 
-NOTHING = Demand(0, None, 0, 0, 0, 0, 0)
-DEAD = Demand(0, None, 0, 0, INFINITE, INFINITE, INFINITE)
+NOTHING = StackDemand(0, None, 0, 0, 0, 0, 0)
+DEAD = StackDemand(0, None, 0, 0, INFINITE, INFINITE, INFINITE)
 
 
 class Multisets:
@@ -95,7 +95,7 @@ class SearchState(NamedTuple):
     needed: int
 
 
-class Demands:
+class PendingSymbols:
     """The demands of stacks, for one flow grammar.
 
     Attributes:
@@ -112,7 +112,7 @@ class Demands:
         self.counters = grammar.counters
         self.multisets = Multisets(grammar)
         self.version = 0
-        self._demands: dict[tuple[State, Stack], Demand] = {}
+        self._demands: dict[tuple[State, Stack], StackDemand] = {}
         self._detours: dict[tuple[State, Stack, int], dict[str, int]] = {}
         start = grammar.pda.start()
         for _ in grammar.levels(start.state, start.stack):
@@ -125,9 +125,9 @@ class Demands:
         self._symbols = len(self.grammar.symbols)
         self.version += 1
         self._demands.clear()
-        self._below_cache: dict[tuple[State, Stack], Demand] = {}
+        self._below_cache: dict[tuple[State, Stack], StackDemand] = {}
 
-    def of(self, state: State, stack: Stack) -> Demand:
+    def of(self, state: State, stack: Stack) -> StackDemand:
         """The demand of a stack worked off from ``state``."""
         found = self._demands.get((state, stack))
         if found is None:
@@ -137,7 +137,7 @@ class Demands:
                 found = self._make_demand(state, stack)
         return found
 
-    def below(self, state: State, stack: Stack) -> Demand | None:
+    def below(self, state: State, stack: Stack) -> StackDemand | None:
         """The demand of what lies under the top, where it is sure in which state it will be reached."""
         found = self._below_cache.get((state, stack))
         if found is None:
@@ -164,7 +164,7 @@ class Demands:
         self._detours[state, stack, len(self.grammar.symbols)] = found
         return found
 
-    def _make_demand(self, state: State, stack: Stack) -> Demand:
+    def _make_demand(self, state: State, stack: Stack) -> StackDemand:
         if len(self._demands) > _CACHE:
             self._demands.clear()
             self._below_cache.clear()
@@ -183,7 +183,7 @@ class Demands:
                 self._demands[at, node] = self._combine(at, node, group)
         return self._demands[state, stack]
 
-    def _combine(self, state: State, stack: Stack, ways: list[tuple[FlowSymbol, State]]) -> Demand:
+    def _combine(self, state: State, stack: Stack, ways: list[tuple[FlowSymbol, State]]) -> StackDemand:
         whole = [
             demand
             for symbol, target in ways
@@ -199,10 +199,10 @@ class Demands:
             least_length=min(demand.least_length for demand in whole),
         )
 
-    def _below(self, target: State, stack: Stack) -> Demand:
+    def _below(self, target: State, stack: Stack) -> StackDemand:
         return NOTHING if target is ACCEPTING else self._demands[target, stack.rest]
 
-    def on_top(self, symbol: FlowSymbol, below: Demand) -> Demand:
+    def on_top(self, symbol: FlowSymbol, below: StackDemand) -> StackDemand:
         """The demand of a stack when ``symbol`` has to be worked off before what is below."""
         if below.least_steps == INFINITE or symbol.least_steps == INFINITE:
             return DEAD
@@ -213,14 +213,14 @@ class Demands:
             if (self.counters.remaining - promised) & self.counters.guard != self.counters.guard:
                 return DEAD
             paid = self.counters.earn(name, below.paid)
-            return Demand(below.pending, below.unresolved, promised, paid, below.free_steps + 1, steps, length)
+            return StackDemand(below.pending, below.unresolved, promised, paid, below.free_steps + 1, steps, length)
         if symbol.free and not symbol.due:
             free = below.free_steps + symbol.free_steps
             return below._replace(free_steps=free, least_steps=steps, least_length=length)
         pending = below.pending + self.multisets.unit(symbol.index)
         return below._replace(pending=pending, least_steps=steps, least_length=length)
 
-    def delta(self, state: State, pushed: tuple[str, ...]) -> Demand:
+    def delta(self, state: State, pushed: tuple[str, ...]) -> StackDemand:
         """What symbols on top add to the demand of the stack below, where each can be done with in one way only."""
         chain = []
         for top in pushed:

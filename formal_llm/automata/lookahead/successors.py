@@ -13,8 +13,8 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.exact_sums import ExactSums
 from formal_llm.automata.lookahead.flow import ACCEPTING, FlowSymbol
 from formal_llm.automata.lookahead.resources import PackedWay
-from formal_llm.automata.lookahead.stacks import NOTHING, Demands, SearchState, Unresolved
-from formal_llm.automata.lookahead.work import Work
+from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, SearchState, Unresolved
+from formal_llm.automata.lookahead.work import WorkBudget
 from formal_llm.automata.models.automaton import Stack, State
 
 #: A way of a symbol, the symbols it leaves pending as a multiset, and the moves of the free ones that are left out.
@@ -25,7 +25,7 @@ _Compiled = tuple[PackedWay, int, float]
 _MANY = 64
 
 
-class Successors:
+class SuccessorStates:
     """What follows the states of a search, for the grammar as it is known now.
 
     Args:
@@ -36,7 +36,7 @@ class Successors:
         sums: the sums that are bounded from both sides.
     """
 
-    def __init__(self, demands: Demands, work: Work) -> None:
+    def __init__(self, demands: PendingSymbols, work: WorkBudget) -> None:
         self.demands = demands
         self.counters = demands.counters
         self.multisets = demands.multisets

@@ -29,7 +29,7 @@ def find_ways(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, list
     """The ways of all symbols that some completion takes, with leaves and links merged in."""
     links = _find_links(grammar, leaves)
     ways = {
-        symbol.index: [_linked(_read_through(way, leaves), links) for way in grammar.alive(symbol)]
+        symbol.index: [_merge_links(_merge_leaves(way, leaves), links) for way in grammar.alive(symbol)]
         for symbol in grammar.symbols
     }
     uses = Counter(child for group in ways.values() for _, children, _ in group for child in children)
@@ -38,10 +38,12 @@ def find_ways(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, list
         for index, count in uses.items()
         if count == 1 and all(len(reads) <= 1 and len(children) <= 1 for reads, children, _ in ways[index])
     }
-    return {index: [made for parts in group for made in _opened(parts, once)] for index, group in ways.items()}
+    return {
+        index: [made for parts in group for made in _merge_single_use(parts, once)] for index, group in ways.items()
+    }
 
 
-def _opened(parts: Parts, once: Mapping[int, Sequence[Parts]]) -> Sequence[Parts]:
+def _merge_single_use(parts: Parts, once: Mapping[int, Sequence[Parts]]) -> Sequence[Parts]:
     """A way that reads nothing, with the ways of a symbol that only it leads to in the place of that symbol."""
     reads, children, steps = parts
     place = -1 if reads else next((place for place, child in enumerate(children) if child in once), -1)
@@ -51,7 +53,7 @@ def _opened(parts: Parts, once: Mapping[int, Sequence[Parts]]) -> Sequence[Parts
     return [(read, tuple(sorted((*others, *left))), steps + more) for read, left, more in once[children[place]]]
 
 
-def _read_through(way: Way, leaves: Mapping[int, str]) -> Parts:
+def _merge_leaves(way: Way, leaves: Mapping[int, str]) -> Parts:
     """A way with leaves merged in."""
     reads = [way.read] if way.read is not None else []
     children = []
@@ -77,17 +79,17 @@ def _find_links(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, Pa
         index = symbol.index
         while index not in links:
             ways = grammar.alive(grammar.symbols[index])
-            only = _read_through(ways[0], leaves) if len(ways) == 1 and index not in leaves else None
+            only = _merge_leaves(ways[0], leaves) if len(ways) == 1 and index not in leaves else None
             links[index] = only = only if only and len(only[0]) <= 1 and len(only[1]) <= 1 else None
             if only and only[1]:
                 path.append(index)
                 index = only[1][0]
         for index in reversed(path):
-            links[index] = _linked(links[index] or ((), (), 0), links)
+            links[index] = _merge_links(links[index] or ((), (), 0), links)
     return {index: parts for index, parts in links.items() if parts}
 
 
-def _linked(parts: Parts, links: Mapping[int, Parts | None]) -> Parts:
+def _merge_links(parts: Parts, links: Mapping[int, Parts | None]) -> Parts:
     """A way with links merged in, where it then reads no more than one terminal, or no more than before."""
     reads, children, steps = parts
     if not any(links.get(child) for child in children):
@@ -145,7 +147,7 @@ def least_taken(
     while todo:
         index = todo.popleft()
         waiting.discard(index)
-        lowest = _lowest(costs[index], least)
+        lowest = _least_of_ways(costs[index], least)
         if lowest is not None and lowest != least.get(index):
             least[index] = lowest
             # What takes nothing cannot take less.
@@ -155,7 +157,7 @@ def least_taken(
     return least
 
 
-def _lowest(
+def _least_of_ways(
     costs: Iterable[tuple[Mapping[int, int], tuple[int, ...]]], least: Mapping[int, Mapping[int, int]]
 ) -> dict[int, int] | None:
     """The least that any way takes with its children, by field; None where none is known. What is 0 is left out."""

@@ -26,7 +26,7 @@ START = 20
 
 
 @contextmanager
-def building() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Let the garbage collector rest while something large is built of which all is kept.
 
     It would go over what is there already again and again, and find nothing: of a grammar of 10,000 productions that
@@ -41,7 +41,7 @@ def building() -> Iterator[None]:
             gc.enable()
 
 
-class Work:
+class WorkBudget:
     """What queries may still cost.
 
     Attributes:
@@ -55,7 +55,7 @@ class Work:
     def __init__(self) -> None:
         self.left = self.part = INFINITE
         self.floor = 0.0
-        self._bounds: dict[float | None, _Bounded] = {}
+        self._bounds: dict[float | None, _BudgetWindow] = {}
 
     @property
     def over(self) -> bool:
@@ -83,11 +83,11 @@ class Work:
         """Let the queries inside take so many seconds together, None for no bound; within another bound that one."""
         bound = self._bounds.get(seconds)
         if bound is None:
-            bound = self._bounds[seconds] = _Bounded(self, INFINITE if seconds is None else seconds * TRIES)
+            bound = self._bounds[seconds] = _BudgetWindow(self, INFINITE if seconds is None else seconds * TRIES)
         return bound
 
 
-class _Bounded:
+class _BudgetWindow:
     """What queries may cost, bounded for a while; within another bound it does nothing.
 
     Made once and entered by every question, so it costs little to enter.
@@ -95,7 +95,7 @@ class _Bounded:
 
     __slots__ = ("_inside", "_tries", "_work")
 
-    def __init__(self, work: Work, tries: float) -> None:
+    def __init__(self, work: WorkBudget, tries: float) -> None:
         self._work = work
         self._tries = tries
         #: How often it has been entered within a bound.

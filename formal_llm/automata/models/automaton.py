@@ -80,13 +80,13 @@ class Stack:
         return Stack.of, tuple(self)
 
 
-def _empty() -> Stack:
+def _make_empty_stack() -> Stack:
     stack = object.__new__(Stack)
     stack.top, stack.rest, stack.depth, stack._hash = None, stack, 0, hash("empty stack")
     return stack
 
 
-EMPTY = _empty()
+EMPTY = _make_empty_stack()
 
 
 class Configuration(NamedTuple):
@@ -152,7 +152,7 @@ class HasTerminals(Protocol):
         ...
 
 
-def fingerprint(parts: Iterable[object]) -> str:
+def make_fingerprint(parts: Iterable[object]) -> str:
     """A short stable name for an automaton: 16 hexadecimal digits over the text of its parts."""
     digest = hashlib.sha256()
     for part in parts:

@@ -18,9 +18,9 @@ from itertools import combinations
 from formal_llm import authored
 from formal_llm.automata.models.dfa import DFA, finite_pda, minimal_dfa
 from formal_llm.automata.models.formula import Always, Formula, satisfied_by_one
-from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.pda import PDA, intersect
+from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.symbols import Diagnostic, Symbol
 from formal_llm.automata.models.written import Comment, Written
@@ -57,7 +57,7 @@ class BehaviourState:
 
 
 @dataclass(frozen=True, eq=False)
-class Behaviour(ByFields, Written, Drawable):
+class Behaviour(PickledByFields, Written, Drawable):
     """States, and a formula for the allowed sequences of them.
 
     Args:
@@ -162,10 +162,10 @@ class Behaviour(ByFields, Written, Drawable):
         return () if state is None else tuple(self.dfa.table[state])
 
     def __and__(self, other: object) -> PDA:
-        return intersect(self, other)
+        return intersect_languages(self, other)
 
     def __rand__(self, other: object) -> PDA:
-        return intersect(other, self)
+        return intersect_languages(other, self)
 
     # -- checks -------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ _IN_VAIN = 100
 _END = object()
 
 
-class Rule:
+class LRRule:
     """A production: its head, its body, and for each place in it what may begin the rest behind the next symbol."""
 
     __slots__ = ("body", "head", "length", "nullable", "rest")
@@ -40,31 +40,31 @@ class Rule:
         self.nullable.reverse()
 
 
-class _Under(NamedTuple):
+class _LRItem(NamedTuple):
     """A production that is under way: how much of it is read, and what may follow it (a bit for each terminal)."""
 
-    rule: Rule
+    rule: LRRule
     at: int
     follow: int
 
 
-class TwoWays(Exception):
+class LRConflict(Exception):
     """Several productions fit, or there are too many states."""
 
 
-class LRState(dict[object, "LRState | Rule | None"]):
+class LRState(dict[object, "LRState | LRRule | None"]):
     """What to do with the next terminal: go to a state, end a production, or (None) nothing."""
 
     __slots__ = ("_begun", "_items", "goto", "tables")
 
-    def __init__(self, tables: LRTables, items: Iterable[_Under]) -> None:
+    def __init__(self, tables: LRTables, items: Iterable[_LRItem]) -> None:
         super().__init__()
         self.tables = tables
         self._items = tuple(items)
-        self.goto = _Goto(self)
+        self.goto = _GotoTable(self)
         #: The nonterminals that may begin here, and what may follow them.
         self._begun: dict[str, int] = {}
-        todo: list[tuple[Rule, int, int]] = [item for item in self._items if item.at < item.rule.length]
+        todo: list[tuple[LRRule, int, int]] = [item for item in self._items if item.at < item.rule.length]
         while todo:
             rule, at, follow = todo.pop()
             name = rule.body[at]
@@ -75,7 +75,7 @@ class LRState(dict[object, "LRState | Rule | None"]):
                     self._begun[name] = follow | known
                     todo += ((begun, 0, follow | known) for begun in tables.left_corners(name))
 
-    def __missing__(self, terminal: object) -> LRState | Rule | None:
+    def __missing__(self, terminal: object) -> LRState | LRRule | None:
         bit = self.tables.bit(terminal)
         ends = [item.rule for item in self._items if item.at == item.rule.length and item.follow & bit]
         for name, follow in self._begun.items():
@@ -83,23 +83,23 @@ class LRState(dict[object, "LRState | Rule | None"]):
                 ends += self.tables.beginning(name, "")
         read = self.after(terminal) if bit and isinstance(terminal, str) else ()
         if len(ends) + bool(read) > 1:
-            raise TwoWays
+            raise LRConflict
         self[terminal] = ends[0] if ends else self.tables.state(read) if read else None
         return self[terminal]
 
-    def after(self, symbol: str) -> tuple[_Under, ...]:
+    def after(self, symbol: str) -> tuple[_LRItem, ...]:
         """What is under way when a symbol is read here."""
-        found: dict[tuple[Rule, int], int] = {}
+        found: dict[tuple[LRRule, int], int] = {}
         for rule, at, follow in self._items:
             if at < rule.length and rule.body[at] == symbol:
                 found[rule, at + 1] = found.get((rule, at + 1), 0) | follow
         for name, follow in self._begun.items():
             for rule in self.tables.beginning(name, symbol):
                 found[rule, 1] = found.get((rule, 1), 0) | follow
-        return tuple(_Under(rule, at, follow) for (rule, at), follow in found.items())
+        return tuple(_LRItem(rule, at, follow) for (rule, at), follow in found.items())
 
 
-class _Goto(dict[str, LRState]):
+class _GotoTable(dict[str, LRState]):
     """For each nonterminal that ends where a state stands, the state behind it."""
 
     __slots__ = ("_state",)
@@ -131,20 +131,20 @@ class LRTables:
         nullable: Container[str],
     ) -> None:
         self.rules = {
-            head: [Rule(head, body, first, nullable) for body in found] for head, found in productions.items()
+            head: [LRRule(head, body, first, nullable) for body in found] for head, found in productions.items()
         }
         self._bits = bits
         #: The bit of the end of the word.
         self.end = 1 << len(bits)
-        self._beginning: dict[str, dict[str, list[Rule]]] = {}
-        self._states: dict[frozenset[_Under], LRState] = {}
-        self._readers: dict[tuple[str, int], BottomUp] = {}
+        self._beginning: dict[str, dict[str, list[LRRule]]] = {}
+        self._states: dict[frozenset[_LRItem], LRState] = {}
+        self._readers: dict[tuple[str, int], BottomUpReader] = {}
 
     def bit(self, terminal: object) -> int:
         """The bit of a terminal, or of the end of the word; 0 for what is no terminal."""
         return self.end if terminal is _END else self._bits.get(terminal, 0)  # type: ignore[call-overload]
 
-    def beginning(self, head: str, symbol: str) -> Sequence[Rule]:
+    def beginning(self, head: str, symbol: str) -> Sequence[LRRule]:
         """The productions of a nonterminal that begin with a symbol; the empty ones for ``""``."""
         found = self._beginning.get(head)
         if found is None:
@@ -153,12 +153,12 @@ class LRTables:
                 found.setdefault(rule.body[0] if rule.body else "", []).append(rule)
         return found.get(symbol, ())
 
-    def left_corners(self, head: str) -> list[Rule]:
+    def left_corners(self, head: str) -> list[LRRule]:
         """The productions of a nonterminal that begin with a nonterminal."""
         self.beginning(head, "")
         return [rule for name, group in self._beginning[head].items() if name in self.rules for rule in group]
 
-    def state(self, items: Iterable[_Under]) -> LRState:
+    def state(self, items: Iterable[_LRItem]) -> LRState:
         """The state in which these productions are under way.
 
         Raises:
@@ -168,24 +168,24 @@ class LRTables:
         found = self._states.get(key)
         if found is None:
             if len(self._states) >= _STATES:
-                raise TwoWays
+                raise LRConflict
             found = self._states[key] = LRState(self, key)
         return found
 
-    def reader(self, symbol: str, follow: int) -> BottomUp:
+    def reader(self, symbol: str, follow: int) -> BottomUpReader:
         """What reads ``symbol`` where one of the terminals in ``follow`` comes behind it."""
         found = self._readers.get((symbol, follow))
         if found is None:
-            found = self._readers[symbol, follow] = BottomUp(self, symbol, follow)
+            found = self._readers[symbol, follow] = BottomUpReader(self, symbol, follow)
         return found
 
 
-class BottomUp:
+class BottomUpReader:
     """Reads a symbol from the bottom up, as long as there is only one way to do that."""
 
     def __init__(self, tables: LRTables, symbol: str, follow: int) -> None:
-        self._whole = Rule("", (symbol,), {}, ())
-        self._start = LRState(tables, [_Under(self._whole, 0, follow)])
+        self._whole = LRRule("", (symbol,), {}, ())
+        self._start = LRState(tables, [_LRItem(self._whole, 0, follow)])
         #: How many terminals were read with success, less those that were read in vain.
         self._gained = _IN_VAIN
 
@@ -217,6 +217,6 @@ class BottomUp:
                         del states[-does.length :]  # type: ignore[union-attr]
                     state = states[-1].goto[does.head]  # type: ignore[union-attr]
                 states.append(state)
-        except TwoWays:
+        except LRConflict:
             self._gained -= at - begun + 1
             return None

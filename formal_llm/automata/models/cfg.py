@@ -18,19 +18,28 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NoReturn
 
-from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.quantities import is_finite
 from formal_llm.automata.models.repetition import (
-    alternatives,
-    held_by,
-    in_words,
+    add_sugar_productions,
+    describe_repetition,
     is_sugar,
-    repeated,
-    with_sugar,
+    list_held_symbols,
+    parse_group,
+    parse_repetition,
 )
-from formal_llm.automata.models.symbols import ORDERS, Order, Production, Symbol, closure, members, reach, spelled_out
+from formal_llm.automata.models.symbols import (
+    ORDERS,
+    Order,
+    Production,
+    Symbol,
+    expand_selections,
+    find_derivable_heads,
+    find_reachable,
+    selection_members,
+)
 from formal_llm.automata.models.written import Comment, Written, notation_of
 from formal_llm.errors import AutomatonError, GrammarError, unknown
 from formal_llm.pictures.drawable import Drawable
@@ -43,7 +52,7 @@ EMPTY_WORDS = ("ε", "%empty")
 
 
 @dataclass(frozen=True, eq=False)
-class CFG(ByFields, Written, Drawable):
+class CFG(PickledByFields, Written, Drawable):
     """A context-free grammar with labels and limits.
 
     Args:
@@ -82,7 +91,7 @@ class CFG(ByFields, Written, Drawable):
         made = tuple(
             dict.fromkeys(p if isinstance(p, Production) else Production(p[0], tuple(p[1])) for p in productions)
         )
-        made = with_sugar(made)
+        made = add_sugar_productions(made)
         if not made:
             raise GrammarError("a grammar needs at least one production", suggestion="write one: S -> a")
         object.__setattr__(self, "productions", made)
@@ -166,7 +175,9 @@ class CFG(ByFields, Written, Drawable):
     @cached_property
     def selections(self) -> Mapping[str, None]:
         """The selection symbols ``some(...)`` that bodies use, in order (an ordered set)."""
-        return FrozenDict(dict.fromkeys(name for p in self.productions for name in p.body if members(name) is not None))
+        return FrozenDict(
+            dict.fromkeys(name for p in self.productions for name in p.body if selection_members(name) is not None)
+        )
 
     @cached_property
     def terminals(self) -> Mapping[str, None]:
@@ -174,8 +185,8 @@ class CFG(ByFields, Written, Drawable):
         names: dict[str, None] = {}
         for production in self.productions:
             for symbol in production.body:
-                for held in held_by(symbol) if symbol in self.nonterminals else (symbol,):
-                    for name in members(held) or (held,):
+                for held in list_held_symbols(symbol) if symbol in self.nonterminals else (symbol,):
+                    for name in selection_members(held) or (held,):
                         if name not in self.nonterminals:
                             names[name] = None
         return FrozenDict(names)
@@ -183,7 +194,7 @@ class CFG(ByFields, Written, Drawable):
     @cached_property
     def expanded(self) -> tuple[Production, ...]:
         """All productions, those that spell out selections included: a plain grammar for the same language."""
-        return (*self.productions, *spelled_out(self.selections))
+        return (*self.productions, *expand_selections(self.selections))
 
     @cached_property
     def by_head(self) -> Mapping[str, tuple[Production, ...]]:
@@ -205,30 +216,32 @@ class CFG(ByFields, Written, Drawable):
     @cached_property
     def productive(self) -> frozenset[str]:
         """The nonterminals (selections included) from which some word can be derived."""
-        return closure([(p.head, p.body) for p in self.expanded], self.terminals)
+        return find_derivable_heads([(p.head, p.body) for p in self.expanded], self.terminals)
 
     @cached_property
     def nullable(self) -> frozenset[str]:
         """The nonterminals from which the empty word can be derived."""
-        return closure([(p.head, p.body) for p in self.expanded], ())
+        return find_derivable_heads([(p.head, p.body) for p in self.expanded], ())
 
     @cached_property
     def reachable(self) -> frozenset[str]:
         """The symbols that occur in some string derived from the start symbol."""
-        return frozenset(reach([self.start], lambda head: (n for p in self.by_head.get(head, ()) for n in p.body)))
+        return frozenset(
+            find_reachable([self.start], lambda head: (n for p in self.by_head.get(head, ()) for n in p.body))
+        )
 
     def label(self, name: str) -> str:
         """The text a person reads for a symbol: its label, or its name in words."""
         symbol = self.symbols.get(name)
         if symbol is not None and symbol.label:
             return symbol.label
-        again = repeated(name)
+        again = parse_repetition(name)
         if again is not None:
-            return in_words(name, self.label(again.of))
-        bodies = alternatives(name)
+            return describe_repetition(name, self.label(again.of))
+        bodies = parse_group(name)
         if bodies is not None:
             return " or ".join(", ".join(map(self.label, body)) or "nothing" for body in bodies)
-        chosen = members(name)
+        chosen = selection_members(name)
         return "some of " + ", ".join(map(self.label, chosen)) if chosen else name.replace("_", " ")
 
     # -- changed copies -----------------------------------------------------------------------------------------
@@ -270,7 +283,7 @@ class CFG(ByFields, Written, Drawable):
 def _check_repeated(cfg: CFG) -> None:
     """Raise where what is repeated may be empty: then there were no end of ways to make the same plan."""
     for name in cfg.nonterminals:
-        again = repeated(name)
+        again = parse_repetition(name)
         if again is not None and again.of in cfg.nullable:
             raise GrammarError(
                 f"{again.of} may be empty, and is repeated: {name}",
@@ -309,7 +322,7 @@ def _check_symbols(cfg: CFG) -> None:
 
 def _check_selections(cfg: CFG) -> None:
     for chosen in cfg.selections:
-        names = members(chosen) or ()
+        names = selection_members(chosen) or ()
         if not chosen.startswith("some("):
             raise GrammarError(f"{chosen!r} cannot be the name of a symbol", suggestion="write some(...)")
         if len(set(names)) < len(names):

@@ -41,7 +41,7 @@ def runs_backward(pda: PDA) -> bool:
 
 
 @lru_cache(maxsize=32)
-def timed(pda: PDA, table: Timetable) -> PDA:
+def apply_timetable(pda: PDA, table: Timetable) -> PDA:
     """The words of an automaton that keep a timetable: a product with one constraint for each of its rules.
 
     Where words run forward, the transitions that read a terminal tell its times in their texts.
@@ -56,15 +56,15 @@ def timed(pda: PDA, table: Timetable) -> PDA:
     numbers = {name: symbol.numbers for name, symbol in pda.symbols.items()}
     taking = {name: table.seconds(numbers, name) for name in pda.terminals}
     bounds: list[Window | Gap] = [*table.windows, *table.gaps]
-    rules = [_rule(rule, table.clock, taking, backward=backward) for rule in bounds]
-    clocked = product(pda, _rule(table.clock, table.clock, taking, backward=backward))
+    rules = [_automaton_of_rule(rule, table.clock, taking, backward=backward) for rule in bounds]
+    clocked = product(pda, _automaton_of_rule(table.clock, table.clock, taking, backward=backward))
     if not backward:
-        clocked = _telling(clocked, taking)
+        clocked = _add_times_to_texts(clocked, taking)
     return constrained(clocked, rules)
 
 
 @lru_cache(maxsize=32)
-def base_of(pda: PDA) -> PDA:
+def base_with_clock(pda: PDA) -> PDA:
     """What a product was made of first, without its limits; under a clock with the clock, so that texts tell times."""
     base, *rules = pda.factors or (pda,)
     base = base.without_limits
@@ -72,10 +72,10 @@ def base_of(pda: PDA) -> PDA:
     if clock is None or base.cfg is not None or base.order == "backward":
         return base
     made = product(base, clock)
-    return _telling(made, {t.read: t.target[0] - t.state[0] for t in clock.transitions if t.read})  # type: ignore[index]
+    return _add_times_to_texts(made, {t.read: t.target[0] - t.state[0] for t in clock.transitions if t.read})  # type: ignore[index]
 
 
-def _telling(clocked: PDA, taking: Mapping[str, int]) -> PDA:
+def _add_times_to_texts(clocked: PDA, taking: Mapping[str, int]) -> PDA:
     """The product with a clock, with the times of each step in front of its text."""
     told = []
     for transition in clocked.transitions:
@@ -95,14 +95,14 @@ def step_times(begin: int, end: int) -> str:
     return f"{clock_text(begin)} to {clock_text(end)}" if end > begin else clock_text(begin)
 
 
-def _rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping[str, int], *, backward: bool) -> PDA:
+def _automaton_of_rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping[str, int], *, backward: bool) -> PDA:
     """One rule of a timetable as a finite automaton."""
     begin, last = clock.span.edges
     window = rule if isinstance(rule, Window) else None
     gap = rule if isinstance(rule, Gap) else None
     first: _Moment = (begin, gap.seconds if gap is not None else 0)
 
-    def after(moment: _Moment, name: str) -> _Moment | None:
+    def moment_after(moment: _Moment, name: str) -> _Moment | None:
         now, since = moment
         end = now + taking[name]
         if end > last or (window is not None and name == window.terminal and not window.holds(now, end)):
@@ -118,22 +118,22 @@ def _rule(rule: Clock | Window | Gap, clock: Clock, taking: Mapping[str, int], *
     seen = {first}
     for moment in todo:
         for name in taking:
-            following = after(moment, name)
+            following = moment_after(moment, name)
             if following is not None:
                 moves.append((moment, name, following))
                 if following not in seen:
                     seen.add(following)
                     todo.append(following)
-        _bounded(seen, rule)
+        _check_state_count(seen, rule)
     start: Hashable = first
     accepting: Iterable[Hashable] = todo
     if backward:
-        moves, start, accepting = _reversed(moves, first, todo, rule)
+        moves, start, accepting = _reverse_automaton(moves, first, todo, rule)
     transitions = [Transition(state, name, None, target) for state, name, target in moves]
     return PDA(transitions, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False)
 
 
-def _bounded(states: Collection[Hashable], rule: object) -> None:
+def _check_state_count(states: Collection[Hashable], rule: object) -> None:
     if len(states) > MAX_STATES:
         raise Undecided(
             f"{rule}: the clock can show more than {MAX_STATES:,} different times; "
@@ -141,7 +141,7 @@ def _bounded(states: Collection[Hashable], rule: object) -> None:
         )
 
 
-def _reversed(
+def _reverse_automaton(
     moves: Iterable[tuple[Hashable, str, Hashable]], first: _Moment, ends: Iterable[_Moment], rule: object
 ) -> tuple[list[tuple[Hashable, str, Hashable]], Hashable, list[Hashable]]:
     """The deterministic automaton of the reversed words: (its moves, its start, its final states)."""
@@ -162,5 +162,5 @@ def _reversed(
                     seen[following] = len(seen)
                     todo.append(following)
                 made.append((seen[states], name, seen[following]))
-        _bounded(seen, rule)
+        _check_state_count(seen, rule)
     return made, 0, [number for states, number in seen.items() if first in states]

@@ -31,23 +31,23 @@ Value = str | Fraction
 
 
 @dataclass(frozen=True)
-class Name:
+class FactName:
     """A name of a fact; a word, where there is no such fact."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Compare:
+class Comparison:
     """Two sides and the sign between them."""
 
     sign: str
-    left: Name | Value
-    right: Name | Value
+    left: FactName | Value
+    right: FactName | Value
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedConditions:
     """Conditions of which all (``and``), one (``or``) or none (``not``) hold."""
 
     how: str
@@ -55,18 +55,18 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Else:
+class ElseCondition:
     """Holds where no other condition does."""
 
 
-Condition = Compare | Joined | Else
+Condition = Comparison | JoinedConditions | ElseCondition
 
 
 def read_condition(text: str) -> Condition | None:
     """The condition that a text is; None for a text that is none, such as "yes"."""
     if text.casefold().strip() in _ELSE:
-        return Else()
-    tokens = list(_tokens(text)) if len(text) <= _LONGEST else [None]
+        return ElseCondition()
+    tokens = list(_tokenize_condition(text)) if len(text) <= _LONGEST else [None]
     if None in tokens:
         return None
     reader = _ConditionReader([token for token in tokens if token is not None])
@@ -77,12 +77,12 @@ def read_condition(text: str) -> Condition | None:
     return found if not reader.tokens else None
 
 
-def names(condition: Condition) -> tuple[str, ...]:
+def list_fact_names(condition: Condition) -> tuple[str, ...]:
     """The names on the left of its comparisons, which have to be facts."""
-    if isinstance(condition, Compare):
-        return (condition.left.name,) if isinstance(condition.left, Name) else ()
-    parts = condition.parts if isinstance(condition, Joined) else ()
-    return tuple(dict.fromkeys(name for part in parts for name in names(part)))
+    if isinstance(condition, Comparison):
+        return (condition.left.name,) if isinstance(condition.left, FactName) else ()
+    parts = condition.parts if isinstance(condition, JoinedConditions) else ()
+    return tuple(dict.fromkeys(name for part in parts for name in list_fact_names(part)))
 
 
 def holds(condition: Condition, facts: Mapping[str, object]) -> bool:
@@ -91,19 +91,19 @@ def holds(condition: Condition, facts: Mapping[str, object]) -> bool:
     Raises:
         ValueError: a number and a text are compared by size.
     """
-    if isinstance(condition, Else):
+    if isinstance(condition, ElseCondition):
         return False
-    if isinstance(condition, Joined):
+    if isinstance(condition, JoinedConditions):
         told = [holds(part, facts) for part in condition.parts]
         return all(told) if condition.how == "and" else any(told) == (condition.how == "or")
-    left, right = _value(condition.left, facts), _value(condition.right, facts)
+    left, right = _value_of_side(condition.left, facts), _value_of_side(condition.right, facts)
     if type(left) is not type(right) and _SIGNS[condition.sign] not in (operator.eq, operator.ne):
         raise ValueError(f"{left} {condition.sign} {right} compares a number and a text")
     return _SIGNS[condition.sign](left, right)
 
 
-def _value(side: Name | Value, facts: Mapping[str, object]) -> Value:
-    given = facts.get(side.name, side.name) if isinstance(side, Name) else side
+def _value_of_side(side: FactName | Value, facts: Mapping[str, object]) -> Value:
+    given = facts.get(side.name, side.name) if isinstance(side, FactName) else side
     if isinstance(given, bool):
         return "true" if given else "false"
     if isinstance(given, int | float | Fraction):
@@ -116,7 +116,7 @@ class _NoCondition(Exception):
     """The text is no condition."""
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str] | None]:
+def _tokenize_condition(text: str) -> Iterator[tuple[str, str] | None]:
     at = 0
     while text[at:].strip():
         found = _TOKEN.match(text, at)
@@ -147,11 +147,11 @@ class _ConditionReader:
         parts = [part()]
         while self.take(word):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
+        return parts[0] if len(parts) == 1 else JoinedConditions(word, tuple(parts))
 
     def one(self) -> Condition:
         if self.take("not"):
-            return Joined("not", (self.one(),))
+            return JoinedConditions("not", (self.one(),))
         if self.take("("):
             found = self.either()
             if not self.take(")"):
@@ -161,12 +161,12 @@ class _ConditionReader:
         sign = self.take(*_SIGNS)
         if sign is None:
             raise _NoCondition
-        return Compare(sign, left, self.side())
+        return Comparison(sign, left, self.side())
 
-    def side(self) -> Name | Value:
+    def side(self) -> FactName | Value:
         if not self.tokens or self.tokens[0][0] == "sign":
             raise _NoCondition
         kind, text = self.tokens.pop(0)
         if kind == "number":
             return Fraction(text.replace("_", ""))
-        return Name(text) if kind == "word" else text
+        return FactName(text) if kind == "word" else text

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from formal_llm.automata.models.formula import Formula, derivative
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import Symbol, reach
+from formal_llm.automata.models.symbols import Symbol, find_reachable
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import Undecided
 
@@ -88,12 +88,12 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
         table.append(row)
     accepting = {number for now, number in numbers.items() if now.nullable}
 
-    blocks = _equivalent(table, accepting)
+    blocks = _equivalence_classes(table, accepting)
     before: list[list[int]] = [[] for _ in table]
     for state, row in enumerate(table):
         for target in row:
             before[target].append(state)
-    alive = reach(accepting, before.__getitem__)
+    alive = find_reachable(accepting, before.__getitem__)
     # Blocks are numbered in the order in which they are reached from the start, which is that of the derivatives.
     found = {blocks[0]: 0}
     rows: list[dict[str, int]] = []
@@ -112,7 +112,7 @@ def minimal_dfa(formula: Formula, alphabet: Iterable[str], *, max_states: int = 
     return DFA(tuple(rows), frozenset(found[blocks[state]] for state in accepting if blocks[state] in found))
 
 
-def _equivalent(table: Sequence[Sequence[int]], accepting: set[int]) -> list[int]:
+def _equivalence_classes(table: Sequence[Sequence[int]], accepting: set[int]) -> list[int]:
     """For each state of a complete automaton the number of its class of equivalent states (Hopcroft's algorithm)."""
     kinds = range(len(table[0]) if table else 0)
     before: list[list[list[int]]] = [[[] for _ in table] for _ in kinds]
@@ -154,7 +154,7 @@ def finite_pda(
 
     Its states are named by what is read just before them: ``start``, ``after Act``, ``after Act or Obs``.
     """
-    names, read = _names(dfa), {letter for row in dfa.table for letter in row}
+    names, read = _name_states(dfa), {letter for row in dfa.table for letter in row}
     transitions = [
         Transition(names[state], letter, None, names[target])
         for state, row in enumerate(dfa.table)
@@ -171,7 +171,7 @@ def finite_pda(
     )
 
 
-def _names(dfa: DFA) -> list[str]:
+def _name_states(dfa: DFA) -> list[str]:
     read: list[dict[str, None]] = [{} for _ in dfa.table]
     for row in dfa.table:
         for letter, target in row.items():

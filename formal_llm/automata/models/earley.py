@@ -39,11 +39,11 @@ class ChartSymbol(Protocol):
     terminal: bool
     nullable: bool
 
-    def fitting(self, terminal: str | None) -> Sequence[Item]:
+    def fitting(self, terminal: str | None) -> Sequence[ChartItem]:
         """The bodies that ``terminal`` can begin, as items; none at the end of the word (None)."""
 
 
-class Item:
+class ChartItem:
     """What is left of a body: the next symbol, the item after it, and the symbol that is derived at its end.
 
     The ground items of a chart are the stack it began with: they have no head, and are made as they are needed.
@@ -52,7 +52,11 @@ class Item:
     __slots__ = ("_after", "below", "head", "row")
 
     def __init__(
-        self, row: ChartSymbol | None, head: ChartSymbol | None, after: Item | None = None, below: ChartStack = None
+        self,
+        row: ChartSymbol | None,
+        head: ChartSymbol | None,
+        after: ChartItem | None = None,
+        below: ChartStack = None,
     ) -> None:
         #: None at the end of the body (of the stack).
         self.row = row
@@ -61,21 +65,21 @@ class Item:
         self._after = after
 
     @property
-    def after(self) -> Item:
+    def after(self) -> ChartItem:
         """The item when the next symbol is derived."""
         if self._after is None:
-            self._after = ground(self.below)
+            self._after = make_ground_item(self.below)
         return self._after
 
 
-def ground(stack: ChartStack) -> Item:
+def make_ground_item(stack: ChartStack) -> ChartItem:
     """The item that is ``stack``."""
     row, below = stack
-    return Item(None, None, None, stack) if below is None else Item(row, None, None, below)
+    return ChartItem(None, None, None, stack) if below is None else ChartItem(row, None, None, below)
 
 
 @dataclass(slots=True)
-class Column:
+class ChartColumn:
     """A chart at one position of the word.
 
     Attributes:
@@ -86,15 +90,15 @@ class Column:
         gathered: of the first column: for each symbol what waits for it in all columns together, as far as asked for.
     """
 
-    waiting: dict[str, dict[Item, Origins]] = field(default_factory=dict)
-    ways: dict[str, dict[Item, Origins]] = field(default_factory=dict)
-    next: dict[str, dict[Item, Origins]] = field(default_factory=dict)
+    waiting: dict[str, dict[ChartItem, Origins]] = field(default_factory=dict)
+    ways: dict[str, dict[ChartItem, Origins]] = field(default_factory=dict)
+    next: dict[str, dict[ChartItem, Origins]] = field(default_factory=dict)
     accepted: bool = False
-    gathered: dict[str, Gathered] = field(default_factory=dict)
+    gathered: dict[str, GatheredItems] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Gathered:
+class GatheredItems:
     """What waits for a symbol, in all columns together.
 
     Attributes:
@@ -103,11 +107,11 @@ class Gathered:
         others: for each item its other origins in each column, up to the last column in which it has any.
     """
 
-    columns: list[Column] = field(default_factory=list)
-    own: dict[Item, int] = field(default_factory=dict)
-    others: dict[Item, list[int]] = field(default_factory=dict)
+    columns: list[ChartColumn] = field(default_factory=list)
+    own: dict[ChartItem, int] = field(default_factory=dict)
+    others: dict[ChartItem, list[int]] = field(default_factory=dict)
 
-    def up_to(self, end: int, columns: Sequence[Column], symbol: str) -> None:
+    def up_to(self, end: int, columns: Sequence[ChartColumn], symbol: str) -> None:
         """Make it that of the first columns; a chart that is taken back and read on has others at its end."""
         mine = self.columns
         if mine and (len(mine) > end or mine[-1] is not columns[len(mine) - 1]):
@@ -127,7 +131,7 @@ class Gathered:
             mine.append(column)
 
 
-def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: str | None) -> Column:
+def append_column(columns: list[ChartColumn], items: Mapping[ChartItem, Origins], terminal: str | None) -> ChartColumn:
     """The next column of a chart, put at the end of ``columns``.
 
     Args:
@@ -136,7 +140,7 @@ def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: 
         terminal: the one that comes next, None for the end of the word, :data:`ANY` for whatever may come.
     """
     here = len(columns)
-    column = Column()
+    column = ChartColumn()
     columns.append(column)
     waiting, following = column.waiting, column.next
     seen = dict(items)
@@ -149,13 +153,13 @@ def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: 
                 column.accepted = True
                 continue
             # What begins and ends here derives ε, and whatever waits for it has stepped over it.
-            for waiter, more in _waiters(columns, item.head.symbol, origins):
-                new = _join(seen, waiter, more)
+            for waiter, more in _waiting_items(columns, item.head.symbol, origins):
+                new = _add_origins(seen, waiter, more)
                 if new is not None:
                     todo.append((waiter, new))
         elif row.terminal:
             if terminal in (row.symbol, ANY):
-                _join(following.setdefault(row.symbol, {}), item.after, origins)
+                _add_origins(following.setdefault(row.symbol, {}), item.after, origins)
         else:
             after = item.after
             fitting = row.fitting(terminal)
@@ -166,17 +170,17 @@ def next_column(columns: list[Column], items: Mapping[Item, Origins], terminal: 
                     for begun in fitting:
                         seen[begun] = ~here
                         todo.append((begun, ~here))
-                _join(waiters, after, origins)
+                _add_origins(waiters, after, origins)
             if row.nullable:
-                new = _join(seen, after, origins)
+                new = _add_origins(seen, after, origins)
                 if new is not None:
                     todo.append((after, new))
     return column
 
 
-def one_stack(columns: list[Column], items: Mapping[Item, Origins]) -> ChartStack:
+def collapse_to_stack(columns: list[ChartColumn], items: Mapping[ChartItem, Origins]) -> ChartStack:
     """The stack that a chart comes down to when it holds one item with one way out; None where it does not."""
-    parts: list[Item] = []
+    parts: list[ChartItem] = []
     while len(items) == 1 and len(parts) < _UNWIND:
         ((item, origins),) = items.items()
         if item.head is None:
@@ -192,21 +196,23 @@ def one_stack(columns: list[Column], items: Mapping[Item, Origins]) -> ChartStac
         if origins >= 0:
             return None
         parts.append(item)
-        items = _ways(columns, item.head.symbol, ~origins)
+        items = _continuing_items(columns, item.head.symbol, ~origins)
     return None
 
 
-def _waiters(columns: Sequence[Column], symbol: str, origins: Origins) -> Iterator[tuple[Item, Origins]]:
+def _waiting_items(
+    columns: Sequence[ChartColumn], symbol: str, origins: Origins
+) -> Iterator[tuple[ChartItem, Origins]]:
     """The items that go on when ``symbol`` is derived that began at any of ``origins``, all before the last column."""
     here = len(columns) - 1
     if origins < 0 or origins.bit_count() < _MANY:
-        for origin in each(origins):
+        for origin in iterate_origins(origins):
             if origin != here:
-                yield from _ways(columns, symbol, origin).items()
+                yield from _continuing_items(columns, symbol, origin).items()
         return
     gathered = columns[0].gathered.get(symbol)
     if gathered is None:
-        gathered = columns[0].gathered[symbol] = Gathered()
+        gathered = columns[0].gathered[symbol] = GatheredItems()
     gathered.up_to(here, columns, symbol)
     origins &= ~(1 << here)
     chosen = bin(origins)[:1:-1].encode().translate(_TRUTH)
@@ -216,9 +222,9 @@ def _waiters(columns: Sequence[Column], symbol: str, origins: Origins) -> Iterat
             yield item, more
 
 
-def _ways(columns: Sequence[Column], symbol: str, origin: int) -> dict[Item, Origins]:
+def _continuing_items(columns: Sequence[ChartColumn], symbol: str, origin: int) -> dict[ChartItem, Origins]:
     """The items that go on when ``symbol``, begun at ``origin``, is derived."""
-    passed: list[tuple[Column, str]] = []
+    passed: list[tuple[ChartColumn, str]] = []
     while True:
         column = columns[origin]
         found = column.ways.get(symbol)
@@ -237,7 +243,7 @@ def _ways(columns: Sequence[Column], symbol: str, origin: int) -> dict[Item, Ori
     return found
 
 
-def _join(table: dict[Item, Origins], item: Item, origins: Origins) -> Origins | None:
+def _add_origins(table: dict[ChartItem, Origins], item: ChartItem, origins: Origins) -> Origins | None:
     """Add origins to an item; those that are new, None where none is."""
     old = table.get(item)
     if old is None:
@@ -253,7 +259,7 @@ def _join(table: dict[Item, Origins], item: Item, origins: Origins) -> Origins |
     return more
 
 
-def each(origins: Origins) -> Iterator[int]:
+def iterate_origins(origins: Origins) -> Iterator[int]:
     """The origins one by one, the least first."""
     if origins < 0:
         yield ~origins

@@ -31,7 +31,7 @@ def first_sets(
                 begins.setdefault(name, []).append(head)
             if name not in nullable:
                 break
-    return _spread(bits, begins)
+    return _propagate_bits(bits, begins)
 
 
 def follow_sets(
@@ -51,7 +51,7 @@ def follow_sets(
                 after |= first.get(name, 0)
             else:
                 after, open_end = first.get(name, 0), False
-    return _spread(bits, ends)
+    return _propagate_bits(bits, ends)
 
 
 def first_of(body: Sequence[S], nullable: Container[S], first: Mapping[S, int]) -> tuple[int, bool]:
@@ -64,7 +64,7 @@ def first_of(body: Sequence[S], nullable: Container[S], first: Mapping[S, int]) 
     return bits, True
 
 
-def _spread(bits: dict[S, int], edges: Mapping[S, Iterable[S]]) -> dict[S, int]:
+def _propagate_bits(bits: dict[S, int], edges: Mapping[S, Iterable[S]]) -> dict[S, int]:
     """The least sets that hold ``bits`` and grow along the edges."""
     todo = [name for name in edges if bits.get(name, 0)]
     while todo:

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.models.flowgraph import FlowGraph, leaving_order
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.symbols import find_reachable
 
 #: The name of what comes after all ends; no node can have it.
 END = "end"
 
 
-class Split(NamedTuple):
+class BranchSplit(NamedTuple):
     """Branches that run side by side.
 
     Attributes:
@@ -26,10 +26,10 @@ class Split(NamedTuple):
     """
 
     join: str
-    branches: tuple[str | Split, ...]
+    branches: tuple[str | BranchSplit, ...]
 
 
-def splits(graph: FlowGraph) -> Mapping[str, Split | None]:
+def find_splits(graph: FlowGraph) -> Mapping[str, BranchSplit | None]:
     """What each fork means, by its name; None for one whose branches cannot be told apart.
 
     From every node of the graph an end must be reached.
@@ -39,35 +39,35 @@ def splits(graph: FlowGraph) -> Mapping[str, Split | None]:
         return {}
     after = {name: list(dict.fromkeys(edge.target for edge in edges)) or [END] for name, edges in graph.leaving.items()}
     after[END] = []
-    later = _Later(after)
-    return {name: _split(after[name], later.meeting(after[name]), after, later) for name in forks}
+    later = _PostdominatorTree(after)
+    return {name: _split_branches(after[name], later.meeting(after[name]), after, later) for name in forks}
 
 
-def _split(
-    targets: Sequence[str], join: str, after: Mapping[str, Sequence[str]], later: _Later, depth: int = 0
-) -> Split | None:
+def _split_branches(
+    targets: Sequence[str], join: str, after: Mapping[str, Sequence[str]], later: _PostdominatorTree, depth: int = 0
+) -> BranchSplit | None:
     """Branches that begin at ``targets`` and meet at ``join``; None where they cannot be told apart."""
     apart: list[tuple[list[str], dict[str, None]]] = []
     for target in targets:
-        region = {} if target == join else reach([target], lambda name: [n for n in after[name] if n != join])
+        region = {} if target == join else find_reachable([target], lambda name: [n for n in after[name] if n != join])
         shared = [one for one in apart if not one[1].keys().isdisjoint(region)]
         apart = [one for one in apart if one not in shared]
         begin = [name for one in shared for name in one[0]]
         apart.append(([*begin, target], {name: None for one in shared for name in one[1]} | region))
-    branches: list[str | Split] = []
+    branches: list[str | BranchSplit] = []
     for begin, _ in sorted(apart, key=lambda one: targets.index(one[0][0])):
         if len(begin) == 1:
             branches.append(begin[0])
             continue
         meeting = later.meeting(begin)
-        inner = None if meeting == join or depth > 50 else _split(begin, meeting, after, later, depth + 1)
+        inner = None if meeting == join or depth > 50 else _split_branches(begin, meeting, after, later, depth + 1)
         if inner is None:
             return None
         branches.append(inner)
-    return Split(join, tuple(branches))
+    return BranchSplit(join, tuple(branches))
 
 
-class _Later:
+class _PostdominatorTree:
     """For each node the nearest one that every way from it to the end comes by."""
 
     def __init__(self, after: Mapping[str, Sequence[str]]) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from formal_llm.automata.models.flow_forks import END, Split, splits
+from formal_llm.automata.models.flow_forks import END, BranchSplit, find_splits
 from formal_llm.automata.models.flowgraph import FlowGraph, one_line
-from formal_llm.automata.models.symbols import Symbol, selection, spelled_out
+from formal_llm.automata.models.symbols import Symbol, expand_selections, selection
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
 
@@ -23,7 +23,7 @@ _DEEPEST = 50
 _DONE = "."
 
 
-class Fork(NamedTuple):
+class ForkPlace(NamedTuple):
     """A place in a fork: its name, where its branches meet, and where each of them is."""
 
     name: str
@@ -31,10 +31,10 @@ class Fork(NamedTuple):
     parts: tuple[Place, ...]
 
 
-Place = str | Fork
+Place = str | ForkPlace
 
 
-class _Step(NamedTuple):
+class _ChartStep(NamedTuple):
     """A move from a place: what it reads, what it says, and what is asked where it is a decision."""
 
     read: str
@@ -43,7 +43,7 @@ class _Step(NamedTuple):
     selects: str | None = None
 
 
-class FlowMoves:
+class FlowchartTransitions:
     """Makes the transitions of a flowchart.
 
     Args:
@@ -58,7 +58,7 @@ class FlowMoves:
         self.graph = graph
         self.decisions = decisions
         self.drawn = drawn
-        self.splits = splits(graph)
+        self.splits = find_splits(graph)
 
     def made(self) -> tuple[dict[str, Symbol], list[Transition], str]:
         """The symbols of the terminals, the transitions, and the first state.
@@ -90,10 +90,10 @@ class FlowMoves:
                 )
         number = {node.id: n for n, node in enumerate(graph.nodes)}
 
-        def rank(place: Place) -> float:
+        def rank_place(place: Place) -> float:
             return -1 if place == start else number.get(name_of(place).removesuffix("?"), len(number))
 
-        made = [transition for place in sorted(found, key=rank) for transition in found[place]]
+        made = [transition for place in sorted(found, key=rank_place) for transition in found[place]]
         known = [*graph.answers(graph.opening)]
         for node in graph.nodes:
             known += [node.id, *graph.answers(node.id)]
@@ -119,7 +119,7 @@ class FlowMoves:
                 return name
         return END if depth == 0 else _DONE
 
-    def _open(self, split: Split, name: str, depth: int) -> Fork:
+    def _open(self, split: BranchSplit, name: str, depth: int) -> ForkPlace:
         if depth > _DEEPEST:
             raise AutomatonError(f"forks stand in each other more than {_DEEPEST} deep; the last one is {name}")
         parts: list[Place] = []
@@ -128,17 +128,17 @@ class FlowMoves:
                 parts.append(self._enter(branch, split.join, depth))
             else:
                 parts.append(self._settled(self._open(branch, name, depth + 1), split.join, depth))
-        return Fork(name, split.join, tuple(parts))
+        return ForkPlace(name, split.join, tuple(parts))
 
-    def _settled(self, fork: Fork, join: str, depth: int) -> Place:
+    def _settled(self, fork: ForkPlace, join: str, depth: int) -> Place:
         """A place in a fork, or where the way goes on when all branches are done."""
         return fork if any(part != _DONE for part in fork.parts) else self._enter(fork.join, join, depth)
 
     # -- moves ----------------------------------------------------------------------------------------------------
 
-    def _moves(self, place: Place, join: str, depth: int) -> Iterator[tuple[_Step, Place]]:
+    def _moves(self, place: Place, join: str, depth: int) -> Iterator[tuple[_ChartStep, Place]]:
         """What can be done at a place, and where it leads, in a branch that ends at ``join``."""
-        if isinstance(place, Fork):
+        if isinstance(place, ForkPlace):
             for number, part in enumerate(place.parts):
                 for step, after in self._moves(part, place.join, depth + 1):
                     parts = (*place.parts[:number], after, *place.parts[number + 1 :])
@@ -153,18 +153,21 @@ class FlowMoves:
         if place == name and graph.kind(name) == "step":
             targets = [edge.target for edge in graph.leaving[name]] or [END]
             reached = f"{name}?" if len(targets) > 1 else self._enter(targets[0], join, depth)
-            yield _Step(name, one_line(graph.node[name].text), None), reached
+            yield _ChartStep(name, one_line(graph.node[name].text), None), reached
         elif name != graph.opening and graph.is_selection(name):
-            yield _Step("", "", graph.question(name), name), self._enter(graph.leaving[name][0].target, join, depth)
+            yield (
+                _ChartStep("", "", graph.question(name), name),
+                self._enter(graph.leaving[name][0].target, join, depth),
+            )
         else:
             question = graph.question(name)
             for terminal, (text, edge) in graph.told(name).items():
                 if terminal in self.never:
                     continue
-                yield _Step(terminal, text, question), self._enter(edge.target, join, depth)
+                yield _ChartStep(terminal, text, question), self._enter(edge.target, join, depth)
 
     def _transitions(
-        self, state: str, step: _Step, target: str, seen: set[str], symbols: dict[str, Symbol]
+        self, state: str, step: _ChartStep, target: str, seen: set[str], symbols: dict[str, Symbol]
     ) -> Iterator[Transition]:
         if step.selects is not None:
             yield from self._selection(state, step.selects, target, symbols)
@@ -192,7 +195,7 @@ class FlowMoves:
         inside = f"{state}?" if state == name else f"{state}?{name}"
         choice, end, question = selection(*told), f"{name}$", self.graph.question(name)
         yield Transition(state, None, None, inside, (choice, end))
-        for production in spelled_out([choice]):
+        for production in expand_selections([choice]):
             yield Transition(inside, None, production.head, inside, production.body, question=question)
         for terminal, (text, _) in told.items():
             yield Transition(inside, terminal, terminal, inside, (), text)

@@ -24,7 +24,7 @@ from typing import Literal
 
 from formal_llm.automata.models.flow_facts import facts_of, ruled_out
 from formal_llm.automata.models.flow_forks import END
-from formal_llm.automata.models.flow_moves import FlowMoves
+from formal_llm.automata.models.flow_moves import FlowchartTransitions
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import PLACEHOLDER, FlowGraph, one_line
 from formal_llm.automata.models.frozen import FrozenDict
@@ -155,14 +155,14 @@ class Flowchart(FlowGraph, Written, Drawable):
             there = ", ".join(dict.fromkeys(known)) or "none"
             raise AutomatonError(f"{'; '.join(wrong)}; its names are: {there}")
 
-        def filled(text: str) -> str:
+        def fill_text(text: str) -> str:
             return PLACEHOLDER.sub(lambda match: str(values[match[1]]), text)
 
         chart = Flowchart(
-            tuple(replace(node, text=filled(node.text)) for node in self.nodes),
-            tuple(replace(edge, text=filled(edge.text)) for edge in self.edges),
+            tuple(replace(node, text=fill_text(node.text)) for node in self.nodes),
+            tuple(replace(edge, text=fill_text(edge.text)) for edge in self.edges),
             self.direction,
-            filled(self.title),
+            fill_text(self.title),
             order=self.order,
         )
         # The names of answers are made of their texts.
@@ -198,7 +198,7 @@ class Flowchart(FlowGraph, Written, Drawable):
             named = (*most, *limits.at_least, *limits.times.names)
             if counted := [name for name in named if "=" in name]:
                 raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
-        moves = FlowMoves(self, decisions=decisions, drawn=self.order == "drawn", never=never)
+        moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never)
         symbols, transitions, start = moves.made()
         symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,

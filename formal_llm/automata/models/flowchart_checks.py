@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from formal_llm.automata.models.flow_forks import splits
+from formal_llm.automata.models.flow_forks import find_splits
 from formal_llm.automata.models.flowgraph import ID, RESERVED, SHAPES, FlowEdge, FlowGraph, one_line
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.errors import did_you_mean
 
 
@@ -50,7 +50,7 @@ def _check_start(chart: FlowGraph) -> ChartProblem | None:
     others = [name for name in chart.starts if name not in said]
     if said and others:
         return ChartProblem(
-            f"no arrow leads to {_named(chart, others[0])}: it cannot be reached from the start {said[0]}",
+            f"no arrow leads to {_describe_node(chart, others[0])}: it cannot be reached from the start {said[0]}",
             others[0],
             suggestion="draw an arrow to it, or leave it out",
         )
@@ -63,7 +63,7 @@ def _check_decisions(chart: FlowGraph) -> ChartProblem | None:
             continue
         if not chart.leaving[node.id]:
             return ChartProblem(
-                f"the decision {_named(chart, node.id)} has no answers: no arrow leads out of it",
+                f"the decision {_describe_node(chart, node.id)} has no answers: no arrow leads out of it",
                 node.id,
                 suggestion=f"draw its answers: {node.id} -->|yes| A, or make it a step: {node.id}[...]",
             )
@@ -72,7 +72,7 @@ def _check_decisions(chart: FlowGraph) -> ChartProblem | None:
             said = one_line(edge.text).casefold()
             if said and said in seen:
                 return ChartProblem(
-                    f"the decision {_named(chart, node.id)} has two answers {edge.text!r}",
+                    f"the decision {_describe_node(chart, node.id)} has two answers {edge.text!r}",
                     edge=chart.edges.index(edge),
                     suggestion=f"the other one leads to {seen[said].target}; give each a text of its own, or draw them"
                     " as branches of one answer: A -->|answer| B & C",
@@ -87,15 +87,16 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
     before: dict[str, list[str]] = {name: [] for name in follow}
     for edge in chart.edges:
         before[edge.target].append(edge.source)
-    ending = reach([name for name, targets in follow.items() if not targets], before.__getitem__)
+    ending = find_reachable([name for name, targets in follow.items() if not targets], before.__getitem__)
     for node in chart.nodes:
         if node.id not in ending:
             return ChartProblem(
-                f"no end can be reached from {_named(chart, node.id)}: every way from it goes round in a circle",
+                f"no end can be reached from {_describe_node(chart, node.id)}: "
+                "every way from it goes round in a circle",
                 node.id,
                 suggestion="draw a way out of the circle",
             )
-    for name, split in splits(chart).items():
+    for name, split in find_splits(chart).items():
         if split is None:
             targets = [edge.target for edge in chart.leaving[name]]
             return ChartProblem(
@@ -108,7 +109,7 @@ def _check_ways(chart: FlowGraph) -> ChartProblem | None:
     return None
 
 
-def _named(chart: FlowGraph, name: str) -> str:
+def _describe_node(chart: FlowGraph, name: str) -> str:
     text = one_line(chart.node[name].text)
     text = text if len(text) <= 40 else f"{text[:39]}…"
     return name if text in (name, "") else f"{name} ({text!r})"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from formal_llm.automata.models.frozen import ByFields
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.frozen import PickledByFields
+from formal_llm.automata.models.symbols import find_reachable
 
 #: A place in a text that a task fills in.
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -40,7 +40,7 @@ datastore data-store | folder directory | bucket | console | browser | person
 SHAPES = {name: group.split()[0] for group in _NAMES.split("|") for name in group.split()}
 
 
-def plain(text: str) -> str:
+def normalize_text(text: str) -> str:
     """A text as it is compared: every line without blanks around it and with single blanks in it."""
     lines = [" ".join(line.split()) for line in text.split("\n")]
     return "\n".join(lines).strip("\n")
@@ -78,7 +78,7 @@ class FlowNode:
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", SHAPES.get(self.shape, self.shape))
         default = "" if self.shape in _TEXTLESS else self.id
-        object.__setattr__(self, "text", default if self.text is None else plain(self.text))
+        object.__setattr__(self, "text", default if self.text is None else normalize_text(self.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class FlowEdge:
     text: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", plain(self.text))
+        object.__setattr__(self, "text", normalize_text(self.text))
 
 
 @dataclass(frozen=True)
-class FlowGraph(ByFields):
+class FlowGraph(PickledByFields):
     """Nodes and arrows, as they are drawn; for the arguments see :class:`Flowchart`."""
 
     nodes: tuple[FlowNode, ...]
@@ -126,13 +126,13 @@ class FlowGraph(ByFields):
             if edge.source != edge.target:
                 before[edge.target].append(edge.source)
         found = {name for name, sources in before.items() if not sources}
-        reached = reach(found, self._after)
+        reached = find_reachable(found, self._after)
         circles = [name for name in before if name not in reached]
         for name in reversed(leaving_order(circles, self._after)):  # the last lies in a circle with no arrow into it
             if name not in reached:
-                circle = reach([name], before.__getitem__)
+                circle = find_reachable([name], before.__getitem__)
                 found.add(min((one for one in before if one in circle), key=lambda one: not self.begins(one)))
-                reached |= reach([name], self._after)
+                reached |= find_reachable([name], self._after)
         return tuple(name for name in before if name in found)
 
     def _after(self, name: str) -> list[str]:
@@ -146,7 +146,7 @@ class FlowGraph(ByFields):
     def begins(self, name: str) -> bool:
         """Whether a node says that the chart begins there."""
         node = self.node[name]
-        return node.shape == "sm-circ" or (node.shape in MARKERS and _says(node, START_WORDS))
+        return node.shape == "sm-circ" or (node.shape in MARKERS and _is_labelled_with(node, START_WORDS))
 
     @cached_property
     def opening(self) -> str:
@@ -167,14 +167,14 @@ class FlowGraph(ByFields):
             return "fork" if len(leaving) > 1 else "junction" if leaving else "end"
         if node.shape == "diam" or (node.shape == "hex" and (len(leaving) > 1 or any(e.text for e in leaving))):
             return "decision"
-        marker = name in self._starts and (node.shape in MARKERS or _says(node, START_WORDS))
+        marker = name in self._starts and (node.shape in MARKERS or _is_labelled_with(node, START_WORDS))
         if len(leaving) > 1 and (marker or not node.text or all(edge.text for edge in leaving)):
             return "decision"
         if name in self._starts and (marker or not node.text):
             return "start"
-        if not leaving and (not node.text or _says(node, END_WORDS)):
+        if not leaving and (not node.text or _is_labelled_with(node, END_WORDS)):
             return "end"
-        told = node.text and not (node.shape in MARKERS and _says(node, START_WORDS | END_WORDS))
+        told = node.text and not (node.shape in MARKERS and _is_labelled_with(node, START_WORDS | END_WORDS))
         return "step" if told else "junction"
 
     @cached_property
@@ -239,7 +239,7 @@ class FlowGraph(ByFields):
         return between.join(self._text_of(one, depth - 1) for one in after[:9]) or "End"
 
 
-def _says(node: FlowNode, words: frozenset[str]) -> bool:
+def _is_labelled_with(node: FlowNode, words: frozenset[str]) -> bool:
     # LangGraph draws its own as <p>__start__</p> and <p>__end__</p>.
     return node.text.casefold().removeprefix("<p>").removesuffix("</p>").strip(" .!:_") in words
 

@@ -41,8 +41,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from formal_llm.automata.models.frozen import ByFields
-from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.models.frozen import PickledByFields
+from formal_llm.automata.models.symbols import quote_text
 
 #: What a name is written as without quotes.
 _PLAIN = re.compile(r'(?!:)[^\s\x00-\x1f\x7f()"#;]+')
@@ -50,13 +50,13 @@ _PLAIN = re.compile(r'(?!:)[^\s\x00-\x1f\x7f()"#;]+')
 _WIDTH = 100
 
 
-def written(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name as the notation writes it: in quotes where it would be taken for something else."""
-    return name if _PLAIN.fullmatch(name) and name not in ("any", "empty") else quote(name)
+    return name if _PLAIN.fullmatch(name) and name not in ("any", "empty") else quote_text(name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Formula(ByFields):
+class Formula(PickledByFields):
     """A set of sequences; see the table above. ``str(f)`` is its notation.
 
     Attributes:
@@ -107,7 +107,7 @@ class Formula(ByFields):
         """What its notation begins with, behind the parenthesis: the operator, with its numbers."""
         match self:
             case Atom(name=name):
-                return written(name)
+                return quote_name(name)
             case Until(_, least, most) if least:
                 return f"until_{least}_{'*' if most is None else most}"
             case Until(_, _, most) if most is not None:
@@ -218,14 +218,14 @@ NOTHING = Not((EVERYTHING,))
 # -- making them ------------------------------------------------------------------------------------------------
 
 
-def _formula(part: Formula | str) -> Formula:
+def _as_formula(part: Formula | str) -> Formula:
     return Atom(name=part) if isinstance(part, str) else part
 
 
 def next_(*parts: Formula | str) -> Formula:
     """One after the other (a name is a formula); nothing at all for no parts."""
     flat: list[Formula] = []
-    for part in map(_formula, parts):
+    for part in map(_as_formula, parts):
         for piece in part.parts if isinstance(part, Next) else (part,):
             if piece == NOTHING:
                 return NOTHING
@@ -236,17 +236,17 @@ def next_(*parts: Formula | str) -> Formula:
 
 def or_(*parts: Formula | str) -> Formula:
     """One of several."""
-    return _set(Or, parts, unit=NOTHING, zero=EVERYTHING)
+    return _make_set_formula(Or, parts, unit=NOTHING, zero=EVERYTHING)
 
 
 def and_(*parts: Formula | str) -> Formula:
     """All of several."""
-    return _set(And, parts, unit=EVERYTHING, zero=NOTHING)
+    return _make_set_formula(And, parts, unit=EVERYTHING, zero=NOTHING)
 
 
-def _set(kind: type[Or | And], parts: Sequence[Formula | str], *, unit: Formula, zero: Formula) -> Formula:
+def _make_set_formula(kind: type[Or | And], parts: Sequence[Formula | str], *, unit: Formula, zero: Formula) -> Formula:
     flat: dict[Formula, None] = {}
-    for part in map(_formula, parts):
+    for part in map(_as_formula, parts):
         flat.update(dict.fromkeys(part.parts if isinstance(part, kind) else (part,)))
     flat.pop(unit, None)
     if zero in flat:
@@ -256,7 +256,7 @@ def _set(kind: type[Or | And], parts: Sequence[Formula | str], *, unit: Formula,
 
 def not_(part: Formula | str) -> Formula:
     """Every other sequence."""
-    part = _formula(part)
+    part = _as_formula(part)
     return part.parts[0] if isinstance(part, Not) else Not((part,))
 
 
@@ -273,7 +273,7 @@ def until(body: Formula | str, end: Formula | str, least: int = 0, most: int | N
     """
     if least < 0 or (most is not None and most < least):
         raise ValueError(f"at least {least} and at most {most} times is impossible")
-    body, end = _formula(body), _formula(end)
+    body, end = _as_formula(body), _as_formula(end)
     if body.nullable:
         # It may be nothing, so no number of times is too few.
         least = 0
@@ -286,12 +286,12 @@ def until(body: Formula | str, end: Formula | str, least: int = 0, most: int | N
 
 def always(part: Formula | str) -> Formula:
     """Every single state, read as a sequence of length one, is in it."""
-    return Always((_formula(part),))
+    return Always((_as_formula(part),))
 
 
 def eventually(part: Formula | str) -> Formula:
     """Some contiguous part is in it."""
-    part = _formula(part)
+    part = _as_formula(part)
     return part if part == NOTHING or isinstance(part, Eventually) else Eventually((part,))
 
 

@@ -33,7 +33,7 @@ class FrozenDict(dict[K, V]):
         return FrozenDict, (dict(self),)
 
 
-class ByFields:
+class PickledByFields:
     """A frozen dataclass that is pickled and copied by its fields: what it has worked out stays behind."""
 
     __slots__ = ()

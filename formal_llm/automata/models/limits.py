@@ -15,7 +15,15 @@ from fractions import Fraction
 from math import lcm
 
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.automata.models.quantities import Number, NumberLike, amount, carriers, is_finite, shown, unit_problem
+from formal_llm.automata.models.quantities import (
+    Number,
+    NumberLike,
+    amount,
+    amounts_by_quantity,
+    format_amount,
+    is_finite,
+    unit_problem,
+)
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.errors import unknown
@@ -57,7 +65,7 @@ class SumLimit:
 
     def lines(self) -> list[str]:
         """The limit as it is written in a grammar file."""
-        most, least = (None if edge is None else shown(edge) for edge in self.edges)
+        most, least = (None if edge is None else format_amount(edge) for edge in self.edges)
         if most is not None and least is not None:
             one = f"{self.quantity} = {most}" if most == least else f"{least} <= {self.quantity} <= {most}"
             return [f"%limit {one}"]
@@ -126,8 +134,8 @@ class Limits:
             old = merged.get(bound.quantity, SumLimit(bound.quantity))
             merged[bound.quantity] = SumLimit(
                 bound.quantity,
-                at_most=_tighter(old.edges[0], bound.edges[0]),
-                at_least=_wider(old.edges[1], bound.edges[1]),
+                at_most=_tighter_most(old.edges[0], bound.edges[0]),
+                at_least=_tighter_least(old.edges[1], bound.edges[1]),
             )
         object.__setattr__(self, "at_most", FrozenDict(sorted(most.items())))
         object.__setattr__(self, "at_least", FrozenDict(sorted(least.items())))
@@ -148,12 +156,12 @@ class Limits:
         names = dict.fromkeys((*self.at_most, *other.at_most))
         return replace(
             self,
-            at_most={name: _least_of(self.most(name), other.most(name)) for name in names},
+            at_most={name: _tighter_count(self.most(name), other.most(name)) for name in names},
             at_least={
                 name: max(self.at_least.get(name, 0), other.at_least.get(name, 0))
                 for name in dict.fromkeys((*self.at_least, *other.at_least))
             },
-            default=_least_of(self.default, other.default),
+            default=_tighter_count(self.default, other.default),
             sums=self.sums + other.sums,
             times=self.times & other.times,
         )
@@ -200,7 +208,7 @@ class Limits:
         for name in (*self.at_most, *self.at_least):
             if name not in terminals:
                 return unknown("terminal in a limit", name, terminals)
-        carried = carriers({name: symbol.numbers for name, symbol in symbols.items()})
+        carried = amounts_by_quantity({name: symbol.numbers for name, symbol in symbols.items()})
         for limit in self.sums:
             if limit.quantity not in carried:
                 there = f"; quantities are {', '.join(carried)}" if carried else ""
@@ -228,15 +236,15 @@ class Limits:
                 bounds.append(Bound({name: 1}, least, None, f"%require {least} {name}", name))
         for limit in self.sums:
             weights = {t: numbers[t][limit.quantity] for t in alphabet if limit.quantity in numbers.get(t, {})}
-            bounds += [_whole(part, weights, line) for part in limit.parts() for line in part.lines()]
+            bounds += [_whole_number_bound(part, weights, line) for part in limit.parts() for line in part.lines()]
         return bounds
 
 
-def _whole(limit: SumLimit, weights: Mapping[str, Number], line: str) -> Bound:
+def _whole_number_bound(limit: SumLimit, weights: Mapping[str, Number], line: str) -> Bound:
     """The sum limit scaled so that all its numbers are whole."""
-    amounts = {name: _exact(weight) for name, weight in weights.items()}
+    amounts = {name: _exact_fraction(weight) for name, weight in weights.items()}
     most, least = limit.edges
-    edge = _exact(most if most is not None else least)
+    edge = _exact_fraction(most if most is not None else least)
     scale = lcm(*(value.as_integer_ratio()[1] for value in (*amounts.values(), edge)))
     whole = {name: int(value * scale) for name, value in amounts.items() if value}
     return Bound(
@@ -247,18 +255,18 @@ def _whole(limit: SumLimit, weights: Mapping[str, Number], line: str) -> Bound:
     )
 
 
-def _exact(value: Number | None) -> Fraction:
+def _exact_fraction(value: Number | None) -> Fraction:
     made = amount(value or 0)
     return Fraction(made)
 
 
-def _tighter(a: Number | None, b: Number | None) -> Number | None:
+def _tighter_most(a: Number | None, b: Number | None) -> Number | None:
     return b if a is None else a if b is None else min(a, b)
 
 
-def _wider(a: Number | None, b: Number | None) -> Number | None:
+def _tighter_least(a: Number | None, b: Number | None) -> Number | None:
     return b if a is None else a if b is None else max(a, b)
 
 
-def _least_of(a: int | None, b: int | None) -> int | None:
+def _tighter_count(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else min(a, b)

@@ -15,9 +15,18 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from formal_llm.automata.models.bottom_up import LRTables
-from formal_llm.automata.models.earley import ANY, ChartStack, Column, Item, Origins, ground, next_column, one_stack
+from formal_llm.automata.models.earley import (
+    ANY,
+    ChartColumn,
+    ChartItem,
+    ChartStack,
+    Origins,
+    append_column,
+    collapse_to_stack,
+    make_ground_item,
+)
 from formal_llm.automata.models.first_follow import first_sets, follow_sets
-from formal_llm.automata.models.symbols import Production, closure
+from formal_llm.automata.models.symbols import Production, find_derivable_heads
 
 #: The symbol of the empty stack; no word holds it.
 _BOTTOM = "\0bottom"
@@ -29,7 +38,7 @@ class PredictBody(NamedTuple):
     first: int
     nullable: bool
     rows: tuple[PredictRow, ...]
-    item: Item
+    item: ChartItem
 
 
 class _Reject(Exception):
@@ -57,7 +66,7 @@ class PredictRow(dict[str, "tuple[PredictRow, ...] | None"]):
         self.nullable = symbol in grammar.nullable
         self.follow = grammar.follow.get(symbol, 0)
         self._bodies: tuple[PredictBody, ...] | None = None
-        self._fitting: dict[str | None, tuple[Item, ...]] = {None: ()}
+        self._fitting: dict[str | None, tuple[ChartItem, ...]] = {None: ()}
         self._stuck: set[str] = set()
 
     @property
@@ -67,7 +76,7 @@ class PredictRow(dict[str, "tuple[PredictRow, ...] | None"]):
             self._bodies = tuple(self.grammar.body(self, names) for names in self.grammar.by_head[self.symbol])
         return self._bodies
 
-    def fitting(self, terminal: str | None) -> tuple[Item, ...]:
+    def fitting(self, terminal: str | None) -> tuple[ChartItem, ...]:
         """The bodies that ``terminal`` can begin, as items; none at the end of the word (None)."""
         found = self._fitting.get(terminal)
         if found is None:
@@ -112,10 +121,10 @@ class Recognizer:
 
     def __init__(self, productions: Sequence[Production], start: str, terminals: Collection[str]) -> None:
         rules = [(production.head, production.body) for production in productions]
-        productive = closure(rules, terminals)
+        productive = find_derivable_heads(rules, terminals)
         self.start = start
         self.empty = start not in productive
-        self.nullable = closure(rules, ())
+        self.nullable = find_derivable_heads(rules, ())
         rules = [(head, body) for head, body in rules if all(name in productive or name in terminals for name in body)]
         self.by_head: dict[str, list[tuple[str, ...]]] = {}
         for head, body in rules:
@@ -137,10 +146,10 @@ class Recognizer:
     def body(self, head: PredictRow, names: Sequence[str]) -> PredictBody:
         """A production's body; at its end ``head`` is derived."""
         rows = tuple(map(self.row, names))
-        item = Item(None, head)
+        item = ChartItem(None, head)
         first, nullable = 0, True
         for row in reversed(rows):
-            item = Item(row, head, item)
+            item = ChartItem(row, head, item)
             first = self.first.get(row.symbol, 0) | (first if row.nullable else 0)
             nullable = nullable and row.nullable
         return PredictBody(first, nullable, rows, item)
@@ -199,16 +208,16 @@ class Recognizer:
 
         (len(word), None) where the word is accepted before that, (-1, None) where it is rejected.
         """
-        columns: list[Column] = []
-        items: dict[Item, Origins] = {ground(stack): ~0}
+        columns: list[ChartColumn] = []
+        items: dict[ChartItem, Origins] = {make_ground_item(stack): ~0}
         while items:
             terminal = word[at] if at < len(word) else None
-            column = next_column(columns, items, terminal)
+            column = append_column(columns, items, terminal)
             if terminal is None:
                 return (at, None) if column.accepted else (-1, None)
             items = column.next.get(terminal, {})
             at += 1
-            left = one_stack(columns, items)
+            left = collapse_to_stack(columns, items)
             if left is not None:
                 return at, left
         return -1, None

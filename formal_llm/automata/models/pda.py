@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
 
-from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, fingerprint
+from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, State, make_fingerprint
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Bound, Limits
-from formal_llm.automata.models.subsets import Subsets
-from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, members
-from formal_llm.automata.models.tabulation import accepts
+from formal_llm.automata.models.subsets import SubsetConstruction
+from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, selection_members
+from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.automata.models.written import Comment, Written, notation_of
 from formal_llm.errors import AutomatonError
@@ -33,7 +33,7 @@ _OF_TRANSITIONS = ("_subsets", "_table", "fingerprint", "is_of_cfg", "stack_symb
 
 
 @dataclass(frozen=True, eq=False)
-class PDA(ByFields, Written, Drawable):
+class PDA(PickledByFields, Written, Drawable):
     """A pushdown automaton.
 
     Args:
@@ -185,9 +185,9 @@ class PDA(ByFields, Written, Drawable):
         return any(t.pop is not None or t.push for t in self.transitions)
 
     @cached_property
-    def _subsets(self) -> Subsets:
+    def _subsets(self) -> SubsetConstruction:
         """What decides membership where no transition touches the stack."""
-        return Subsets(self.transitions, self.start_state, self.accepting_states)
+        return SubsetConstruction(self.transitions, self.start_state, self.accepting_states)
 
     @cached_property
     def is_of_cfg(self) -> bool:
@@ -199,7 +199,7 @@ class PDA(ByFields, Written, Drawable):
 
     @cached_property
     def without_limits(self) -> PDA:
-        """The same automaton less its limits: :meth:`accepts` then asks none."""
+        """The same automaton less its limits: :meth:`accepts_by_tabulation` then asks none."""
         return self._with(Limits(), self.alphabet) if self.limits else self
 
     def with_limits(self, limits: Limits, alphabet: Iterable[str] = ()) -> PDA:
@@ -235,7 +235,7 @@ class PDA(ByFields, Written, Drawable):
     @cached_property
     def fingerprint(self) -> str:
         """A short name that equal automata share; labels do not count."""
-        return fingerprint(
+        return make_fingerprint(
             [self.start_state, self.start_stack, *sorted(map(repr, self.accepting_states))]
             + [t.parts() for t in self.transitions]
         )
@@ -284,10 +284,10 @@ class PDA(ByFields, Written, Drawable):
         )
 
     def __and__(self, other: object) -> PDA:
-        return intersect(self, other)
+        return intersect_languages(self, other)
 
     def __rand__(self, other: object) -> PDA:
-        return intersect(other, self)
+        return intersect_languages(other, self)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
@@ -327,7 +327,7 @@ class PDA(ByFields, Written, Drawable):
             return False
         if self.is_of_cfg and self.cfg is not None:
             return self.cfg.accepts(word)
-        return accepts(self, word) if self.uses_stack else self._subsets.accepts(word)
+        return accepts_by_tabulation(self, word) if self.uses_stack else self._subsets.accepts(word)
 
     def keeps_limits(self, word: tuple[str, ...]) -> bool:
         """Whether a word keeps all the limits, the timetable included; its language is not looked at."""
@@ -344,7 +344,7 @@ class PDA(ByFields, Written, Drawable):
     def selection(self, configuration: Configuration) -> tuple[str, ...] | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
         top = configuration.stack.top
-        return members(top) if top is not None and top.startswith("some(") else None
+        return selection_members(top) if top is not None and top.startswith("some(") else None
 
     def at_class(self, configuration: Configuration) -> bool:
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
@@ -352,6 +352,6 @@ class PDA(ByFields, Written, Drawable):
 
 
 @singledispatch
-def intersect(one: object, other: object) -> PDA:  # noqa: ARG001  # those that are registered use them
+def intersect_languages(one: object, other: object) -> PDA:  # noqa: ARG001  # those that are registered use them
     """``one & other``; told by :mod:`formal_llm.automata.models.product`, which stands above this module."""
     return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives

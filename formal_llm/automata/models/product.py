@@ -13,7 +13,7 @@ from functools import reduce
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.pda import PDA, intersect
+from formal_llm.automata.models.pda import PDA, intersect_languages
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError
@@ -40,10 +40,10 @@ def product(pda: PDA, finite: PDA) -> PDA:
                 "context-free; a constraint must be a finite automaton (transitions that neither pop nor push)"
             )
         pda, finite = finite, pda
-    pairs, transitions = _reachable(pda, finite)
+    pairs, transitions = _reachable_pairs(pda, finite)
     accepting = [p for p in pairs if p[0] in pda.accepting_states and p[1] in finite.accepting_states]
     names = dict.fromkeys((*pda.symbols, *finite.symbols))
-    symbols = {name: _merged(pda.symbols.get(name), finite.symbols.get(name)) for name in names}
+    symbols = {name: _merge_symbols(pda.symbols.get(name), finite.symbols.get(name)) for name in names}
     return PDA(
         transitions,
         start=pairs[0],
@@ -60,7 +60,7 @@ def product(pda: PDA, finite: PDA) -> PDA:
     )
 
 
-def _reachable(pda: PDA, finite: PDA) -> tuple[list[tuple[State, State]], list[Transition]]:
+def _reachable_pairs(pda: PDA, finite: PDA) -> tuple[list[tuple[State, State]], list[Transition]]:
     """The pairs of states that can be reached, the start first, and the transitions between them."""
     first: dict[State, list[Transition]] = {}
     for transition in pda.transitions:
@@ -77,12 +77,16 @@ def _reachable(pda: PDA, finite: PDA) -> tuple[list[tuple[State, State]], list[T
         made: list[Transition] = []
         for one in first.get(one_state, ()):
             if one.read is None:
-                made.append(_moved(one, pair, (one.target, other_state)))
+                made.append(_retarget_transition(one, pair, (one.target, other_state)))
             else:
                 made += [
-                    _moved(one, pair, (one.target, other.target)) for other in second.get((other_state, one.read), ())
+                    _retarget_transition(one, pair, (one.target, other.target))
+                    for other in second.get((other_state, one.read), ())
                 ]
-        made += [_moved(other, pair, (one_state, other.target)) for other in second.get((other_state, None), ())]
+        made += [
+            _retarget_transition(other, pair, (one_state, other.target))
+            for other in second.get((other_state, None), ())
+        ]
         for transition in made:
             if transition.target not in pairs:
                 pairs[transition.target] = None  # type: ignore[index]  # targets made here are pairs
@@ -91,12 +95,12 @@ def _reachable(pda: PDA, finite: PDA) -> tuple[list[tuple[State, State]], list[T
     return list(pairs), transitions
 
 
-def _moved(one: Transition, state: State, target: State) -> Transition:
+def _retarget_transition(one: Transition, state: State, target: State) -> Transition:
     # Spelled out: a product of many has very many, and dataclasses.replace takes three times as long.
     return Transition(state, one.read, one.pop, target, one.push, one.text, one.production, one.question, one.decision)
 
 
-def _merged(one: Symbol | None, other: Symbol | None) -> Symbol:
+def _merge_symbols(one: Symbol | None, other: Symbol | None) -> Symbol:
     """What is known of a symbol on either side; the first has the last word."""
     one, other = one or Symbol(), other or Symbol()
     return Symbol(one.label or other.label, one.description or other.description, {**other.numbers, **one.numbers})
@@ -107,9 +111,9 @@ def constrained(pda: PDA, constraints: Iterable[PDA]) -> PDA:
     return reduce(product, constraints, pda)
 
 
-@intersect.register(CFG)
-@intersect.register(PDA)
-@intersect.register(Behaviour)
+@intersect_languages.register(CFG)
+@intersect_languages.register(PDA)
+@intersect_languages.register(Behaviour)
 def intersection(one: CFG | PDA | Behaviour, other: object) -> PDA:
     """``one & other``: the words that both allow, under the limits of both.
 

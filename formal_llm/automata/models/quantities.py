@@ -59,7 +59,7 @@ class Amount(Decimal):
         return hash((self.unit, Decimal.__hash__(self)))
 
     def __str__(self) -> str:
-        return _duration(self) if self.unit == TIME else _money(self)
+        return _format_duration(self) if self.unit == TIME else _format_money(self)
 
     def __format__(self, spec: str, /) -> str:  # type: ignore[override]  # a Decimal's has a private parameter more
         return super().__format__(spec) if spec else str(self)
@@ -96,13 +96,13 @@ def amount(value: NumberLike) -> int | Decimal:
     if isinstance(value, str):
         return read_amount(value)
     if isinstance(value, timedelta):
-        return _seconds(Decimal(value // timedelta(microseconds=1)) / 1_000_000, str(value))
+        return _make_seconds(Decimal(value // timedelta(microseconds=1)) / 1_000_000, str(value))
     if isinstance(value, Amount) or (isinstance(value, int) and not isinstance(value, bool)):
         return value
     if isinstance(value, float):
-        return _plain(Decimal(repr(value)))
+        return _plain_number(Decimal(repr(value)))
     if isinstance(value, Decimal):
-        return _plain(value)
+        return _plain_number(value)
     raise TypeError(f"an amount is a number, a duration or a text such as '1h30', not {value!r}")
 
 
@@ -112,7 +112,7 @@ def is_finite(value: Number) -> bool:
     return value.is_finite() and value >= 0
 
 
-def _plain(value: Decimal) -> int | Decimal:
+def _plain_number(value: Decimal) -> int | Decimal:
     """A plain decimal; a whole one is an ``int`` unless it shows its cents, as 12.00 does."""
     if not value.is_finite():
         return value
@@ -137,13 +137,13 @@ def read_amount(text: str) -> int | Decimal:
             raise ValueError(f"{text!r} has {found[5]} minutes in an hour; there are 60")
         return Amount((hours + full) * 3600 + (minutes + rest) * 60 + seconds, TIME)
     if (part := _PART.fullmatch(text)) is not None:
-        return _seconds(Decimal(part[1]) * _SECONDS[part[2]], text)
+        return _make_seconds(Decimal(part[1]) * _SECONDS[part[2]], text)
     if (money := _MONEY.fullmatch(text)) is not None:
         return Amount(money[2] or money[3], money[1] or money[4] or money[5])
-    return _odd(text)
+    return _read_odd_amount(text)
 
 
-def _odd(text: str) -> int | Decimal:
+def _read_odd_amount(text: str) -> int | Decimal:
     """What is no amount as people write them: another way to write a number, or an error."""
     if re.fullmatch(r"\d+,\d+(?:h|min|s|€)?", text):
         raise ValueError(f"{text!r} has a comma for a decimal point; write {text.replace(',', '.')}")
@@ -165,7 +165,7 @@ def _odd(text: str) -> int | Decimal:
     return int(value) if value == value.to_integral_value() else value
 
 
-def _seconds(value: Decimal, text: str) -> Amount:
+def _make_seconds(value: Decimal, text: str) -> Amount:
     if value != value.to_integral_value():
         raise ValueError(f"{text!r} has a fraction of a second; times are in whole seconds")
     return Amount(int(value), TIME)
@@ -174,14 +174,14 @@ def _seconds(value: Decimal, text: str) -> Amount:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def shown(value: Number) -> str:
+def format_amount(value: Number) -> str:
     """An amount as it is written: what :func:`read_amount` reads back as an equal one."""
     if isinstance(value, Amount):
         return str(value)
     return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
-def _duration(value: Decimal) -> str:
+def _format_duration(value: Decimal) -> str:
     seconds = int(value)
     hours, minutes, rest = seconds // 3600, seconds // 60 % 60, seconds % 60
     if rest:
@@ -191,7 +191,7 @@ def _duration(value: Decimal) -> str:
     return f"{minutes}min"
 
 
-def _money(value: Amount) -> str:
+def _format_money(value: Amount) -> str:
     number = format(Decimal(value), "f")
     return f"{number}{value.unit}" if value.unit.isalpha() else f"{value.unit}{number}"
 
@@ -215,7 +215,7 @@ def read_clock(text: str) -> int:
     return int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3] or 0)
 
 
-def clock(value: str | time | int) -> int:
+def seconds_since_midnight(value: str | time | int) -> int:
     """A time of day in seconds since midnight.
 
     Args:
@@ -263,12 +263,12 @@ def unit_problem(quantity: str, amounts: Iterable[tuple[str, Number]]) -> str | 
         if first is None:
             first = who, value
         elif unit_of(value) != unit_of(first[1]):
-            one, other = (f"{shown(number)} ({name})" for name, number in (first, (who, value)))
+            one, other = (f"{format_amount(number)} ({name})" for name, number in (first, (who, value)))
             return f"{quantity} is given in two units: {one} and {other}; write both in the same"
     return None
 
 
-def carriers(numbers: Mapping[str, Mapping[str, Number]]) -> dict[str, list[tuple[str, Number]]]:
+def amounts_by_quantity(numbers: Mapping[str, Mapping[str, Number]]) -> dict[str, list[tuple[str, Number]]]:
     """For each quantity who carries it, and how much."""
     found: dict[str, list[tuple[str, Number]]] = {}
     for name, amounts in numbers.items():

@@ -1,6 +1,6 @@
 """Repetitions and groups in bodies: ``X*``, ``X+``, ``X?``, ``X{1,3}``, ``(a b | c)*``.
 
-They are sugar. Each is a nonterminal whose name tells its rules, and :func:`spelled` gives these::
+They are sugar. Each is a nonterminal whose name tells its rules, and :func:`expand_sugar` gives these::
 
     X*      -> X X* | ε             X{1,3}  -> X X{0,2}
     X+      -> X X*                 X{0,2}  -> X X{0,1} | ε
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from formal_llm.automata.models.symbols import Production, members
+from formal_llm.automata.models.symbols import Production, selection_members
 from formal_llm.errors import GrammarError
 
 #: The largest number in braces.
@@ -46,10 +46,10 @@ class Repetition:
     most: int | None
 
     def __str__(self) -> str:
-        return repetition(self.of, self.least, self.most)
+        return write_repetition(self.of, self.least, self.most)
 
 
-def repetition(of: str, least: int, most: int | None = None) -> str:
+def write_repetition(of: str, least: int, most: int | None = None) -> str:
     """The body symbol for ``of``, from ``least`` to ``most`` times (None: no bound), as ``X*`` or ``X{1,3}``.
 
     Raises:
@@ -67,7 +67,7 @@ def repetition(of: str, least: int, most: int | None = None) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def repeated(symbol: str) -> Repetition | None:
+def parse_repetition(symbol: str) -> Repetition | None:
     """What a symbol such as ``X*`` repeats; None for any other symbol. A sign that stands alone is a name."""
     if symbol[-1:] not in ("*", "+", "?", "}"):
         return None
@@ -81,7 +81,7 @@ def repeated(symbol: str) -> Repetition | None:
 
 
 @lru_cache(maxsize=1 << 16)
-def alternatives(symbol: str) -> tuple[tuple[str, ...], ...] | None:
+def parse_group(symbol: str) -> tuple[tuple[str, ...], ...] | None:
     """The bodies of a group such as ``(a b | c)``; None for any other symbol, or brackets that do not match."""
     if not (symbol.startswith("(") and symbol.endswith(")")):
         return None
@@ -106,47 +106,51 @@ def alternatives(symbol: str) -> tuple[tuple[str, ...], ...] | None:
     return None if depth else tuple(() if body == ["ε"] else tuple(body) for body in bodies)
 
 
-def group(bodies: Iterable[Sequence[str]]) -> str:
+def write_group(bodies: Iterable[Sequence[str]]) -> str:
     """The body symbol for one of these bodies: ``(a b | c)``."""
     return f"({' | '.join(' '.join(body) or 'ε' for body in bodies)})"
 
 
-def held_by(symbol: str) -> tuple[str, ...]:
+def list_held_symbols(symbol: str) -> tuple[str, ...]:
     """The symbols that a repetition or a group holds, in order; the symbol alone where it is neither."""
-    again = repeated(symbol)
+    again = parse_repetition(symbol)
     if again is not None:
-        return held_by(again.of)
-    bodies = alternatives(symbol)
-    return (symbol,) if bodies is None else tuple(name for body in bodies for one in body for name in held_by(one))
+        return list_held_symbols(again.of)
+    bodies = parse_group(symbol)
+    return (
+        (symbol,)
+        if bodies is None
+        else tuple(name for body in bodies for one in body for name in list_held_symbols(one))
+    )
 
 
 def is_sugar(symbol: str) -> bool:
     """Whether a symbol is a repetition or a group, whose rules are told by its name."""
-    return repeated(symbol) is not None or alternatives(symbol) is not None
+    return parse_repetition(symbol) is not None or parse_group(symbol) is not None
 
 
-def spelled(symbol: str) -> tuple[Production, ...]:
+def expand_sugar(symbol: str) -> tuple[Production, ...]:
     """The productions that give a repetition or a group its meaning; none for any other symbol."""
-    bodies = alternatives(symbol)
+    bodies = parse_group(symbol)
     if bodies is not None:
         return tuple(Production(symbol, body) for body in dict.fromkeys(bodies))
-    again = repeated(symbol)
+    again = parse_repetition(symbol)
     if again is None:
         return ()
     of, least, most = again.of, again.least, again.most
     rest = (max(least - 1, 0), None if most is None else most - 1)
     # The last of several that may be is told from one that stands alone: it is "another" one.
-    more = (of,) if most == 1 else (of, f"{of}{{0,1}}" if rest == (0, 1) else repetition(of, *rest))
+    more = (of,) if most == 1 else (of, f"{of}{{0,1}}" if rest == (0, 1) else write_repetition(of, *rest))
     return (Production(symbol, more), *(() if least else (Production(symbol, ()),)))
 
 
-def spelled_sugar(productions: Iterable[Production]) -> list[Production]:
+def expand_all_sugar(productions: Iterable[Production]) -> list[Production]:
     """The productions of all repetitions and groups that come up in bodies, in order."""
     made: list[Production] = []
     todo = list(dict.fromkeys(name for production in productions for name in production.body))
     seen = set(todo)
     for name in todo:  # it grows
-        for production in spelled(name):
+        for production in expand_sugar(name):
             made.append(production)
             for new in production.body:
                 if new not in seen:
@@ -155,7 +159,7 @@ def spelled_sugar(productions: Iterable[Production]) -> list[Production]:
     return made
 
 
-def with_sugar(given: Sequence[Production]) -> tuple[Production, ...]:
+def add_sugar_productions(given: Sequence[Production]) -> tuple[Production, ...]:
     """The productions, with those that spell out repetitions and groups at their end.
 
     Raises:
@@ -166,7 +170,7 @@ def with_sugar(given: Sequence[Production]) -> tuple[Production, ...]:
         wrong = problem_of(name)
         if wrong is not None:
             raise GrammarError(wrong[0], suggestion=wrong[1])
-    spelled = spelled_sugar(authored)
+    spelled = expand_all_sugar(authored)
     if len(authored) < len(given):
         known = set(spelled)
         for production in given:
@@ -180,28 +184,28 @@ def with_sugar(given: Sequence[Production]) -> tuple[Production, ...]:
 
 def problem_of(symbol: str) -> tuple[str, str] | None:
     """What is wrong with a repetition or a group, and the way out; None where nothing is."""
-    again = repeated(symbol)
+    again = parse_repetition(symbol)
     if again is not None:
         try:
             right = str(again)
         except ValueError as error:
             return str(error), "write least and most, as in X{1,3}"
-        if repeated(again.of) is not None:
+        if parse_repetition(again.of) is not None:
             return f"{symbol} repeats a repetition", f"one sign is enough; or put {again.of} in brackets: ({again.of})"
-        if members(again.of) is not None:
+        if selection_members(again.of) is not None:
             return f"{symbol} repeats a selection", f"give it a name: A -> {again.of}, and repeat A"
         return None if right == symbol else (f"{symbol} is written {right}", f"write {right}")
-    bodies = alternatives(symbol)
+    bodies = parse_group(symbol)
     if bodies is None:
         return None
-    if symbol.count("(") > MOST_DEEP and _depth(symbol) > MOST_DEEP:
+    if symbol.count("(") > MOST_DEEP and _nesting_depth(symbol) > MOST_DEEP:
         return f"groups more than {MOST_DEEP} deep", "give the inner ones a name and a rule"
-    right = group(bodies)
+    right = write_group(bodies)
     return None if right == symbol and all(body or "ε" in symbol for body in bodies) else (
         f"{symbol} is no group", f"write {right}")  # fmt: skip
 
 
-def _depth(symbol: str) -> int:
+def _nesting_depth(symbol: str) -> int:
     depth = deepest = 0
     for character in symbol:
         depth += (character == "(") - (character == ")")
@@ -209,9 +213,9 @@ def _depth(symbol: str) -> int:
     return deepest
 
 
-def in_words(symbol: str, label: str) -> str:
+def describe_repetition(symbol: str, label: str) -> str:
     """What a person reads for a repetition of something that reads ``label``."""
-    again = repeated(symbol)
+    again = parse_repetition(symbol)
     assert again is not None
     least, most = again.least, again.most
     if (least, most) in _WORDS:

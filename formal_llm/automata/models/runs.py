@@ -8,7 +8,7 @@ and not once for each such state and each symbol.
 from __future__ import annotations
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.tabulation import Tabulated
+from formal_llm.automata.models.tabulation import TabulatedAutomaton
 from formal_llm.automata.models.transition import Transition
 
 #: A symbol on top, and the state in which it came there.
@@ -17,7 +17,7 @@ _Call = tuple[State, str]
 _Owner = tuple[State, str | None]
 
 
-def some_run_accepts(pda: Tabulated, transitions: tuple[Transition, ...]) -> bool:
+def some_run_accepts(pda: TabulatedAutomaton, transitions: tuple[Transition, ...]) -> bool:
     """Whether some run of ``pda``, with these transitions, gets to a final state."""
     search = _RunSearch(transitions)
     search.begin(pda.start_stack, pda.start_state)
@@ -45,7 +45,7 @@ class _RunSearch:
     def begin(self, stack: tuple[str, ...], state: State) -> None:
         """Find all states that are got to."""
         # Under the stack lies nothing that could be popped: a level that begins in no state of the automaton.
-        self._go(stack, (_Bottom, None), state)
+        self._go(stack, (_StackBottom, None), state)
         while self._todo:
             rest, owner, state = self._todo.pop()
             if rest:
@@ -98,5 +98,5 @@ class _RunSearch:
                 self._go(rest, owner, state)
 
 
-class _Bottom:
+class _StackBottom:
     """In whose stead the empty stack is the top."""

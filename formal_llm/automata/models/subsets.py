@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.models.transition import Transition
 
 #: How many sets are kept: a few automata have as many as 2 to the number of their states.
@@ -22,7 +22,7 @@ class StateSet(dict[str, "StateSet | None"]):
 
     __slots__ = ("accepting", "owner", "states")
 
-    def __init__(self, owner: Subsets, states: frozenset[State]) -> None:
+    def __init__(self, owner: SubsetConstruction, states: frozenset[State]) -> None:
         super().__init__()
         self.owner = owner
         self.states = states
@@ -34,7 +34,7 @@ class StateSet(dict[str, "StateSet | None"]):
         return after
 
 
-class Subsets:
+class SubsetConstruction:
     """Membership for a finite automaton.
 
     Args:
@@ -74,7 +74,7 @@ class Subsets:
 
     def _closed(self, states: Iterable[State]) -> StateSet:
         """These states, and those that moves without input lead to."""
-        closed = frozenset(reach(states, lambda state: self._silent.get(state, ())))
+        closed = frozenset(find_reachable(states, lambda state: self._silent.get(state, ())))
         found = self._sets.get(closed)
         if found is None:
             found = self._sets[closed] = StateSet(self, closed)

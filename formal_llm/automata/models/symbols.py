@@ -1,7 +1,7 @@
 """Symbols, productions, selections: what grammars and automata are made of.
 
 A body may hold a *selection* ``some(a, b, c)``: any non-empty subset of the terminals, in that order. It is sugar for
-unambiguous right-linear productions, which :func:`spelled_out` gives.
+unambiguous right-linear productions, which :func:`expand_selections` gives.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ class Production:
     def __str__(self) -> str:
         words = [self.head, "->", *(self.body or ("ε",))]
         if self.text is not None:
-            words.append(quote(self.text))
+            words.append(quote_text(self.text))
         return " ".join(words)
 
 
-def quote(text: str) -> str:
+def quote_text(text: str) -> str:
     """``text`` as the notation's string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
 
 
-def unquote(literal: str) -> str:
+def unquote_text(literal: str) -> str:
     """The text of a string literal of the notation."""
     return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), literal[1:-1])
 
@@ -75,13 +75,13 @@ def selection(*terminals: str) -> str:
     return f"some({', '.join(terminals)})"
 
 
-def members(symbol: str) -> tuple[str, ...] | None:
+def selection_members(symbol: str) -> tuple[str, ...] | None:
     """The terminals of a selection symbol, None for any other symbol."""
     match = _SUBSET.fullmatch(symbol) if symbol.endswith(")") else None
     return tuple(match[2].split(", ")) if match else None
 
 
-def spelled_out(selections: Iterable[str]) -> list[Production]:
+def expand_selections(selections: Iterable[str]) -> list[Production]:
     """Productions that give selection symbols ``some(...)`` their meaning."""
     productions: list[Production] = []
     seen: set[str] = set()
@@ -92,13 +92,13 @@ def spelled_out(selections: Iterable[str]) -> list[Production]:
             seen.add(symbol)
             added = _subset_productions(symbol)
             productions += added
-            todo += [name for p in added for name in p.body if members(name) is not None]
+            todo += [name for p in added for name in p.body if selection_members(name) is not None]
     return productions
 
 
 def _subset_productions(symbol: str) -> list[Production]:
     """``some(a, b)`` takes the first member or leaves it; ``any(...)``, what follows a taken one, may stay empty."""
-    kind, names = symbol[: symbol.index("(")], members(symbol) or ()
+    kind, names = symbol[: symbol.index("(")], selection_members(symbol) or ()
     first, rest = names[0], ", ".join(names[1:])
     if not rest:
         return [Production(symbol, (first,)), *([Production(symbol, ())] if kind == "any" else [])]
@@ -130,7 +130,7 @@ class Diagnostic:
 # section 7.4.3).
 
 
-def closure(rules: Sequence[tuple[N, Sequence[N]]], good: Container[N]) -> frozenset[N]:
+def find_derivable_heads(rules: Sequence[tuple[N, Sequence[N]]], good: Container[N]) -> frozenset[N]:
     """The heads of rules (head, body) whose body is all good, then of those whose body is good by that, and so on."""
     waiting: dict[N, list[int]] = {}
     missing: list[int] = []
@@ -155,7 +155,7 @@ def closure(rules: Sequence[tuple[N, Sequence[N]]], good: Container[N]) -> froze
     return frozenset(found)
 
 
-def reach(first: Iterable[N], after: Callable[[N], Iterable[N]]) -> dict[N, None]:
+def find_reachable(first: Iterable[N], after: Callable[[N], Iterable[N]]) -> dict[N, None]:
     """All that steps lead to from the first ones, these included, in the order in which they are found (a set)."""
     found = dict.fromkeys(first)
     todo = list(found)

@@ -22,7 +22,7 @@ StackCall = tuple[State, str | None, int]
 Exit = tuple[State, int]
 
 
-class Tabulated(Protocol):
+class TabulatedAutomaton(Protocol):
     """What is tabulated of an automaton: a :class:`~formal_llm.automata.models.pda.PDA` has it."""
 
     @property
@@ -60,7 +60,7 @@ class Tabulation:
         advance: the position after reading a terminal at a position, None where it cannot be read there.
     """
 
-    def __init__(self, pda: Tabulated, advance: Callable[[str, int], int | None]) -> None:
+    def __init__(self, pda: TabulatedAutomaton, advance: Callable[[str, int], int | None]) -> None:
         self._pda = pda
         self._advance = advance
         self._exits: dict[StackCall, dict[Exit, None]] = {}
@@ -103,13 +103,13 @@ class Tabulation:
         seen: set[tuple[_Frame, State, int]] = set()
         table, advance, reached = self._pda.transitions_at, self._advance, self.reached
 
-        def proceed(frame: _Frame, state: State, position: int) -> None:
+        def add_frame(frame: _Frame, state: State, position: int) -> None:
             item = (frame, state, position)
             if item not in seen:
                 seen.add(item)
                 todo.append(item)
 
-        def begin(call: StackCall) -> None:
+        def begin_call(call: StackCall) -> None:
             self._exits[call] = {}
             self._waiting[call] = []
             self._ending[call] = []
@@ -133,9 +133,9 @@ class Tabulation:
                     rest: tuple[str | None, ...] = transition.push
                     if transition.pop is None:
                         rest += (top,)
-                    proceed(_Frame(rest, call), transition.target, after)
+                    add_frame(_Frame(rest, call), transition.target, after)
 
-        def leave(call: StackCall, exit_: Exit) -> None:
+        def leave_call(call: StackCall, exit_: Exit) -> None:
             calls = [call]
             while calls:
                 call = calls.pop()
@@ -143,43 +143,43 @@ class Tabulation:
                 if exit_ not in found:
                     found[exit_] = None
                     for waiting in self._waiting[call]:
-                        proceed(waiting, *exit_)
+                        add_frame(waiting, *exit_)
                     calls += self._ending[call]
 
-        begin(call)
+        begin_call(call)
         while todo:
             frame, state, position = todo.pop()
             reached.add((state, position))
             rest, caller = frame
             if not rest:
-                leave(caller, (state, position))
+                leave_call(caller, (state, position))
                 continue
             inner: StackCall = (state, rest[0], position)
             if inner not in self._exits:
-                begin(inner)
+                begin_call(inner)
             self._callers[inner].append(caller)
             if inner in self._accepting:
                 self._accept(caller)
             if len(rest) == 1:
                 self._ending[inner].append(caller)
                 for exit_ in tuple(self._exits[inner]):
-                    leave(caller, exit_)
+                    leave_call(caller, exit_)
             else:
                 after_inner = _Frame(rest[1:], caller)
                 self._waiting[inner].append(after_inner)
                 for exit_ in tuple(self._exits[inner]):
-                    proceed(after_inner, *exit_)
+                    add_frame(after_inner, *exit_)
 
 
-def accepts(pda: Tabulated, word: tuple[str, ...]) -> bool:
+def accepts_by_tabulation(pda: TabulatedAutomaton, word: tuple[str, ...]) -> bool:
     """Whether some run of ``pda`` reads all of ``word`` and ends in a final state."""
     if not all(name in pda.terminals for name in word):
         return False
     end = len(word)
-    return reaches(pda, end, lambda name, at: at + 1 if at < end and word[at] == name else None)
+    return can_reach_end(pda, end, lambda name, at: at + 1 if at < end and word[at] == name else None)
 
 
-def reaches(pda: Tabulated, end: int, advance: Callable[[str, int], int | None]) -> bool:
+def can_reach_end(pda: TabulatedAutomaton, end: int, advance: Callable[[str, int], int | None]) -> bool:
     """Whether some run of ``pda`` ends in a final state at position ``end``; ``advance`` as of :class:`Tabulation`."""
     table = Tabulation(pda, advance)
     # The stack is worked off symbol by symbol, the empty stack (None) last, from every state the one above it leaves.

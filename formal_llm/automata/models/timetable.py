@@ -18,7 +18,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import time, timedelta
 
-from formal_llm.automata.models.quantities import TIME, Amount, Number, amount, clock, clock_text, shown, unit_of
+from formal_llm.automata.models.quantities import (
+    TIME,
+    Amount,
+    Number,
+    amount,
+    clock_text,
+    format_amount,
+    seconds_since_midnight,
+    unit_of,
+)
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.errors import unknown
 
@@ -38,8 +47,8 @@ class Span:
     end: ClockTime
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "begin", None if self.begin is None else clock(self.begin))
-        object.__setattr__(self, "end", clock(self.end))
+        object.__setattr__(self, "begin", None if self.begin is None else seconds_since_midnight(self.begin))
+        object.__setattr__(self, "end", seconds_since_midnight(self.end))
         first, last = self.edges
         if last <= first:
             later = f"; for the next day write {clock_text(last + 86_400)}" if self.begin is not None else ""
@@ -98,7 +107,7 @@ class Gap:
     def __post_init__(self) -> None:
         made = amount(self.least)
         if unit_of(made) != TIME:
-            raise ValueError(f"a gap is a time such as 30min, not {shown(made)}")
+            raise ValueError(f"a gap is a time such as 30min, not {format_amount(made)}")
         object.__setattr__(self, "least", made)
 
     @classmethod
@@ -174,7 +183,8 @@ class Timetable:
         for name, symbol in symbols.items():
             value = symbol.numbers.get(quantity, 0)
             if value and unit_of(value) != TIME:
-                return f"{name} carries {quantity}={shown(value)}, which moves no clock; write a time such as 15min"
+                shown = f"{quantity}={format_amount(value)}"
+                return f"{name} carries {shown}, which moves no clock; write a time such as 15min"
         return None
 
     # -- what it says of a plan -----------------------------------------------------------------------------------
@@ -203,11 +213,11 @@ class Timetable:
         return (
             all(self.clock.span.holds(*span) for span in times)
             and all(w.holds(*span) for w in self.windows for name, span in rows if name == w.terminal)
-            and all(_kept(gap, rows) for gap in self.gaps)
+            and all(_keeps_gap(gap, rows) for gap in self.gaps)
         )
 
 
-def _kept(gap: Gap, rows: Sequence[tuple[str, tuple[int, int]]]) -> bool:
+def _keeps_gap(gap: Gap, rows: Sequence[tuple[str, tuple[int, int]]]) -> bool:
     last: int | None = None
     for name, (begin, end) in rows:
         if name in gap.after and last is not None and begin - last < gap.seconds:

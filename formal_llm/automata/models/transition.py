@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.symbols import Production, reach
+from formal_llm.automata.models.symbols import Production, find_reachable
 from formal_llm.errors import AutomatonError, did_you_mean
 
 
@@ -86,19 +86,19 @@ def find_problem(
         return AutomatonProblem("no final state: no run can accept; name at least one in accepting=")
     for state in accepting:
         if state not in states:
-            return AutomatonProblem(f"final state {state!r} is in no transition" + near(state, states), state)
+            return AutomatonProblem(f"final state {state!r} is in no transition" + suggest_name(state, states), state)
     after: dict[State, dict[State, None]] = {}
     for transition in transitions:
         after.setdefault(transition.state, {})[transition.target] = None
-    reached = reach([start], lambda state: after.get(state, ()))
+    reached = find_reachable([start], lambda state: after.get(state, ()))
     for transition in transitions:
         if (state := transition.state) not in reached:
             message = f"state {state!r} cannot be reached from {start!r}: {transition}"
-            return AutomatonProblem(message + near(state, reached), state, transition)
+            return AutomatonProblem(message + suggest_name(state, reached), state, transition)
     for transition in transitions:
         if transition.pop is not None and transition.pop not in stack_symbols:
             message = f"stack symbol {transition.pop!r} is popped but never pushed: {transition}"
-            return AutomatonProblem(message + near(transition.pop, stack_symbols), transition.pop, transition)
+            return AutomatonProblem(message + suggest_name(transition.pop, stack_symbols), transition.pop, transition)
     return None
 
 
@@ -108,7 +108,7 @@ def dead_ends(transitions: Sequence[Transition], start: State, accepting: Collec
     return (state for state in states_of(transitions, start) if state not in left and state not in accepting)
 
 
-def near(name: object, known: Iterable[object]) -> str:
+def suggest_name(name: object, known: Iterable[object]) -> str:
     """The end of a message: the known name that was probably meant."""
     found = did_you_mean(str(name), map(str, known))
     return f"; did you mean {found!r}?" if found and found != str(name) else ""

@@ -50,7 +50,7 @@ class Notation(Generic[T]):
 _NOTATIONS = ByClass[Notation[Any]]()
 
 
-def register(kind: type[T] | str, notation: Notation[T]) -> None:
+def register_notation(kind: type[T] | str, notation: Notation[T]) -> None:
     """Set how values of a class, given itself or as ``"module:name"``, and of its subclasses are written."""
     _NOTATIONS.register(kind, notation)
 

@@ -26,10 +26,10 @@ from pathlib import Path
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
-from formal_llm.automata.models.formula import written
+from formal_llm.automata.models.formula import quote_name
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.quantities import Number, read_amount, shown
-from formal_llm.automata.models.symbols import Symbol, quote
+from formal_llm.automata.models.quantities import Number, format_amount, read_amount
+from formal_llm.automata.models.symbols import Symbol, quote_text
 from formal_llm.automata.notation.comments import collect, commented, framed, keep
 from formal_llm.automata.notation.formula import FormulaReader
 from formal_llm.automata.notation.imports import MOST_FILES, beside, read_beside
@@ -243,22 +243,22 @@ def write_behaviour(behaviour: Behaviour) -> str:
     def line(text: str, indent: int, key: str, closed: str = "") -> str:
         return commented(" " * indent + text + closed, behaviour.comments.get(key), " " * indent)
 
-    lines = [line(f"(define {written(behaviour.name)}", 0, _DEFINE), line("(:states", 2, "(:states")]
+    lines = [line(f"(define {quote_name(behaviour.name)}", 0, _DEFINE), line("(:states", 2, "(:states")]
     last = len(behaviour.states) - 1
     lines += [line(said, 4, said, ")" * (n == last)) for n, said in enumerate(map(_state, behaviour.states.values()))]
     if behaviour.limits:
-        lines.append(line(f"(:limits {' '.join(map(quote, _limit_lines(behaviour)))})", 2, "(:limits"))
+        lines.append(line(f"(:limits {' '.join(map(quote_text, _limit_lines(behaviour)))})", 2, "(:limits"))
     formula = behaviour.formula.pretty(4)
     lines += [line("(:behavior", 2, "(:behavior"), line(formula, 4, formula, "))")]
     return "\n".join(framed(lines, behaviour.comments)) + "\n"
 
 
 def _state(state: BehaviourState) -> str:
-    text = [f"(:text {quote(state.text)})"] if state.text else []
+    text = [f"(:text {quote_text(state.text)})"] if state.text else []
     flags = [f"(:flags {' '.join(f':{flag}' for flag in sorted(state.flags))})"] if state.flags else []
-    pairs = " ".join(f"({written(quantity)} {shown(value)})" for quantity, value in state.numbers.items())
+    pairs = " ".join(f"({quote_name(quantity)} {format_amount(value)})" for quantity, value in state.numbers.items())
     numbers = [f"(:numbers {pairs})"] if pairs else []
-    return f"({' '.join([written(state.name), *text, *flags, *numbers])})"
+    return f"({' '.join([quote_name(state.name), *text, *flags, *numbers])})"
 
 
 def _anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, str]]:
@@ -291,4 +291,4 @@ def _last_line(expression: Expression) -> int:
 
 def _limit_lines(behaviour: Behaviour) -> list[str]:
     """The limits as lines, in which a name with a blank stands in quotes."""
-    return behaviour.limits.lines(lambda name: quote(name) if _NOT_A_WORD.search(name) else name)
+    return behaviour.limits.lines(lambda name: quote_text(name) if _NOT_A_WORD.search(name) else name)

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from formal_llm.automata.models.flow_forks import END, Split, splits
+from formal_llm.automata.models.flow_forks import END, BranchSplit, find_splits
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowchart_checks import find_problem
 from formal_llm.automata.models.flowgraph import RESERVED, FlowEdge, FlowGraph, FlowNode
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.notation.bpmn_parts import CHOICES, COVERAGE, NODES, SUBPROCESSES, TASKS
 from formal_llm.automata.notation.flowchart import chart_of
 from formal_llm.automata.notation.mermaid_groups import Meaning
@@ -476,7 +476,7 @@ class _ProcessReader:
 
     def _drop_unreached(self, start: str) -> None:
         graph = self._graph()
-        reached = reach([start], lambda name: [edge.target for edge in graph.leaving[name]])
+        reached = find_reachable([start], lambda name: [edge.target for edge in graph.leaving[name]])
         lost = [one for entry, one in self.elements.values() if entry not in reached and one.name != "boundaryEvent"]
         if lost:
             self._warn(f"no flow leads from the start to {', '.join(map(_name, lost))}: left out", lost[0])
@@ -499,7 +499,7 @@ class _ProcessReader:
     def _draw_interruptions(self) -> None:
         """What interrupts a subprocess may come after each step in it."""
         graph = self._graph()
-        forks = [(fork, _region(graph, split)) for fork, split in splits(graph).items() if split]
+        forks = [(fork, _region(graph, split)) for fork, split in find_splits(graph).items() if split]
         for scope, event in self.interrupted:
             target = self._entry(event.get("id"))
             steps = [name for name in self.nodes if scope in self.scopes[name].around and graph.kind(name) == "step"]
@@ -518,7 +518,7 @@ class _ProcessReader:
         for edge in graph.edges:
             before[edge.target].add(edge.source)
         joined: set[str] = set()
-        for fork, split in splits(graph).items():
+        for fork, split in find_splits(graph).items():
             if split is None:
                 return  # refused with the chart
             region = _region(graph, split)
@@ -534,7 +534,7 @@ class _ProcessReader:
                 self._refuse(gateway, "it waits for all of its flows, and they do not all come from one fork")
 
     def _check_join(
-        self, fork: str, split: Split, graph: FlowGraph, before: Mapping[str, set[str]], joined: set[str]
+        self, fork: str, split: BranchSplit, graph: FlowGraph, before: Mapping[str, set[str]], joined: set[str]
     ) -> None:
         join = split.join
         if join in self.joins:
@@ -589,19 +589,19 @@ def _answer(source: Element, flow: Element) -> str:
     return flow.get("name") or condition or ("else" if by_default else "")
 
 
-def _parts(split: Split) -> Iterator[Split]:
+def _parts(split: BranchSplit) -> Iterator[BranchSplit]:
     """A split and those inside of it."""
     yield split
     for branch in split.branches:
-        if isinstance(branch, Split):
+        if isinstance(branch, BranchSplit):
             yield from _parts(branch)
 
 
-def _region(graph: FlowGraph, split: Split) -> Mapping[str, None]:
+def _region(graph: FlowGraph, split: BranchSplit) -> Mapping[str, None]:
     """The nodes in the branches of a fork, before they meet."""
     begins = [branch for part in _parts(split) for branch in part.branches if isinstance(branch, str)]
 
     def after(name: str) -> list[str]:
         return [edge.target for edge in graph.leaving[name] if edge.target != split.join]
 
-    return reach([name for name in begins if name != split.join], after)
+    return find_reachable([name for name in begins if name != split.join], after)

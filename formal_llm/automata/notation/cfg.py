@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.quantities import read_amount
-from formal_llm.automata.models.repetition import repeated, spelled_sugar
+from formal_llm.automata.models.repetition import expand_all_sugar, parse_repetition
 from formal_llm.automata.models.symbols import (
     ORDERS,
     Order,
     Production,
     Symbol,
-    closure,
-    members,
-    unquote,
+    find_derivable_heads,
+    selection_members,
+    unquote_text,
 )
 from formal_llm.automata.notation.cfg_bodies import Bodies, first_token
 from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
@@ -114,7 +114,7 @@ class _GrammarReader:
 
     def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
         name = self.bodies.see(head)
-        if repeated(name) is not None:
+        if parse_repetition(name) is not None:
             self.fail(f"{name} reads as a repetition, and can have no rule of its own", head,
                       suggestion="give the symbol another name, and this one as its label")  # fmt: skip
         self._begin(name, _place(head))
@@ -124,7 +124,7 @@ class _GrammarReader:
         for alternative in cast("Tree[Token]", alternatives).children:
             first = first_token(alternative)
             body, text = self.bodies.read(cast("Tree[Token]", alternative))
-            self.productions.append(Production(name, body, unquote(text) if text is not None else None))
+            self.productions.append(Production(name, body, unquote_text(text) if text is not None else None))
             self._anchor(first, str(self.productions[-1]))
 
     def _plain_rule(self, rule: PlainRule) -> None:
@@ -168,7 +168,7 @@ class _GrammarReader:
 
     def _describe(self, name: Token, text: Tree[Token]) -> None:
         self.described.append(name)
-        label, *more = (unquote(cast("Token", part)) for part in text.children)
+        label, *more = (unquote_text(cast("Token", part)) for part in text.children)
         old = self.symbols.get(str(name), Symbol())
         new = Symbol(label, more[0] if more else "", old.numbers)
         if old.label and (old.label, old.description) != (new.label, new.description):
@@ -202,9 +202,11 @@ class _GrammarReader:
     def grammar(self) -> CFG:
         if not self.productions:
             self.source.fail("the grammar has no rule", None, suggestion="write at least one, such as: S -> a S | b")
-        spelled = [*self.productions, *spelled_sugar(self.productions)]
+        spelled = [*self.productions, *expand_all_sugar(self.productions)]
         heads = {production.head for production in spelled}
-        terminals = {name for p in spelled for symbol in p.body for name in members(symbol) or (symbol,)} - heads
+        terminals = {
+            name for p in spelled for symbol in p.body for name in selection_members(symbol) or (symbol,)
+        } - heads
         self._check_repeated(spelled)
         if self.start is not None and str(self.start) not in heads:
             self.fail(unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
@@ -232,15 +234,15 @@ class _GrammarReader:
         return replace(cfg, comments=comments_of(cfg, self.source.own_text, self.anchors)) if self.commented else cfg
 
     def _check_symbol(self, name: str, place: Place, heads: Container[str], terminals: Container[str]) -> None:
-        again = repeated(name)
+        again = parse_repetition(name)
         if again is not None and (again.of in heads or again.of in terminals):
             problem = f"{name} reads as a repetition of {again.of}; labels and limits are of symbols"
             self.source.fail(problem, place)
 
     def _check_repeated(self, spelled: Sequence[Production]) -> None:
-        nullable = closure([(production.head, production.body) for production in spelled], ())
+        nullable = find_derivable_heads([(production.head, production.body) for production in spelled], ())
         for production in spelled:
-            again = repeated(production.head)
+            again = parse_repetition(production.head)
             if again is not None and again.of in nullable:
                 self.source.fail(
                     f"{again.of} may be empty, so to repeat it would make the same plan in many ways",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from formal_llm.automata.models.cfg import EMPTY_WORDS
-from formal_llm.automata.models.repetition import MOST_DEEP, group, problem_of, repeated
+from formal_llm.automata.models.repetition import MOST_DEEP, parse_repetition, problem_of, write_group
 from formal_llm.automata.models.symbols import selection
 from formal_llm.automata.notation.source import Place, SourceText
 
@@ -44,7 +44,7 @@ class Bodies:
 
     def _item(self, item: Tree[Token] | Token) -> str:
         if isinstance(item, str):
-            found = repeated(str(item))
+            found = parse_repetition(str(item))
             if found is None:
                 return self.see(item)
             self.see(item.update(value=found.of))
@@ -78,11 +78,11 @@ class Bodies:
                           suggestion="give what is in the brackets a name and a rule of its own")  # fmt: skip
             bodies.append([self._item(item) for item in items])
         self._depth -= 1
-        return self._repeated(group(bodies) + str(close)[1:], first)
+        return self._repeated(write_group(bodies) + str(close)[1:], first)
 
     def _repeated(self, symbol: str, token: Token) -> str:
         """A repetition or a group as it is kept; ``X{0,}`` is ``X*``."""
-        found = repeated(symbol)
+        found = parse_repetition(symbol)
         wrong = problem_of(symbol)
         try:
             kept = symbol if found is None else str(found)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from formal_llm.automata.models.cfg import CFG
-from formal_llm.automata.models.quantities import shown
-from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.models.quantities import format_amount
+from formal_llm.automata.models.symbols import quote_text
 from formal_llm.automata.models.written import Comment
 from formal_llm.automata.notation.cfg_syntax import uncommented
 from formal_llm.automata.notation.comments import collect, commented, framed, nearest
@@ -47,7 +47,7 @@ def _terminals(cfg: CFG) -> Iterator[str]:
     """The lines of terminals with labels or numbers."""
     for name, symbol in cfg.symbols.items():
         if name in cfg.terminals:
-            numbers = "".join(f" {quantity}={shown(value)}" for quantity, value in symbol.numbers.items())
+            numbers = "".join(f" {quantity}={format_amount(value)}" for quantity, value in symbol.numbers.items())
             yield f"{name}{_described(cfg, name)}{numbers}"
 
 
@@ -55,7 +55,7 @@ def _rules(cfg: CFG) -> Iterator[str]:
     """The rules, a line each, and a line more where a comment stands between the productions of one."""
     line, previous, ended = "", None, False
     for production in cfg.authored:
-        text = "" if production.text is None else f" {quote(production.text)}"
+        text = "" if production.text is None else f" {quote_text(production.text)}"
         body = f"{' '.join(production.body) or 'ε'}{text}"
         comment = cfg.comments.get(str(production))
         if production.head == previous and not ended and not (comment and comment.above):
@@ -78,4 +78,4 @@ def _described(cfg: CFG, name: str) -> str:
     symbol = cfg.symbols.get(name)
     if symbol is None or not (symbol.label or symbol.description):
         return ""
-    return f" {quote(symbol.label)}" + (f" {quote(symbol.description)}" if symbol.description else "")
+    return f" {quote_text(symbol.label)}" + (f" {quote_text(symbol.description)}" if symbol.description else "")

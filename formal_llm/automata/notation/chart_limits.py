@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, NoReturn
 
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.limits import Limits
-from formal_llm.automata.models.quantities import Number, read_amount, shown
+from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, PlacedWord
 from formal_llm.automata.notation.source import SourceText
@@ -124,7 +124,7 @@ def is_limit_line(line: LimitLine, known: Collection[str]) -> bool:
 def number_lines(numbers: Mapping[str, Mapping[str, Number]]) -> list[str]:
     """The numbers of steps as lines of comments."""
     return [
-        " ".join([f"%numbers {name}", *(f"{quantity}={shown(value)}" for quantity, value in amounts.items())])
+        " ".join([f"%numbers {name}", *(f"{quantity}={format_amount(value)}" for quantity, value in amounts.items())])
         for name, amounts in numbers.items()
     ]
 

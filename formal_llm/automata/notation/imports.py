@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from formal_llm.authored.files import lines_of, read_text
-from formal_llm.automata.models.symbols import unquote
+from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError
 
@@ -82,7 +82,7 @@ def named_files(text: str) -> list[str]:
     """The files that a text names in its imports, as they are written."""
     lines = (_IMPORT.fullmatch(line) for line in lines_of(text)) if "%import" in text else ()
     groups = (name for group in _GROUP.findall(text) for name in re.findall(_QUOTED, group))
-    return [unquote(name) for name in (*(found[1] for found in lines if found and found[1]), *groups)]
+    return [unquote_text(name) for name in (*(found[1] for found in lines if found and found[1]), *groups)]
 
 
 def imported_files(path: str | Path) -> list[Path]:
@@ -103,9 +103,9 @@ def imported_files(path: str | Path) -> list[Path]:
 
 
 def _path(part: SourceText, written: str | None, place: Place) -> Path:
-    if not written or not unquote(written):
+    if not written or not unquote_text(written):
         part.fail("%import needs the name of a file, in quotes", place, suggestion='write: %import "tools.cfg"')
-    return beside(part, unquote(written), place)
+    return beside(part, unquote_text(written), place)
 
 
 def beside(part: SourceText, name: str, place: Place) -> Path:
@@ -136,7 +136,7 @@ def read_beside(part: SourceText, name: str, path: Path, place: Place) -> Source
 
 
 def _read(part: SourceText, written: str, path: Path, place: Place) -> SourceText:
-    made = read_beside(part, unquote(written), path, place)
+    made = read_beside(part, unquote_text(written), path, place)
     first = next((n for n, line in enumerate(made.text.split("\n"), 1) if line.split("#")[0].strip()), None)
     if first is not None and made.text.split("\n")[first - 1].lstrip().startswith("|"):
         made.fail("the file begins with '|', and there is no rule that it could go on with", Place(first, 1))
@@ -150,7 +150,7 @@ def _imports_back(path: Path, way: tuple[Path, ...], todo: list[tuple[SourceText
         for line in part.text.split("\n"):
             found = _IMPORT.fullmatch(line)
             if found is not None and found[1] and part.file and above:
-                edges.setdefault(above[-1], set()).add((Path(part.file).parent / unquote(found[1])).resolve())
+                edges.setdefault(above[-1], set()).add((Path(part.file).parent / unquote_text(found[1])).resolve())
     seen, waiting = {path}, [path]
     for one in waiting:  # it grows
         for after in edges.get(one, set()) - seen:

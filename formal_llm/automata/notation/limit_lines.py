@@ -16,8 +16,16 @@ from decimal import Decimal
 from typing import NamedTuple, Protocol
 
 from formal_llm.automata.models.limits import Limits, SumLimit
-from formal_llm.automata.models.quantities import DIGITS, TIME, Amount, clock_text, read_amount, read_clock, shown
-from formal_llm.automata.models.symbols import Symbol, unquote
+from formal_llm.automata.models.quantities import (
+    DIGITS,
+    TIME,
+    Amount,
+    clock_text,
+    format_amount,
+    read_amount,
+    read_clock,
+)
+from formal_llm.automata.models.symbols import Symbol, unquote_text
 from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Window
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean, unknown
@@ -85,7 +93,7 @@ def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
         ends = (0, 4) if first == "<=" else (4, 0)
         least, most = (_amount(words[at], at) for at in ends)
         if least > most:
-            raise WrongWord(0, f"the range from {shown(least)} to {shown(most)} is empty")
+            raise WrongWord(0, f"the range from {format_amount(least)} to {format_amount(most)} is empty")
         return SumLimit(quantity, most, least), 2
     raise WrongWord(
         min(3, len(words)), "a limit on a sum has one or two bounds", "write, for instance, %limit 1 <= kg <= 5"
@@ -206,7 +214,7 @@ def read_line(text: str) -> Limits:
 
 def split_line(text: str) -> tuple[str, list[str]]:
     """The directive of a whole line, and its words; a name with blanks is in quotes."""
-    directive, *words = [unquote(word) if word[:1] == '"' else word for word in _WORD.findall(text)] or [""]
+    directive, *words = [unquote_text(word) if word[:1] == '"' else word for word in _WORD.findall(text)] or [""]
     return directive, words
 
 
@@ -420,7 +428,7 @@ def _gap(words: Sequence[str]) -> Timetable:
     except ValueError as error:
         raise WrongWord(0, str(error), example) from None
     if not isinstance(least, Amount) or least.unit != TIME:
-        raise WrongWord(0, f"a gap is a time, not {shown(least)}", f"write {words[0]}min, or {words[0]}h")
+        raise WrongWord(0, f"a gap is a time, not {format_amount(least)}", f"write {words[0]}min, or {words[0]}h")
     arrows = [at for at, word in enumerate(words) if word in _ARROWS]
     if len(arrows) > 1:
         raise WrongWord(arrows[1], "a second arrow", "write: %gap 30min NAME -> NAME")

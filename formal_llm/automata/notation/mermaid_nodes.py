@@ -10,7 +10,7 @@ import re
 from html import unescape
 from typing import NoReturn
 
-from formal_llm.automata.models.flowgraph import PLACEHOLDER, SHAPES, plain
+from formal_llm.automata.models.flowgraph import PLACEHOLDER, SHAPES, normalize_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean
 
@@ -54,7 +54,7 @@ def read_text(written: str, *, markdown: bool = False) -> str:
     if markdown:
         for emphasis in _EMPHASIS:
             text = emphasis.sub(r"\2", text)
-    return plain(_ENTITY.sub(_sign, text))
+    return normalize_text(_ENTITY.sub(_sign, text))
 
 
 def _sign(match: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from formal_llm.authored.files import parse_json
-from formal_llm.automata.models.flowgraph import plain
+from formal_llm.automata.models.flowgraph import normalize_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean
 
@@ -32,7 +32,7 @@ def read_title(source: SourceText) -> tuple[str, int]:
             source.fail(f"unknown key in the title block: {entry[1]}", source.at(block.start(1) + entry.start()),
                         expected=_KEYS, suggestion=f"did you mean {near}?" if near else hint)  # fmt: skip
     title = _TITLE.search(block[1])
-    return plain(_yaml(title[1])) if title else "", block.end()
+    return normalize_text(_yaml(title[1])) if title else "", block.end()
 
 
 def _yaml(value: str) -> str:

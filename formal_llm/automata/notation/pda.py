@@ -14,7 +14,7 @@ from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.runs import some_run_accepts
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
-from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, near
+from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
 from formal_llm.automata.notation import pda_lines
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import LimitsReader
@@ -272,7 +272,7 @@ class _PdaReader:
                 self.fail(unknown("terminal", token.text, pda.terminals), token)
         for state, (token, *_) in self.asked.items():
             if state not in pda.states:
-                self.fail(f"unknown state {state}" + near(state, pda.states), token)
+                self.fail(f"unknown state {state}" + suggest_name(state, pda.states), token)
 
     def _check_runs(self, pda: PDA) -> None:
         """An error where nothing is accepted, a warning where some runs are lost."""
@@ -283,5 +283,5 @@ class _PdaReader:
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
         for state in dead_ends(pda.transitions, pda.start_state, pda.accepting_states):
             others = (other for other in pda.states if other != state)
-            message = f"no transition leaves the state {state}, and it is not final{near(state, others)}"
+            message = f"no transition leaves the state {state}, and it is not final{suggest_name(state, others)}"
             self.source.warn(message, None, stacklevel=4)

@@ -14,7 +14,7 @@ from itertools import product
 from typing import NamedTuple, NoReturn
 
 from formal_llm.automata.models.quantities import read_amount
-from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.models.symbols import quote_text
 from formal_llm.automata.notation.braces import MOST, Value, compute, literal, ranged
 from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.automata.notation.source import Place, SourceText
@@ -321,4 +321,4 @@ def quoted_name(name: str) -> str:
 
 def quoted_text(text: str) -> str:
     """A text as it is written, in double quotes."""
-    return quote(text).replace("\0", "\\0")
+    return quote_text(text).replace("\0", "\\0")

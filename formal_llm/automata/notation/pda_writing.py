@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.quantities import shown
+from formal_llm.automata.models.quantities import format_amount
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.comments import collect, commented, framed, keep, nearest
 from formal_llm.automata.notation.pda_lines import (
@@ -64,7 +64,7 @@ def _described(pda: PDA) -> dict[str, str]:
         if name in pda.terminals and symbol != Symbol():
             texts = f" {quoted_text(symbol.label)}" if symbol.label or symbol.description else ""
             texts += f" {quoted_text(symbol.description)}" if symbol.description else ""
-            numbers = "".join(f" {quantity}={shown(value)}" for quantity, value in symbol.numbers.items())
+            numbers = "".join(f" {quantity}={format_amount(value)}" for quantity, value in symbol.numbers.items())
             found[quoted_name(name)] = f"{quoted_name(name)}{texts}{numbers}"
     return found
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from formal_llm.automata.models.symbols import unquote
+from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import Place, SourceText
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def read_expressions(source: SourceText) -> tuple[Expression, ...]:
 def _read(tree: Tree[Token] | Token, source: SourceText, depth: int) -> Expression:
     if isinstance(tree, str):
         quoted = tree.type == "STRING"
-        return SAtom(unquote(tree) if quoted else str(tree), _place(tree), quoted)
+        return SAtom(unquote_text(tree) if quoted else str(tree), _place(tree), quoted)
     opening, *items = tree.children
     place = _place(cast("Token", opening))
     if depth >= _DEPTH:

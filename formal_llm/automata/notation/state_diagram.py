@@ -23,7 +23,7 @@ from typing import NoReturn
 
 from formal_llm.automata.models.flowgraph import one_line
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.notation.coverage import HISTORY, Coverage, by_name
 from formal_llm.automata.notation.mermaid_nodes import NodeScanner, read_text
 from formal_llm.automata.notation.mermaid_title import read_title
@@ -372,10 +372,10 @@ class _Diagram:
             return [link.target for link in around[name].links if link.target in around and link.target != stop]
 
         def branch(first: str, stop: str) -> list[str]:
-            found = reach([first], lambda name: follow(name, stop))
-            return [name for name in found if stop in reach([name], follow)]
+            found = find_reachable([first], lambda name: follow(name, stop))
+            return [name for name in found if stop in find_reachable([name], follow)]
 
-        ends = [name for name in reach([fork.name], follow) if around[name].kind in ("join", "end")]
+        ends = [name for name in find_reachable([fork.name], follow) if around[name].kind in ("join", "end")]
         for stop in sorted(ends, key=lambda name: around[name].kind == "end"):
             parts = [branch(link.target, stop) for link in fork.links]
             if all(link.target in part for link, part in zip(fork.links, parts, strict=True)) and len(

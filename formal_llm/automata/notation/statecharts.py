@@ -23,7 +23,7 @@ from itertools import takewhile
 from typing import Literal, NamedTuple
 
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.symbols import Symbol, reach
+from formal_llm.automata.models.symbols import Symbol, find_reachable
 from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import ResourceNotFound, unknown
@@ -230,7 +230,7 @@ class _Machine:
             return [then for _, _, then in moves]
 
         start = self._settle(MachineConfiguration(frozenset()))
-        reached = reach([start], follow)
+        reached = find_reachable([start], follow)
         used = {move.read for move in found}
         return PDA(
             found, start=self.name(start), accepting=map(self.name, self._accepting(list(reached), final)), name=title,

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from formal_llm.automata import Transition
-from formal_llm.automata.models.automaton import fingerprint
+from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.packs.travel.candidates import SELF_DRIVING, Candidates, City, TravelOption
 from formal_llm.packs.travel.database import World
@@ -274,7 +274,7 @@ class Trip:
         there = (
             (one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.city, self.routes.cities)
         )
-        return fingerprint([self.query.to_json(), self.every_meal, *there])
+        return make_fingerprint([self.query.to_json(), self.every_meal, *there])
 
     def chosen(self, word: Iterable[str]) -> Chosen | None:
         """The configuration that a word leads to; None where it breaks off a trip."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
-from formal_llm.automata.languages.edits import Edit, EditWeights, edits
+from formal_llm.automata.languages.edits import Edit, EditWeights, find_edits
 from formal_llm.automata.languages.nearest_words import nearest
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.certificates import find_run
@@ -135,7 +135,7 @@ def _describe_edit(edit: Edit, lines: Sequence[StepLine], new: str) -> str:
 def describe_line_changes(lines: Sequence[StepLine], steps: Sequence[str]) -> tuple[str, ...]:
     """What to change in the lines to get these steps, which are as they are printed."""
     texts = [step.split(": ", 1)[-1] for step in steps]
-    made = edits(tuple(fold_text(line.text) for line in lines), tuple(map(fold_text, texts)), KEEPING)
+    made = find_edits(tuple(fold_text(line.text) for line in lines), tuple(map(fold_text, texts)), KEEPING)
     shown = {fold_text(text): text for text in texts}
     return tuple(_describe_edit(edit, lines, shown.get(edit.new or "", "")) for edit in made)
 

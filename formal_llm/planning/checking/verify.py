@@ -13,7 +13,7 @@ from formal_llm.automata import Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights
 from formal_llm.automata.languages.emptiness import RuleSet, why_empty
 from formal_llm.automata.languages.nearest_words import Nearest, nearest
-from formal_llm.automata.languages.prefixes import Prefixes
+from formal_llm.automata.languages.prefixes import ViablePrefixes
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.work import SEARCH_TIME, START
 from formal_llm.errors import did_you_mean
@@ -115,12 +115,12 @@ class Verifier:
         self.weights = weights
         self._max_states = max_states
         self._time = search_time
-        self._prefixes = Prefixes(self.lookahead, search_time=search_time)
+        self._prefixes = ViablePrefixes(self.lookahead, search_time=search_time)
         self._pda = self._prefixes.pda
         self._decisions = {t.read: f"{t.question} {t.text}" for t in self._pda.transitions if t.decision and t.text}
         self.rules = RuleSet(self._pda, max_states)
-        self._under: dict[frozenset[int], Prefixes] = {frozenset(): self._prefixes}
-        self._alone: dict[int, Prefixes] = {}
+        self._under: dict[frozenset[int], ViablePrefixes] = {frozenset(): self._prefixes}
+        self._alone: dict[int, ViablePrefixes] = {}
 
     def verify(self, plan: Plan | Sequence[str], *, repair: bool = True) -> Verification:
         """What there is to say about a plan.
@@ -203,7 +203,7 @@ class Verifier:
             return not constraint.accepts(prefix)
         if number not in self._alone:
             alone = Lookahead(constraint, max_states=self._max_states)
-            self._alone[number] = Prefixes(alone, search_time=self._time)
+            self._alone[number] = ViablePrefixes(alone, search_time=self._time)
         return self._alone[number].viable(prefix) is False
 
     def _allows_prefix(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
@@ -217,7 +217,7 @@ class Verifier:
             lookahead = Lookahead(self.rules.without(dropped), max_states=self._max_states)
             # There are as many questions as there are rules: together they may take about as long as one.
             each = None if self._time is None else self._time / len(self.rules.every)
-            prefixes = self._under[dropped] = Prefixes(lookahead, search_time=each)
+            prefixes = self._under[dropped] = ViablePrefixes(lookahead, search_time=each)
         return prefixes.viable(prefix) is not False
 
     def label(self, name: str) -> str:

@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 
 from formal_llm.automata import CFG, PDA, Limits, Production, Transition
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.clockwork import base_of
-from formal_llm.automata.models.repetition import repeated
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.clockwork import base_with_clock
+from formal_llm.automata.models.repetition import parse_repetition
+from formal_llm.automata.models.symbols import selection_members
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.planning.drivers.driving import Steps
@@ -78,7 +78,7 @@ def describe_limits(table: ChoiceTable) -> str:
 
 def _find_base(table: ChoiceTable) -> PDA | None:
     pda = table.lookahead.pda
-    return None if pda is None else base_of(pda)
+    return None if pda is None else base_with_clock(pda)
 
 
 def _describe_grammar(cfg: CFG) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _describe_chart(pda: PDA) -> Iterator[str]:
     within = {move.target for move in selecting}
     for move in pda.transitions:
         if move in selecting:
-            told = f"one or more of {', '.join(members(move.push[0]) or ())} -> {selecting[move]}"
+            told = f"one or more of {', '.join(selection_members(move.push[0]) or ())} -> {selecting[move]}"
         else:
             told = f"{move.read or '(nothing)'} -> {move.target}"
         if move.state not in within:
@@ -120,7 +120,10 @@ def _find_selecting(pda: PDA) -> dict[Transition, State]:
     return {
         move: after[move.push[1]]
         for move in pda.transitions
-        if move.pop is None and len(move.push) == 2 and members(move.push[0]) is not None and move.push[1] in after
+        if move.pop is None
+        and len(move.push) == 2
+        and selection_members(move.push[0]) is not None
+        and move.push[1] in after
     }
 
 
@@ -365,5 +368,8 @@ def has_calls(grammar: CFG | None) -> bool:
         return False
     tools = grammar.terminals.keys() | grammar.classes
     return all(
-        len(one.body) < 2 or one.body[0] in tools or repeated(one.head) is not None for one in grammar.productions
-    ) and not any(repeated(name) for one in grammar.productions for name in one.body[:1] if not repeated(one.head))
+        len(one.body) < 2 or one.body[0] in tools or parse_repetition(one.head) is not None
+        for one in grammar.productions
+    ) and not any(
+        parse_repetition(name) for one in grammar.productions for name in one.body[:1] if not parse_repetition(one.head)
+    )

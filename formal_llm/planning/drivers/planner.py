@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from formal_llm.automata import CFG, PDA, Limits, Source
-from formal_llm.automata.lookahead.work import SEARCH_TIME, building
+from formal_llm.automata.lookahead.work import SEARCH_TIME, pause_garbage_collection
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import TextLLM
@@ -255,7 +255,7 @@ class Planner(PlansMany):
         if table is None:
             for oldest in list(self._tables)[: 1 - _TABLES]:
                 self._tables.pop(oldest, None)
-            with building():
+            with pause_garbage_collection():
                 table = self._tables[key] = ChoiceTable.of(
                     self.source, goal=task.goal, limits=self.limits & task.limits, constraints=self.constraints,
                     lookahead=self.lookahead, max_states=self.max_states, solver=self.solver,

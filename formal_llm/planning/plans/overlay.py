@@ -10,7 +10,7 @@ from formal_llm.automata.drawing.flowchart import flowchart_picture
 from formal_llm.automata.drawing.pda import pda_picture
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import State
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.symbols import selection_members
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable, picture_of
 from formal_llm.pictures.parts import around, toned
@@ -113,9 +113,9 @@ class Overlay(Drawable):
             if number is None or node.terminal:
                 continue
             # What stands at the head of the step's production only names its tool; a selection names what was chosen.
-            heads = [child for n, child in enumerate(node.children) if n == 0 or members(child.symbol)]
+            heads = [child for n, child in enumerate(node.children) if n == 0 or selection_members(child.symbol)]
             for head in heads:
-                if members(head.symbol) or only_terminal(head) is not None:
+                if selection_members(head.symbol) or only_terminal(head) is not None:
                     made.setdefault(id(head), number)
         for node in self._tree.walk():
             only = node.children[0] if len(node.children) == 1 else node
@@ -237,7 +237,7 @@ def _find_base_state(state: State, known: Container[State]) -> State:
 
 def _find_box(rules: CFG, name: str) -> str:
     """The box in which a symbol of the stack is drawn: its own, or that of a class or selection that holds it."""
-    if name in rules.nonterminals or members(name):
+    if name in rules.nonterminals or selection_members(name):
         return name
     drawn_alone = {symbol for p in rules.productions if p.head not in rules.classes for symbol in p.body}
     if name in drawn_alone:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from formal_llm.automata.models.repetition import repeated
-from formal_llm.automata.models.symbols import Order, members
+from formal_llm.automata.models.repetition import parse_repetition
+from formal_llm.automata.models.symbols import Order, selection_members
 from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, takes_several
 
 __all__ = ["Order", "Step", "read_steps"]
@@ -69,7 +69,7 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
             leaves = [leaf for leaf in heads if leaf is not None and leaf.terminal]
             covered.update(map(id, leaves))
             # In a list of steps a terminal behind the head is a step of its own, unless it is one of a selection.
-            of = [child for n, child in enumerate(node.children) if nested or n == 0 or members(child.symbol)]
+            of = [child for n, child in enumerate(node.children) if nested or n == 0 or selection_members(child.symbol)]
             chosen = [leaf for child in of for leaf in _list_chosen(child)]
             covered.update(map(id, chosen))
             text = f"{node.text}: {', '.join(leaf.label for leaf in chosen)}" if chosen else node.text
@@ -91,10 +91,10 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
 
 def _list_chosen(node: Node) -> list[Node]:
     """The terminals that were chosen for a symbol of a production: those of a selection, or one of several."""
-    if members(node.symbol):
+    if selection_members(node.symbol):
         return list(node.children)
     inner = node
-    while not inner.terminal and len(inner.children) == 1 and not inner.text and repeated(inner.symbol) is None:
+    while not inner.terminal and len(inner.children) == 1 and not inner.text and parse_repetition(inner.symbol) is None:
         inner = inner.children[0]
     return [inner] if inner.terminal and inner is not node else []
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from formal_llm.automata import Production, Transition
 from formal_llm.automata.models.automaton import Move
-from formal_llm.automata.models.repetition import repeated
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.repetition import parse_repetition
+from formal_llm.automata.models.symbols import selection_members
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.planning.json_data import JSON
 
@@ -156,7 +156,7 @@ def build_tree(moves: Iterable[Move], label: Callable[[str], str], start: str | 
 
 def takes_several(symbol: str) -> bool:
     """Whether a symbol is a selection or a repetition, whose node holds as many children as there are."""
-    return members(symbol) is not None or repeated(symbol) is not None
+    return selection_members(symbol) is not None or parse_repetition(symbol) is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,7 +220,7 @@ def _rebuild_call(rows: list[tuple[str, str, int, str]]) -> Call:
 def only_terminal(node: Node) -> Node | None:
     """The terminal that a node is, or only renames (as a class does); else None."""
     while not node.terminal:
-        if len(node.children) != 1 or node.text or repeated(node.symbol):
+        if len(node.children) != 1 or node.text or parse_repetition(node.symbol):
             return None
         node = node.children[0]
     return node
@@ -248,7 +248,7 @@ def is_nested(root: Node) -> bool:
     return all(
         len(node.children) < 2
         or takes_several(node.symbol)
-        or (node.children[0].open and repeated(node.children[0].symbol) is None)
+        or (node.children[0].open and parse_repetition(node.children[0].symbol) is None)
         or only_terminal(node.children[0]) is not None
         for node in root.walk()
     )
@@ -256,7 +256,7 @@ def is_nested(root: Node) -> bool:
 
 def _is_repeated(root: Node) -> bool:
     """Whether a tree, or what it only renames, is a repetition."""
-    while repeated(root.symbol) is None:
+    while parse_repetition(root.symbol) is None:
         if len(root.children) != 1 or root.text:
             return False
         root = root.children[0]

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from formal_llm.automata import CFG, PDA, Source, Symbol
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.automata.models.automaton import HasTerminals
-from formal_llm.automata.models.symbols import Order, quote
+from formal_llm.automata.models.symbols import Order, quote_text
 from formal_llm.errors import AutomatonError
 
 #: How the plan without any step is written.
@@ -19,7 +19,7 @@ _PLAIN_NAME = re.compile(r'\w[^\s"]*')
 
 def write_word(word: Iterable[str]) -> str:
     """A word on one line: its names with blanks between them, in quotes where they are not plain."""
-    return " ".join(name if _PLAIN_NAME.fullmatch(name) else quote(name) for name in word) or EMPTY
+    return " ".join(name if _PLAIN_NAME.fullmatch(name) else quote_text(name) for name in word) or EMPTY
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from formal_llm.automata import PDA, Source, Transition
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import Move
-from formal_llm.automata.models.clockwork import base_of
+from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import Vocabulary
@@ -95,7 +95,7 @@ class _DraftReader:
         automaton = as_automaton(source)
         self._source, self._order = source, order
         self._pda = automaton if isinstance(automaton, PDA) else None
-        self._base = base_of(self._pda) if self._pda is not None else None
+        self._base = base_with_clock(self._pda) if self._pda is not None else None
         words = Vocabulary(automaton)
         self._terminals = dict.fromkeys(words.terminals)
         self._naming = Naming(words, self._terminals)

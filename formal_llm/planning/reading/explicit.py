@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from formal_llm.authored.files import parse_json
 from formal_llm.automata import CFG, PDA, Production, Transition, Word
-from formal_llm.automata.models.repetition import repeated
-from formal_llm.automata.models.symbols import members, unquote
+from formal_llm.automata.models.repetition import parse_repetition
+from formal_llm.automata.models.symbols import selection_members, unquote_text
 from formal_llm.errors import NotationError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.tree import Node, is_flat, result_name
@@ -58,10 +58,10 @@ def is_derivation(tree: Node, cfg: CFG) -> bool:
     known = {(p.head, p.body, p.text) for p in cfg.productions}
     for node in tree.walk():
         below = tuple(child.symbol for child in node.children)
-        among = members(node.symbol)
+        among = selection_members(node.symbol)
         if node.terminal:
             fits = not below and node.symbol in cfg.terminals
-        elif (again := repeated(node.symbol)) is not None:
+        elif (again := parse_repetition(node.symbol)) is not None:
             count = len(below)
             fits = set(below) <= {again.of} and again.least <= count and (again.most is None or count <= again.most)
             fits = fits and not node.open and not node.text
@@ -97,7 +97,7 @@ def read_names(rows: Sequence[str], terminals: Collection[str]) -> Word | None:
     pieces = [_NAME.findall(row) for row in rows]
     if all(len(row) < 2 for row in pieces) and not (len(rows) == 1 and _is_quoted(pieces[0][0])):
         return None
-    names = tuple(unquote(one) if _is_quoted(one) else one for row in pieces for one in row)
+    names = tuple(unquote_text(one) if _is_quoted(one) else one for row in pieces for one in row)
     return names if all(name in terminals for name in names) else None
 
 
@@ -180,13 +180,18 @@ class _CallReader:
 
     def _list_bodies(self, production: Production, way: int) -> Iterator[tuple[LinePart, ...]]:
         head, body = production.head, production.body
-        chosen = members(head) is not None
-        if repeated(head) is not None:
+        chosen = selection_members(head) is not None
+        if parse_repetition(head) is not None:
             # It holds calls, and is none itself.
             yield from [tuple(LinePart(name, way) for name in body)] if way in (_CALLS, _NOTHING) else []
         elif way == _ROOT:
             # A selection is called as what it stands for (root_label).
-            if len(body) == 1 and body[0] not in self._cfg.terminals and not chosen and members(body[0]) is None:
+            if (
+                len(body) == 1
+                and body[0] not in self._cfg.terminals
+                and not chosen
+                and selection_members(body[0]) is None
+            ):
                 yield (LinePart(body[0], _ROOT),)
             elif self._result in ("", result_name(self._cfg.label(head))):
                 yield from self._list_bodies(production, _TOOL if chosen else _CALLS)

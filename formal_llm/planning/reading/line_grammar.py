@@ -16,8 +16,8 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from formal_llm.automata import CFG, Production, Word
-from formal_llm.automata.models.repetition import Repetition, repeated
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.repetition import Repetition, parse_repetition
+from formal_llm.automata.models.symbols import selection_members
 from formal_llm.errors import Undecided
 from formal_llm.planning.plans.steps import Order, one_line
 from formal_llm.planning.reading.candidates import CandidateWords
@@ -171,7 +171,7 @@ class LineGrammar:
 
     def _expand_production(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         body = production.body
-        if repeated(production.head) is not None:
+        if parse_repetition(production.head) is not None:
             # A text does not tell the terminals in a repetition, and a list of steps tells each.
             inner = way if way in _IN_NO_LINE else _ELIDED if self._nested else _ANYHOW
             yield from (
@@ -189,7 +189,7 @@ class LineGrammar:
         elif self._is_step(production):
             yield from self._expand_step(production, way)
         elif len(body) == 1 and way != _ANYHOW:
-            among = members(body[0]) if self._nested else None
+            among = selection_members(body[0]) if self._nested else None
             if among is None and body[0] in self._cfg.by_head:
                 yield (LinePart(body[0], way),), False
             elif among is not None and len(among) > 1 and way == _UNNAMED:
@@ -200,7 +200,7 @@ class LineGrammar:
     def _expand_listed(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         """A production that is no step of its own: what it holds is told one after the other."""
         body = production.body
-        if members(production.head) is not None:
+        if selection_members(production.head) is not None:
             # Of a selection one member alone would have been told, so here is another one.
             body = body if way == _ANYHOW else tuple(name.replace("any(", "some(", 1) for name in body)
             yield tuple(LinePart(name, _ANYHOW) for name in body), False
@@ -287,7 +287,7 @@ class LineGrammar:
         self, name: str, rest: str, style: str, first: bool, is_tool: bool
     ) -> Iterator[tuple[_Items, str]]:
         """What one symbol may become, and what is then left to be told."""
-        again = repeated(name)
+        again = parse_repetition(name)
         if again is not None:
             if style == _INPUTS:
                 yield from self._match_repetition(again, rest)
@@ -295,8 +295,8 @@ class LineGrammar:
                 yield (LinePart(name, _ELIDED if self._nested else _ANYHOW),), rest
         elif name in self._cfg.terminals and style == _CHOSEN:
             yield (name,), rest  # the text speaks for it
-        elif name in self._cfg.terminals or members(name):
-            found = self._match_labels(members(name) or (name,), rest, style)
+        elif name in self._cfg.terminals or selection_members(name):
+            found = self._match_labels(selection_members(name) or (name,), rest, style)
             yield from (one for one in found if not is_tool or len(one[0]) == 1)
         elif not (self._nested or first):
             yield (LinePart(name, _ANYHOW),), rest
@@ -368,8 +368,8 @@ class Renamings:
 
     def list_plain_words(self, symbol: str) -> list[Word]:
         """The terminals that a symbol may be, each alone; those of a selection together; nothing."""
-        if symbol in self._cfg.terminals or members(symbol):
-            return [members(symbol) or (symbol,)]
+        if symbol in self._cfg.terminals or selection_members(symbol):
+            return [selection_members(symbol) or (symbol,)]
         if symbol not in self._plain:
             self._resolve_symbol(symbol)
         return self._plain[symbol]
@@ -383,14 +383,14 @@ class Renamings:
     def _resolve_symbol(self, symbol: str) -> None:
         words: dict[Word, None] = {}
         several: dict[Repetition, None] = {}
-        renamed = [symbol] if repeated(symbol) is None else []
+        renamed = [symbol] if parse_repetition(symbol) is None else []
         for name in renamed:  # it grows
             for body in (p.body for p in self._cfg.by_head[name] if not p.text and len(p.body) < 2):
-                again = repeated(body[0]) if body else None
+                again = parse_repetition(body[0]) if body else None
                 if again is not None:
                     several[again] = None
                 elif not body or body[0] not in self._cfg.nonterminals:
-                    words[members(body[0]) or body if body else ()] = None
+                    words[selection_members(body[0]) or body if body else ()] = None
                 elif body[0] not in renamed:
                     renamed.append(body[0])
         self._plain[symbol], self._repetitions[symbol] = list(words), list(several)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from formal_llm.automata import Source
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.models.clockwork import base_of
+from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.pda import PDA
 from formal_llm.pictures.visible import visible
 from formal_llm.planning.plans.vocabulary import Vocabulary, order_of, write_word
@@ -64,7 +64,7 @@ class PlanLine:
 
     def __init__(self, rules: Source) -> None:
         automaton = as_automaton(rules)
-        self._base = base_of(automaton) if isinstance(automaton, PDA) else None
+        self._base = base_with_clock(automaton) if isinstance(automaton, PDA) else None
         if self._base is None or self._base.cfg is not None:
             self._base = None
             return

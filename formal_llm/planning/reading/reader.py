@@ -25,7 +25,7 @@ from itertools import chain, islice
 from formal_llm.automata import PDA, Lookahead, Source, Transition, Word
 from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.models.clockwork import base_of
+from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.product import product
 from formal_llm.errors import NotationError, Undecided, unknown
 from formal_llm.planning.plans.plan import Plan
@@ -308,7 +308,7 @@ class _PlanReader:
         automaton = as_automaton(source_of(source, "read_plan_text"))
         self.pda = automaton if isinstance(automaton, PDA) else None
         #: The automaton without what is put on top of it, and the grammar that it was made from.
-        self.base = base_of(self.pda) if self.pda else None
+        self.base = base_with_clock(self.pda) if self.pda else None
         self.cfg = self.base.cfg if self.base is not None else None
         vocabulary = Vocabulary(automaton)
         self._terminals = dict.fromkeys(vocabulary.terminals)

@@ -22,7 +22,7 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.automata.models.quantities import amount
-from formal_llm.automata.models.symbols import reach
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.llms.question import Message, Option, Outlook, Prospect, Question, Term
 from formal_llm.planning.plans.tree import Node, build_tree
 from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable, RuledOut, SelectionPart
@@ -116,14 +116,14 @@ def _find_readable_below(table: ChoiceTable, configuration: Any) -> set[str] | N
     leads_on: dict[Any, list[Any]] = {}
     for transition in pda.transitions:
         leads_on.setdefault(transition.state, []).append(transition)
-    states = reach([configuration.inner.state], lambda state: (t.target for t in leads_on.get(state, ())))
+    states = find_reachable([configuration.inner.state], lambda state: (t.target for t in leads_on.get(state, ())))
     possible: dict[str | None, list[Any]] = {}
     for state in states:
         for transition in leads_on.get(state, ()):
             possible.setdefault(transition.pop, []).append(transition)
     # What pops nothing, kept under None, may come whatever is on the stack.
     first = (None, *configuration.inner.stack.rest)
-    popped = reach(first, lambda name: (pushed for t in possible.get(name, ()) for pushed in t.push))
+    popped = find_reachable(first, lambda name: (pushed for t in possible.get(name, ()) for pushed in t.push))
     return {t.read for name in popped for t in possible.get(name, ()) if t.read is not None}
 
 

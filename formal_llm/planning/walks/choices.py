@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from formal_llm.automata.lookahead.branches import Branch, Branches, JudgedBranches, Leap
+from formal_llm.automata.lookahead.branches import Branch, Branches, BranchLeap, JudgedBranches
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.limited import as_automaton, depth
+from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH, TALLY, TIME, Verdict
-from formal_llm.automata.lookahead.work import SEARCH_TIME, START, building
+from formal_llm.automata.lookahead.work import SEARCH_TIME, START, pause_garbage_collection
 from formal_llm.automata.models.automaton import EMPTY, Automaton, C, Configuration, M, Stack, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits
@@ -53,7 +53,7 @@ class Choice:
     index: int
     moves: tuple[Any, ...]
     reads: tuple[str, ...] = ()
-    leap: Leap | None = None
+    leap: BranchLeap | None = None
     menu: Menu | None = None
 
     def iter_choices(self) -> Iterator[Choice]:
@@ -235,7 +235,7 @@ def list_candidates(
     automaton: Automaton[C, M], configuration: C, at_class: Callable[[C], bool]
 ) -> Iterator[tuple[Choice, C]]:
     """The choices of a configuration that are single options, with what they lead to."""
-    base = depth(configuration) - 1
+    base = stack_depth(configuration) - 1
     number = 0
     if automaton.accepting(configuration):
         yield Choice(0, ()), configuration
@@ -243,11 +243,11 @@ def list_candidates(
     for move in automaton.moves(configuration):
         after = automaton.step(configuration, move)
         paths: list[tuple[tuple[M, ...], C]] = [((move,), after)]
-        if move.read is None and at_class(after) and depth(after) > base:
+        if move.read is None and at_class(after) and stack_depth(after) > base:
             paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
         for moves, end in paths:
             # A terminal that the option has put on the stack, and that must come now, belongs to the option.
-            if moves[-1].read is None and depth(end) > base and not automaton.accepting(end):
+            if moves[-1].read is None and stack_depth(end) > base and not automaton.accepting(end):
                 following = automaton.moves(end)
                 if len(following) == 1 and following[0].read is not None:
                     moves, end = (*moves, following[0]), automaton.step(end, following[0])
@@ -537,7 +537,7 @@ class ChoiceTable:
         judged = self.lookahead.able(template.branches, configuration)
         return template.get_fork(judged), judged.reach
 
-    @building()
+    @pause_garbage_collection()
     def _make_template(self, top: tuple[State, str | None]) -> ForkTemplate:
         pda = self.lookahead.pda
         assert pda is not None

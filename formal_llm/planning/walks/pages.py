@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 from zlib import crc32
 
-from formal_llm.automata.models.quantities import Number, carriers, shown
+from formal_llm.automata.models.quantities import Number, amounts_by_quantity, format_amount
 from formal_llm.errors import unknown
 from formal_llm.llms.builtin import stems
 from formal_llm.llms.question import Option
@@ -117,7 +117,7 @@ class Pager:
     vocabulary: Vocabulary = field(compare=False)
 
     def __post_init__(self) -> None:
-        known = carriers({name: symbol.numbers for name, symbol in self.vocabulary.symbols.items()})
+        known = amounts_by_quantity({name: symbol.numbers for name, symbol in self.vocabulary.symbols.items()})
         for told in (*self.pages.by, self.pages.order):
             if isinstance(told, str) and told != NAME and told not in known:
                 raise ValueError(
@@ -275,7 +275,9 @@ class _ForkPages:
             return [(_name_range(*(self.texts[c.index][:_EDGE] for c in span)), group) for span, group in spans]
         numbers = {choice: self.make_offer(choice).numbers for choice in choices}
         spans = self._split_spans({choice: known[by] for choice, known in numbers.items() if by in known})
-        found = [(f"{by} {_name_range(*(shown(numbers[c][by]) for c in span))}", group) for span, group in spans]
+        found = [
+            (f"{by} {_name_range(*(format_amount(numbers[c][by]) for c in span))}", group) for span, group in spans
+        ]
         without = tuple(choice for choice in choices if by not in numbers[choice])
         return [*found, (f"no {by}", without)] if without else found
 

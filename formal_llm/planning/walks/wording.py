@@ -17,8 +17,8 @@ from typing import Any
 
 from formal_llm.authored.tables import Items, Keys, Shape, problems, read_toml
 from formal_llm.automata import Source, Transition
-from formal_llm.automata.models.repetition import repeated
-from formal_llm.automata.models.symbols import ORDERS, members
+from formal_llm.automata.models.repetition import parse_repetition
+from formal_llm.automata.models.symbols import ORDERS, selection_members
 from formal_llm.errors import NotationError
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Message
@@ -325,14 +325,14 @@ class Wording:
         if path is None:
             return fill_template(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
         node = path[-1]
-        while len(path) > 1 and len(path[-2].children) == 1 and repeated(path[-2].symbol) is None:
+        while len(path) > 1 and len(path[-2].children) == 1 and parse_repetition(path[-2].symbol) is None:
             path.pop()  # a renaming: what is wanted is what stands above it
         if len(path) == 1 and self.backward:
             return fill_template(self.first_target, {"label": wanted or node.label})
         if not self.backward or not is_nested(tree):
             return fill_template(self.next_target, {"label": wanted or node.label})
         parent, child = path[-2], path[-1]
-        if repeated(parent.symbol) is not None:
+        if parse_repetition(parent.symbol) is not None:
             above = path[-3].children if len(path) > 2 else []
             tool = only_terminal(above[0]) if len(above) > 1 else None
             if tool is None:
@@ -359,7 +359,7 @@ class Wording:
                 return label(choice.reads[0])
             return f"go on to {first.target}" if isinstance(first, Transition) else str(first)
         body = production.body
-        again = repeated(production.head)
+        again = parse_repetition(production.head)
         if again is not None:
             alone = production.head.endswith("?")
             more, enough = ("{label}", self.none_option) if alone else (self.another_option, self.enough_option)
@@ -368,7 +368,7 @@ class Wording:
             return fill_template(more if body else enough, {"label": label(again.of)})
         if not body:
             return "nothing"
-        if not choice.reads or members(body[0]) is not None:
+        if not choice.reads or selection_members(body[0]) is not None:
             return ", ".join(map(label, body))
         if len(body) == 1:
             return label(choice.reads[0])

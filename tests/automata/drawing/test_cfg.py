@@ -4,7 +4,7 @@ from hypothesis import given
 
 from formal_llm import CFG
 from formal_llm.automata.drawing.cfg import cfg_graph, cfg_picture
-from formal_llm.automata.models.symbols import members
+from formal_llm.automata.models.symbols import selection_members
 from formal_llm.pictures.picture import Box
 from tests.pictures.forms import check_dot, check_mermaid, needs_dot, squeeze, svg_text
 from tests.strategies import written_grammars
@@ -102,6 +102,6 @@ def test_everything_is_drawn_once(cfg: CFG) -> None:
     for head in cfg.nonterminals:
         assert len(boxes[head].details) == sum(p.head == head for p in cfg.productions)
     for chosen in cfg.selections:
-        assert len(boxes[chosen].details) == len(members(chosen))
+        assert len(boxes[chosen].details) == len(selection_members(chosen))
     check_mermaid(picture.to_mermaid())
     check_dot(picture.to_dot())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, constraint
-from formal_llm.automata.languages.comparison import _finite, differences
+from formal_llm.automata.languages.comparison import _are_both_finite, differences
 from formal_llm.automata.languages.word_lists import words
 from formal_llm.automata.lookahead.limited import as_automaton
 from tests.automata.languages.order import in_order
@@ -139,5 +139,5 @@ class TestShortestWords:
 def test_which_are_finite_automata():
     finite = Lookahead(PDA([("p", "a", None, "p")], start="p", accepting=["p"]))
     stacked = Lookahead(CFG.from_string("S -> a S b | a b"))
-    assert _finite((finite, finite))
-    assert not _finite((finite, stacked)) and not _finite((stacked, finite))
+    assert _are_both_finite((finite, finite))
+    assert not _are_both_finite((finite, stacked)) and not _are_both_finite((stacked, finite))

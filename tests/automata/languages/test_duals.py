@@ -1,10 +1,10 @@
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Lookahead
-from formal_llm.automata.languages.duals import Duals
+from formal_llm.automata.languages.duals import DualPrices
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS
 from formal_llm.automata.languages.nearest_words import nearest
-from formal_llm.automata.languages.repairs import Repairs
+from formal_llm.automata.languages.repairs import RepairGraph
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from tests.automata.languages.editing import distance, weights, words
@@ -16,9 +16,9 @@ TOOLS = CFG.from_string("%limit 1\nS -> T | T S\nT -> a | b | c | d | e | f")
 
 def climbed(cfg, word, prices):
     """The prices for a word's limits, its repairs, and what they say that a repair costs at least."""
-    repairs = Repairs(PDA.from_cfg(cfg), word, prices, keep=True)
+    repairs = RepairGraph(PDA.from_cfg(cfg), word, prices, keep=True)
     repairs.explore(INFINITE, 20_000)
-    duals = Duals(Counters(Lookahead(cfg).bounds), word, prices)
+    duals = DualPrices(Counters(Lookahead(cfg).bounds), word, prices)
     return duals, repairs, duals.climb(repairs)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG, Lookahead
-from formal_llm.automata.languages.front import Allowed, Front
-from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.languages.front import Allowed, ConfigurationSet
+from formal_llm.automata.languages.fronts import ConfigurationSets
 
 
 def test_answers_are_kept_until_they_are_forgotten() -> None:
-    front = Fronts(Lookahead(CFG.from_string("%order forward\nS -> a S b | c"))).start
+    front = ConfigurationSets(Lookahead(CFG.from_string("%order forward\nS -> a S b | c"))).start
     assert front.allowed == {"a": Allowed(2), "c": Allowed(0)}
     assert front.allowed is front.allowed
     assert front.after("a") is front.after("a")
@@ -22,4 +22,4 @@ def test_answers_are_kept_until_they_are_forgotten() -> None:
 
 def test_what_each_kind_of_front_says_itself() -> None:
     with pytest.raises(TypeError, match="abstract methods _find_shortest, _follow, may_stop, names, readable, viable"):
-        Front()  # type: ignore[abstract]
+        ConfigurationSet()  # type: ignore[abstract]

@@ -6,13 +6,13 @@ import pytest
 
 from formal_llm import CFG, Behaviour, Limits, Lookahead, SumLimit, Symbol
 from formal_llm.automata.languages.front import Allowed
-from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.languages.fronts import ConfigurationSets
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import Plain
 
 
 def test_words_with_one_front_share_it() -> None:
-    fronts = Fronts(Lookahead(Behaviour.load("react")))
+    fronts = ConfigurationSets(Lookahead(Behaviour.load("react")))
     round_ = ("Tht", "Act", "Act-Inp", "Obs")
     assert fronts.of(("Ques",)) is fronts.of(("Ques", *round_, *round_))
 
@@ -22,7 +22,7 @@ def test_beyond_the_cap_answers_stay_the_same() -> None:
     cfg = CFG.from_string("%order forward\nS -> E S a | E S b | c\nE -> ε")
     limits = Limits(at_most={"a": 1}, at_least={"b": 2})
     for few in (limits, Limits()):
-        narrow = Fronts(Lookahead(cfg, few), max_configurations=5)
+        narrow = ConfigurationSets(Lookahead(cfg, few), max_configurations=5)
         front = narrow.of(("c", "a"))
         assert front.word == ("c", "a")
         left = 1 if few else 0
@@ -44,7 +44,7 @@ def test_beyond_the_cap_other_automata_are_not_decided() -> None:
             return configuration + 1 if move.read is None else 0
 
     with pytest.raises(Undecided, match="more than 7 configurations"):
-        _ = Fronts(Lookahead(Endless()), max_configurations=7).start.viable
+        _ = ConfigurationSets(Lookahead(Endless()), max_configurations=7).start.viable
 
 
 def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
@@ -52,7 +52,7 @@ def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
     cfg = CFG(
         [*CFG.from_string("%order forward\nS -> a S | b").productions], symbols={"a": Symbol(numbers={"work": 1})}
     )
-    fronts = Fronts(Lookahead(cfg, Limits(sums=(SumLimit("work", 20),))))
+    fronts = ConfigurationSets(Lookahead(cfg, Limits(sums=(SumLimit("work", 20),))))
     front = fronts.start
     for _ in range(20):
         front = front.after("a")
@@ -62,7 +62,7 @@ def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
 
 
 def test_nothing_follows_a_dead_end() -> None:
-    fronts = Fronts(Lookahead(CFG.from_string("%order forward\nS -> a b")))
+    fronts = ConfigurationSets(Lookahead(CFG.from_string("%order forward\nS -> a b")))
     assert fronts.of(("b",)) is fronts.dead
     assert (fronts.dead.viable, fronts.dead.may_stop, fronts.dead.shortest) == (False, False, None)
     assert not fronts.dead.allowed

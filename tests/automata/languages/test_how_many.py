@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from formal_llm import CFG, Lookahead
-from formal_llm.automata.languages.how_many import HowMany, how_many
+from formal_llm.automata.languages.how_many import PlanCount, count_plans
 from formal_llm.errors import Undecided
 
 
 @pytest.mark.parametrize(
     ("rules", "many", "said"),
     [
-        ("S -> a b | a b c d | e", HowMany(3, "words"), "3"),
-        ("S -> a S | b", HowMany(5, "words", 5), "infinitely many; 5 up to 5"),
-        ("S -> " + " | ".join(f"a{n}" for n in range(1200)), HowMany(1200, "words"), "1,200"),
+        ("S -> a b | a b c d | e", PlanCount(3, "words"), "3"),
+        ("S -> a S | b", PlanCount(5, "words", 5), "infinitely many; 5 up to 5"),
+        ("S -> " + " | ".join(f"a{n}" for n in range(1200)), PlanCount(1200, "words"), "1,200"),
     ],
 )
-def test_how_many_plans_there_are(rules: str, many: HowMany, said: str) -> None:
-    found = how_many(Lookahead(CFG.from_string(rules)))
+def test_how_many_plans_there_are(rules: str, many: PlanCount, said: str) -> None:
+    found = count_plans(Lookahead(CFG.from_string(rules)))
     assert found == many
     assert found.said("up to {}") == said
 
@@ -33,6 +33,6 @@ def test_derivations_are_counted_where_words_cannot_be(monkeypatch: pytest.Monke
         return count(configuration, of="derivations", max_length=max_length)
 
     monkeypatch.setattr(lookahead, "count", undecided)
-    found = how_many(lookahead)
-    assert found == HowMany(2, "derivations")
+    found = count_plans(lookahead)
+    assert found == PlanCount(2, "derivations")
     assert found.said("") == "2 derivations (a plan may have several)"

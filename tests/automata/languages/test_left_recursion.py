@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, constraint
-from formal_llm.automata.languages.fronts import Fronts
+from formal_llm.automata.languages.fronts import ConfigurationSets
 from formal_llm.automata.languages.left_recursion import without_left_recursion
 from tests.oracles import language
 from tests.strategies import examples, grammars, limited_grammars
@@ -38,7 +38,7 @@ def test_steps_one_after_the_other_take_few_configurations() -> None:
     cfg = CFG.from_string(
         "%order forward\n%limit 40 a\nSteps -> Steps Step | Step\nStep -> a | Block\nBlock -> Block end | begin"
     )
-    fronts = Fronts(Lookahead(cfg), max_configurations=30)
+    fronts = ConfigurationSets(Lookahead(cfg), max_configurations=30)
     front = fronts.of(("begin", "end", "a") * 40)
     assert front.word is None
     assert list(front.allowed) == ["end", "begin"] or list(front.allowed) == ["begin"]
@@ -53,7 +53,7 @@ def test_mutual_recursion_and_a_constraint_on_top() -> None:
     assert made.bounds == both.bounds
     for word in language(cfg, 6):
         assert made.accepts(word)
-    fronts = Fronts(Lookahead(both), max_configurations=50)
+    fronts = ConfigurationSets(Lookahead(both), max_configurations=50)
     assert fronts.of("bcaca").may_stop
     assert fronts.of("bcaca").word is None
     assert fronts.of("bb").viable is False

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import assume, given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, SumLimit
-from formal_llm.automata.languages.edits import EditWeights, apply, weigh
+from formal_llm.automata.languages.edits import EditWeights, apply_edits, weigh_edits
 from formal_llm.automata.languages.nearest_words import Nearest, nearest
 from formal_llm.errors import AutomatonError
 from tests.automata.languages.editing import distance, weights, words
@@ -23,8 +23,8 @@ def check(lookahead, word, weights, short_words):
         assert found == Nearest(None)
         return
     assert lookahead.automaton.accepts(found.word)
-    assert apply(found.edits, word) == found.word
-    assert weigh(found.edits, weights) == found.distance
+    assert apply_edits(found.edits, word) == found.word
+    assert weigh_edits(found.edits, weights) == found.distance
     if len(found.word) <= UP_TO:
         assert found.distance == best
 

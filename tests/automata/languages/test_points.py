@@ -1,10 +1,10 @@
 from formal_llm import CFG, PDA
-from formal_llm.automata.languages.points import Points
+from formal_llm.automata.languages.points import WorkPoints
 from formal_llm.automata.models.pda import LOOP
 
 
 def points(text="S -> a S B | c\nB -> b | d"):
-    return Points(PDA.from_cfg(CFG.from_string(text)))
+    return WorkPoints(PDA.from_cfg(CFG.from_string(text)))
 
 
 def test_what_only_reads_one_terminal_is_a_leaf():

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.languages.prefixes import Prefixes
+from formal_llm.automata.languages.prefixes import ViablePrefixes
 from formal_llm.automata.models.product import product
 from formal_llm.errors import AutomatonError
 from tests.automata.languages.editing import words
@@ -22,7 +22,7 @@ def viable(pda, bounds, prefix):
 
 
 def check_prefixes(pda, bounds, word, **options):
-    prefixes = Prefixes(Lookahead(pda, bounds), **options)
+    prefixes = ViablePrefixes(Lookahead(pda, bounds), **options)
     length, decided = prefixes.longest(word)
     assert decided
     found = [viable(pda, bounds, word[:end]) for end in range(len(word) + 1)]
@@ -54,23 +54,23 @@ class TestPrefixes:
 
     def test_left_recursion_without_end(self):
         cfg = CFG.from_string("S -> S a | S b | c")
-        prefixes = Prefixes(Lookahead(cfg), max_configurations=20)
+        prefixes = ViablePrefixes(Lookahead(cfg), max_configurations=20)
         assert prefixes.longest(("c", "a", "b", "c", "a")) == (3, True)
         assert prefixes.following(("c", "a")) == (("a", "b"), True, True)
-        limited_too = Prefixes(Lookahead(cfg, Limits(at_most={"a": 1}, at_least={"b": 2})), max_configurations=5)
+        limited_too = ViablePrefixes(Lookahead(cfg, Limits(at_most={"a": 1}, at_least={"b": 2})), max_configurations=5)
         assert limited_too.longest(("c", "a", "a")) == (2, True)
         assert limited_too.following(("c", "a", "b")) == (("b",), False, True)
         assert limited_too.longest(("x",)) == (0, True)
 
     def test_long_words_with_left_recursion(self):
-        prefixes = Prefixes(Lookahead(CFG.from_string("S -> S a | b")), max_configurations=20)
+        prefixes = ViablePrefixes(Lookahead(CFG.from_string("S -> S a | b")), max_configurations=20)
         word = ("b",) + ("a",) * 60 + ("b",) + ("a",) * 20
         assert prefixes.longest(word) == (61, True)
 
     @given(limited_grammars() | tool_grammars(), words, st.sampled_from([0.0, 0.0003]))
     @examples(40)
     def test_what_is_certain_in_little_time_is_right(self, cfg, word, seconds):
-        hasty, exact = Prefixes(Lookahead(cfg), search_time=seconds), Prefixes(Lookahead(cfg))
+        hasty, exact = ViablePrefixes(Lookahead(cfg), search_time=seconds), ViablePrefixes(Lookahead(cfg))
         assert hasty.viable(word) in (None, exact.viable(word))
         length, decided = hasty.longest(word)
         assert length == exact.longest(word)[0] if decided else length <= exact.longest(word)[0]
@@ -80,11 +80,11 @@ class TestPrefixes:
 
     def test_many_options_are_followed_one_by_one(self):
         names = [f"t{number}" for number in range(400)]
-        prefixes = Prefixes(Lookahead(CFG.from_string(f"%limit 1\nS -> T S | T\nT -> {' | '.join(names)}")))
+        prefixes = ViablePrefixes(Lookahead(CFG.from_string(f"%limit 1\nS -> T S | T\nT -> {' | '.join(names)}")))
         allowed, may_stop, decided = prefixes.following(("t3",))
         assert (len(allowed), may_stop, decided) == (399, True, True)
         assert prefixes.fronts.of(("t3",)).word is None
 
     def test_only_for_pushdown_automata(self):
         with pytest.raises(AutomatonError, match="pushdown"):
-            Prefixes(Lookahead(Plain()))
+            ViablePrefixes(Lookahead(Plain()))

@@ -4,7 +4,7 @@ from hypothesis import assume, given
 
 from formal_llm import CFG, PDA
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS as UNIT
-from formal_llm.automata.languages.repairs import Repairs
+from formal_llm.automata.languages.repairs import RepairGraph
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from tests.automata.languages.editing import distance, weights, words
 from tests.oracles import all_words, language
@@ -16,7 +16,7 @@ UP_TO = 5
 @given(grammars(), words, weights)
 @examples(80)
 def test_of_grammars(cfg, word, weights):
-    found = Repairs(PDA.from_cfg(cfg), word, weights).word()
+    found = RepairGraph(PDA.from_cfg(cfg), word, weights).word()
     within = language(cfg, UP_TO)
     if found is None:
         assert not within
@@ -32,7 +32,7 @@ def test_of_grammars(cfg, word, weights):
 @given(automata() | direct_automata(), words, weights)
 @examples(60)
 def test_the_cost_of_the_goal_is_the_distance(pda, word, weights):
-    repairs = Repairs(pda, word, weights)
+    repairs = RepairGraph(pda, word, weights)
     found = repairs.word()
     if found is None:
         assert not [other for other in all_words(pda.terminals, 3) if pda.accepts(other)]
@@ -42,10 +42,10 @@ def test_the_cost_of_the_goal_is_the_distance(pda, word, weights):
 
 
 def test_what_is_explored_is_what_costs_no_more_than_the_bound():
-    repairs = Repairs(PDA.from_cfg(CFG.from_string("S -> a S b | c")), ("a", "a", "a", "b"), UNIT, keep=True)
+    repairs = RepairGraph(PDA.from_cfg(CFG.from_string("S -> a S b | c")), ("a", "a", "a", "b"), UNIT, keep=True)
     assert repairs.explore(1, 10_000)
     assert not repairs.done[repairs.goal]  # a a a b needs two edits to be a word
     assert repairs.next > 1
     assert repairs.explore(2, 10_000)
     assert repairs.done[repairs.goal]
-    assert not Repairs(PDA.from_cfg(CFG.from_string("S -> a S b | c")), ("a",) * 9, UNIT).explore(99, 5)
+    assert not RepairGraph(PDA.from_cfg(CFG.from_string("S -> a S b | c")), ("a",) * 9, UNIT).explore(99, 5)

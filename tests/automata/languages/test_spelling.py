@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.automata.languages.spelling import (
-    related,
-    singular,
+    are_related_words,
+    singularize_noun,
     spelled_nearly_alike,
     spelling_key,
     spelling_warnings,
-    stem,
+    stem_name,
 )
 
 
@@ -33,9 +33,9 @@ def test_other_names_have_other_keys() -> None:
 
 
 def test_regular_plurals_and_stems() -> None:
-    assert [singular(word) for word in ("boxes", "queries", "glass", "bus")] == ["box", "query", "glass", "bus"]
-    assert stem("ironing") == stem("iron") == stem("ironed")
-    assert stem("cancelling") == stem("cancel")
+    assert [singularize_noun(word) for word in ("boxes", "queries", "glass", "bus")] == ["box", "query", "glass", "bus"]
+    assert stem_name("ironing") == stem_name("iron") == stem_name("ironed")
+    assert stem_name("cancelling") == stem_name("cancel")
 
 
 def test_pairs_are_reported_once_and_letters_are_not_compared() -> None:
@@ -53,5 +53,9 @@ def test_labels_are_compared_and_not_the_names_beside_them() -> None:
 
 
 def test_related_words() -> None:
-    assert related("approve", "approval") and related("verif", "verification") and related("ab", "ab")
-    assert not related("contract", "contact") and not related("pay", "pat")
+    assert (
+        are_related_words("approve", "approval")
+        and are_related_words("verif", "verification")
+        and are_related_words("ab", "ab")
+    )
+    assert not are_related_words("contract", "contact") and not are_related_words("pay", "pat")

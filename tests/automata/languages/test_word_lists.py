@@ -20,7 +20,7 @@ class TestWords:
     @given(automata(letters=("a", "b")))
     @examples(80)
     def test_of_automata_written_by_hand(self, pda):
-        accepted = {word for word in all_words(pda.terminals, 4) if tabulation.accepts(pda, word)}
+        accepted = {word for word in all_words(pda.terminals, 4) if tabulation.accepts_by_tabulation(pda, word)}
         assert list(words(pda, 4)) == in_order(accepted, pda.terminals)
 
     def test_lazily(self):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import assume, given
 
 from formal_llm import CFG, Limits, Lookahead
-from formal_llm.automata.lookahead.enumeration import Enumeration
+from formal_llm.automata.lookahead.enumeration import WordEnumeration
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import parts, sources
 from tests.oracles import INF, Reference, keeps, language
@@ -11,7 +11,7 @@ from tests.strategies import choices, examples, limited_grammars, walk
 
 def words_of(lookahead, now, max_words=2_000):
     (state, stack), remaining, needed = lookahead._parts(now)
-    return Enumeration(lookahead._search.grammar, max_words).words(state, stack, remaining, needed)
+    return WordEnumeration(lookahead._search.grammar, max_words).words(state, stack, remaining, needed)
 
 
 @given(limited_grammars())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Limits, Lookahead, SumLimit, Symbol
 from formal_llm.automata.lookahead import exact_sums
 from formal_llm.automata.lookahead.exact_sums import ExactSum, ExactSums
-from formal_llm.automata.lookahead.work import Work
+from formal_llm.automata.lookahead.work import WorkBudget
 from tests.automata.lookahead.judging import parts, reference
 from tests.automata.lookahead.test_linear_program import state_at
 from tests.oracles import INF
@@ -67,8 +67,8 @@ class TestExactSums:
         plain = packing([3, 4], 7)
         one_sided = CFG(plain.productions, plain.start, plain.symbols, Limits(sums=(SumLimit("weight", at_least=7),)))
         both, one = (Lookahead(cfg)._search.demands for cfg in (plain, one_sided))
-        assert ExactSums(both, Work())
-        assert not ExactSums(one, Work())
+        assert ExactSums(both, WorkBudget())
+        assert not ExactSums(one, WorkBudget())
 
     def test_cycles_rule_nothing_out(self):
         cfg = CFG.from_string("""
@@ -81,7 +81,7 @@ class TestExactSums:
         """)
         lookahead = Lookahead(cfg)
         state = state_at(lookahead, lookahead.automaton.start())
-        assert ExactSums(lookahead._search.demands, Work()).possible(state.pending, state.left, state.needed)
+        assert ExactSums(lookahead._search.demands, WorkBudget()).possible(state.pending, state.left, state.needed)
         assert lookahead.completable().value == "yes"
 
 
@@ -97,7 +97,7 @@ def test_totals_of_all_subsets(monkeypatch, most_kept):
     monkeypatch.setattr(exact_sums, "_KEPT", most_kept)
     weights, most = [2, 3, 7, 7], 19
     demands = Lookahead(packing(weights, most))._search.demands
-    exact = ExactSum(demands, {f"item{n}": weight for n, weight in enumerate(weights)}, most, Work())
+    exact = ExactSum(demands, {f"item{n}": weight for n, weight in enumerate(weights)}, most, WorkBudget())
     symbols = {symbol.key[1]: symbol.index for symbol in demands.grammar.symbols}
     kinds = [demands.multisets.unit(symbols[f"Choice{n}"]) for n in range(len(weights))]
     for chosen in itertools.product((0, 1, 2), repeat=len(weights)):
@@ -114,7 +114,7 @@ def test_totals_of_all_subsets(monkeypatch, most_kept):
 
 
 def test_reading_what_is_kept_costs_work_by_its_bits():
-    work = Work()
+    work = WorkBudget()
     demands = Lookahead(packing([200, 300, 400], 900))._search.demands
     exact = ExactSum(demands, {"item0": 200, "item1": 300, "item2": 400}, 900, work)
     pending = sum(
@@ -131,6 +131,6 @@ def test_a_symbol_that_cannot_be_completed_within_the_bound_has_no_total():
     demands = Lookahead(cfg)._search.demands
     (day,) = (symbol.index for symbol in demands.grammar.symbols if symbol.key[1] == "Day")
     for most, possible in ((4, False), (5, True)):
-        exact = ExactSum(demands, {"a": 5, "b": 4}, most, Work())
+        exact = ExactSum(demands, {"a": 5, "b": 4}, most, WorkBudget())
         assert exact.possible(demands.multisets.unit(day), 0, most) is possible
         assert exact._kept == kept(exact)

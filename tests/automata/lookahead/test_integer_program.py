@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Production, SumLimit, Symbol
-from formal_llm.automata.lookahead.integer_program import IntegerProgram, installed
+from formal_llm.automata.lookahead.integer_program import IntegerProgram, is_solver_installed
 from formal_llm.automata.lookahead.stacks import SearchState
 from tests.oracles import INF, Reference
 from tests.strategies import (
@@ -100,7 +100,7 @@ Wednesday -> eve fay | ann cat | bob dan
 """
 
 
-@pytest.mark.skipif(not installed(), reason="needs the extra: pip install ortools")
+@pytest.mark.skipif(not is_solver_installed(), reason="needs the extra: pip install ortools")
 class TestWithSolver:
     @given(sources, choices)
     @examples(200)
@@ -237,13 +237,13 @@ class TestWithoutSolver:
         monkeypatch.setitem(sys.modules, "ortools", None)
 
     def test_it_is_not_found(self):
-        assert not installed()
+        assert not is_solver_installed()
 
     def test_all_is_as_before(self):
         assert str(verdict(SHIFTS)) == "yes (search)"
         assert str(verdict(SHIFTS, max_states=1)) == "unknown (state budget)"
 
     def test_a_broken_installation_is_none(self, monkeypatch):
-        monkeypatch.setattr("formal_llm.automata.lookahead.search.installed", lambda: True)
+        monkeypatch.setattr("formal_llm.automata.lookahead.search.is_solver_installed", lambda: True)
         assert str(verdict(SHIFTS)) == "yes (search)"
         assert str(verdict(SHIFTS, max_states=1)) == "unknown (state budget)"

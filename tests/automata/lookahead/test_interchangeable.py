@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Lookahead
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
-from formal_llm.automata.lookahead.interchangeable import ClassVectors, Packing, divide
+from formal_llm.automata.lookahead.interchangeable import ClassVectors, FieldPacking, assign_fields
 from formal_llm.automata.lookahead.ways import find_leaves, find_ways
 from formal_llm.automata.models.pda import LOOP
 from tests.strategies import choices, examples, tool_grammars, walk
@@ -17,7 +17,9 @@ def fields(text, *, counting=False, exchange=True):
     grammar = FlowGrammar(pda, Counters(pda.bounds))
     grammar.symbol(LOOP, cfg.start, LOOP)
     leaves = find_leaves(grammar)
-    found = divide(Counters(pda.bounds), find_ways(grammar, leaves), leaves, exchange=exchange, counting=counting)
+    found = assign_fields(
+        Counters(pda.bounds), find_ways(grammar, leaves), leaves, exchange=exchange, counting=counting
+    )
     shared = {}
     for name, field in found.uses.items():
         shared.setdefault(field, []).append(name)
@@ -53,7 +55,7 @@ class TestDivide:
         cfg = CFG.from_string("%limit 2\nS -> A S | d\nA -> a | b")
         search = Lookahead(cfg)._search
         leaves = search.demands.resources.leaves
-        assert len(divide(search.counters, find_ways(search.grammar, leaves), leaves, exchange=True).parts) == 2
+        assert len(assign_fields(search.counters, find_ways(search.grammar, leaves), leaves, exchange=True).parts) == 2
 
     def test_what_is_read_after_a_terminal_that_stands_alone(self):
         assert fields("%limit 1\nS -> L A S | d\nL -> x\nA -> B | a\nB -> b | c")[0] == [
@@ -73,7 +75,7 @@ class TestDivide:
 class TestPacking:
     @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=6))
     def test_all_fields_are_compared_at_once(self, pairs):
-        packing = Packing(len(pairs), 50)
+        packing = FieldPacking(len(pairs), 50)
         have = packing.pack({number: have for number, (have, _) in enumerate(pairs)}) | packing.guard
         take = packing.pack({number: take for number, (_, take) in enumerate(pairs)})
         assert packing.amounts(have) == [one for one, _ in pairs]
@@ -84,7 +86,7 @@ class TestPacking:
             assert packing.amounts(have - take) == [one - other for one, other in pairs]
 
     def test_more_than_a_field_holds_is_cut(self):
-        packing = Packing(2, 5)
+        packing = FieldPacking(2, 5)
         assert (packing.width, packing.most) == (4, 7)
         assert packing.amounts(packing.pack({0: 1_000, 1: 2})) == [7, 2]
 

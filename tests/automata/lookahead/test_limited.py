@@ -6,9 +6,9 @@ from formal_llm.automata.languages.emptiness import clash
 from formal_llm.automata.lookahead.limited import (
     LimitedAutomaton,
     LimitedConfiguration,
+    add_counters,
     as_automaton,
-    depth,
-    with_counters,
+    stack_depth,
 )
 from formal_llm.errors import AutomatonError
 from tests.oracles import all_words, keeps, language
@@ -18,7 +18,7 @@ ABC = CFG.from_string("S -> a S | b S | c S | ε")
 
 
 def counted(source, limits=None):
-    return with_counters(as_automaton(source, limits))
+    return add_counters(as_automaton(source, limits))
 
 
 class TestAccepts:
@@ -97,7 +97,7 @@ class TestComposition:
         assert as_automaton(pda) is pda
         assert as_automaton(pda, Limits()) is pda
         assert as_automaton(ABC) is pda
-        assert with_counters(pda) is pda
+        assert add_counters(pda) is pda
 
     def test_limits_are_carried_by_the_automaton(self):
         pda = PDA.from_cfg(ABC)
@@ -106,7 +106,7 @@ class TestComposition:
         assert isinstance(twice, PDA)
         assert twice.limits == one & two
         assert twice.without_limits is pda
-        around = with_counters(twice)
+        around = add_counters(twice)
         assert isinstance(around, LimitedAutomaton)
         assert around.automaton is pda
         # What runs is a source as well, and is never wrapped twice.
@@ -182,12 +182,14 @@ class TestComposition:
 
     def test_depth(self):
         now = PDA.from_cfg(ABC).start()
-        assert depth(now) == depth(LimitedConfiguration(now, 0, 0)) == 1
+        assert stack_depth(now) == stack_depth(LimitedConfiguration(now, 0, 0)) == 1
         assert (
-            depth(counted(ABC, Limits({"a": 1})).step(LimitedConfiguration(now, 0, 0), PDA.from_cfg(ABC).moves(now)[0]))
+            stack_depth(
+                counted(ABC, Limits({"a": 1})).step(LimitedConfiguration(now, 0, 0), PDA.from_cfg(ABC).moves(now)[0])
+            )
             == 2
         )
-        assert depth("anything") == 1
+        assert stack_depth("anything") == 1
 
     def test_what_the_automaton_inside_does_not_tell(self):
         class Once:

@@ -5,7 +5,13 @@ from collections import Counter
 from hypothesis import assume, given
 
 from formal_llm import CFG, Lookahead
-from formal_llm.automata.lookahead.linear import Argument, ArgumentNumbers, Cut, Flow, argument
+from formal_llm.automata.lookahead.linear import (
+    ArgumentNumbers,
+    ConnectivityCut,
+    FlowSystem,
+    LinearArgument,
+    make_argument,
+)
 from tests.automata.lookahead.judging import parts, reference
 from tests.automata.lookahead.test_linear_program import priced_tools, state_at
 from tests.oracles import INF
@@ -23,7 +29,7 @@ hotel "Hotel" cost=90
 
 def flow_of(cfg):
     lookahead = Lookahead(cfg)
-    return Flow(lookahead._search.demands)
+    return FlowSystem(lookahead._search.demands)
 
 
 def potentials(flow, trip, day):
@@ -41,24 +47,24 @@ class TestArgument:
     def test_three_days_of_40_do_not_fit_into_119(self):
         flow = flow_of(DAYS)
         (resource,) = flow.resources
-        made = Argument({resource: 1}, {}, potentials(flow, 120, 40))
+        made = LinearArgument({resource: 1}, {}, potentials(flow, 120, 40))
         assert made.holds(flow)
         assert made.excess(trips(flow), [119], {}) == 1
         assert made.excess(trips(flow), [120], {}) == 0
-        assert not Argument({resource: 1}, {}, potentials(flow, 120, 41)).holds(flow)
-        assert not Argument({resource: 1}, {}, potentials(flow, 121, 40)).holds(flow)
-        assert not Argument({resource: -1}, {}, potentials(flow, -270, -90)).holds(flow)
+        assert not LinearArgument({resource: 1}, {}, potentials(flow, 120, 41)).holds(flow)
+        assert not LinearArgument({resource: 1}, {}, potentials(flow, 121, 40)).holds(flow)
+        assert not LinearArgument({resource: -1}, {}, potentials(flow, -270, -90)).holds(flow)
 
     def test_numbers_that_are_about_right_become_an_argument_that_is_right(self):
         flow = flow_of(DAYS)
         (resource,) = flow.resources
         near = ArgumentNumbers(potentials(flow, 120.00000005, 40.0000001), {resource: 1.0}, {}, [])
-        made, extra = argument(flow, near)
+        made, extra = make_argument(flow, near)
         assert made.holds(flow) and not extra
         assert made.excess(trips(flow), [119], {}) > 0
 
     def test_a_cut_binds_a_way_to_those_that_lead_to_it(self):
-        cut = Cut(2, 3, frozenset((5, 6)), (0, 1))
+        cut = ConnectivityCut(2, 3, frozenset((5, 6)), (0, 1))
         assert cut.row() == {2: 1, 0: -3, 1: -3}
         assert (cut.right({5: 2, 6: 1, 7: 9}), cut.right({7: 1}), cut.right({})) == (9, 0, 0)
 
@@ -73,7 +79,7 @@ class TestArgument:
 
     def test_without_prices_there_is_none(self):
         flow = flow_of(DAYS)
-        assert argument(flow, ArgumentNumbers(dict.fromkeys(flow.of, 0.0), {}, {}, [])) is None
+        assert make_argument(flow, ArgumentNumbers(dict.fromkeys(flow.of, 0.0), {}, {}, [])) is None
 
     @given(priced_tools(), choices, choices)
     @examples(30)

@@ -4,7 +4,7 @@ from hypothesis import given
 from formal_llm import CFG, Lookahead
 from formal_llm.automata.languages.ambiguity import ambiguity_witness
 from formal_llm.automata.lookahead import ll1
-from formal_llm.automata.lookahead.ll1 import tells_apart
+from formal_llm.automata.lookahead.ll1 import is_unambiguous
 from tests.oracles import language
 from tests.strategies import automata, choices, direct_automata, examples, grammars, walk
 
@@ -12,7 +12,7 @@ from tests.strategies import automata, choices, direct_automata, examples, gramm
 def told(cfg, picks=()):
     lookahead = Lookahead(cfg)
     state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
-    return tells_apart(lookahead._search.grammar, state, stack)
+    return is_unambiguous(lookahead._search.grammar, state, stack)
 
 
 @given(grammars())
@@ -37,7 +37,7 @@ def test_where_it_is_told_apart_on_the_way_there_are_as_many_words_as_runs(sourc
     lookahead = Lookahead(source)
     now, _ = walk(lookahead.automaton, picks)
     state, stack = lookahead.uncounted(now)
-    if tells_apart(lookahead._search.grammar, state, stack):
+    if is_unambiguous(lookahead._search.grammar, state, stack):
         sampler, begin, _ = lookahead._sampler(now, 4, "words")
         begin = sampler._bounded(begin)
         assert sampler._derivations(begin) == len(sampler._list(begin))

@@ -5,11 +5,11 @@ import gc
 import pytest
 
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.work import TRIES, Work, building
+from formal_llm.automata.lookahead.work import TRIES, WorkBudget, pause_garbage_collection
 
 
 def test_without_a_bound_nothing_ends_it():
-    work = Work()
+    work = WorkBudget()
     work.share(3)
     work.begin()
     work.left -= 10**9
@@ -18,7 +18,7 @@ def test_without_a_bound_nothing_ends_it():
 
 
 def test_a_query_has_its_part_and_what_it_leaves_is_for_the_others():
-    work = Work()
+    work = WorkBudget()
     with work.within(1.0):
         work.share(4)
         work.begin()
@@ -35,7 +35,7 @@ def test_a_query_has_its_part_and_what_it_leaves_is_for_the_others():
 
 
 def test_a_bound_inside_another_is_that_other():
-    work = Work()
+    work = WorkBudget()
     with work.within(0.5):
         with work.within(2.0):
             assert work.left == 0.5 * TRIES
@@ -46,7 +46,7 @@ def test_a_bound_inside_another_is_that_other():
 
 
 def test_a_bound_within_another_one_changes_nothing_and_the_outer_one_ends_it() -> None:
-    work = Work()
+    work = WorkBudget()
     with work.within(1.0):
         work.left -= 10
         left = work.left
@@ -60,7 +60,7 @@ def test_a_bound_within_another_one_changes_nothing_and_the_outer_one_ends_it() 
 
 
 def test_a_bound_ends_where_something_is_raised_in_it() -> None:
-    work = Work()
+    work = WorkBudget()
     with pytest.raises(KeyError), work.within(1.0), work.within(1.0):
         raise KeyError
     assert work.left == INFINITE
@@ -70,15 +70,15 @@ def test_a_bound_ends_where_something_is_raised_in_it() -> None:
 
 def test_the_collector_rests_while_something_is_built_and_goes_on_as_before() -> None:
     assert gc.isenabled()
-    with building():
+    with pause_garbage_collection():
         assert not gc.isenabled()
-        with building():
+        with pause_garbage_collection():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
     gc.disable()
     try:
-        with building():
+        with pause_garbage_collection():
             pass
         assert not gc.isenabled()
     finally:

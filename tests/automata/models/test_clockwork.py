@@ -11,7 +11,7 @@ from formal_llm import CFG, PDA, Limits, Lookahead, Symbol
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.work import TRIES
 from formal_llm.automata.models import clockwork
-from formal_llm.automata.models.clockwork import base_of, step_times, timed
+from formal_llm.automata.models.clockwork import apply_timetable, base_with_clock, step_times
 from formal_llm.automata.models.symbols import Order
 from formal_llm.automata.models.timetable import Clock, Span, Timetable
 from formal_llm.errors import AutomatonError, Undecided
@@ -65,9 +65,9 @@ def test_lookahead_counts_them_and_is_never_wrong(case: Case) -> None:
 def test_texts_tell_the_times_of_forward_plans() -> None:
     times = Timetable(Clock("time", Span("8:00", "9:00")))
     symbols = {"a": Symbol("Eat", numbers={"time": "30min"})}  # type: ignore[dict-item]
-    clocked = timed(PDA(LOOPS[:1], start="day", accepting=["day"], symbols=symbols), times)
+    clocked = apply_timetable(PDA(LOOPS[:1], start="day", accepting=["day"], symbols=symbols), times)
     assert {move.text for move in clocked.moves(clocked.start())} == {"8:00 to 8:30: Eat"}
-    assert {t.text for t in base_of(clocked).transitions} == {"8:00 to 8:30: Eat", "8:30 to 9:00: Eat"}
+    assert {t.text for t in base_with_clock(clocked).transitions} == {"8:00 to 8:30: Eat", "8:30 to 9:00: Eat"}
     assert step_times(8 * 3600, 8 * 3600) == "8:00"
 
 
@@ -76,10 +76,10 @@ def test_what_cannot_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     symbols = {"a": Symbol(numbers={"time": "1min"})}  # type: ignore[dict-item]
     pda = PDA(LOOPS[:1], start="day", accepting=["day"], symbols=symbols)
     with pytest.raises(AutomatonError, match=r"write %order forward"):
-        timed(PDA.from_cfg(CFG([("S", ("a",))], symbols=symbols)), times)
+        apply_timetable(PDA.from_cfg(CFG([("S", ("a",))], symbols=symbols)), times)
     monkeypatch.setattr(clockwork, "MAX_STATES", 100)
     with pytest.raises(Undecided, match="use coarser durations"):
-        timed(pda, times)
+        apply_timetable(pda, times)
     assert not pda.with_limits(Limits(times=times)).accepts(("a",) * 721)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.automata.models.conditions import Else, holds, names, read_condition
+from formal_llm.automata.models.conditions import ElseCondition, holds, list_fact_names, read_condition
 from tests.strategies import examples
 
 SIGNS = {"<": operator.lt, "<=": operator.le, "=": operator.eq, "!=": operator.ne, ">": operator.gt, "≥": operator.ge}
@@ -37,7 +37,7 @@ def test_conditions_are_what_python_makes_of_them(told: tuple[str, bool]) -> Non
     text, true = told
     condition = read_condition(text)
     assert condition is not None
-    assert set(names(condition)) <= {"a", "b"}
+    assert set(list_fact_names(condition)) <= {"a", "b"}
     assert holds(condition, {"a": 3, "b": "-2.5"}) is true
 
 
@@ -64,7 +64,7 @@ def test_other_texts_are_none(text: str) -> None:
 
 
 def test_else_and_what_cannot_be_compared() -> None:
-    assert read_condition("Otherwise") == Else() == read_condition("else")
+    assert read_condition("Otherwise") == ElseCondition() == read_condition("else")
     condition = read_condition("x > many")
     assert condition is not None
     with pytest.raises(ValueError, match="1 > many compares a number and a text"):

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from formal_llm import CFG
 from formal_llm.automata.languages.word_lists import words as cfg_words
 from formal_llm.automata.models import earley
-from formal_llm.automata.models.earley import ANY, each, ground, next_column, one_stack
+from formal_llm.automata.models.earley import ANY, append_column, collapse_to_stack, iterate_origins, make_ground_item
 from tests.oracles import all_words, alphabet, language
 from tests.strategies import examples, grammars
 
 
 def read(cfg, word):
     """The columns of a chart along ``word``, and what is under way behind it; None where the word cannot go on."""
-    columns, items = [], {ground(cfg.recognizer.begin()): ~0}
+    columns, items = [], {make_ground_item(cfg.recognizer.begin()): ~0}
     for terminal in word:
-        items = next_column(columns, items, terminal).next.get(terminal)
+        items = append_column(columns, items, terminal).next.get(terminal)
         if items is None:
             return None
     return columns, items
@@ -26,7 +26,7 @@ def read(cfg, word):
 
 def accepts(cfg, word):
     found = read(cfg, word)
-    return found is not None and next_column(*found, None).accepted
+    return found is not None and append_column(*found, None).accepted
 
 
 class TestChart:
@@ -59,13 +59,13 @@ class TestChart:
         for word in language(cfg, 4):
             for cut, terminal in enumerate(word):
                 columns, items = read(cfg, word[:cut])
-                assert terminal in next_column(columns, items, ANY).next
+                assert terminal in append_column(columns, items, ANY).next
 
     def test_what_may_come_next(self):
         cfg = CFG.from_string("S -> a S b | c T | ε\nT -> d | T e")
 
         def following(word):
-            return set(next_column(*read(cfg, word), ANY).next)
+            return set(append_column(*read(cfg, word), ANY).next)
 
         assert following("") == {"a", "c"}
         assert following("a") == {"a", "b", "c"}
@@ -97,7 +97,7 @@ def agree_on_stacks(cfg, up_to):
     letters, found = alphabet(cfg)[:3], 0
     for word in all_words(letters, up_to):
         under_way = read(cfg, word)
-        stack = one_stack(*under_way) if under_way and word else None
+        stack = collapse_to_stack(*under_way) if under_way and word else None
         if stack is not None:
             found += 1
             for rest in all_words(letters, 3):
@@ -106,17 +106,17 @@ def agree_on_stacks(cfg, up_to):
 
 
 def stack_accepts(stack, word):
-    columns, items = [], {ground(stack): ~0}
+    columns, items = [], {make_ground_item(stack): ~0}
     for terminal in word:
-        items = next_column(columns, items, terminal).next.get(terminal, {})
-    return next_column(columns, items, None).accepted
+        items = append_column(columns, items, terminal).next.get(terminal, {})
+    return append_column(columns, items, None).accepted
 
 
 class TestOrigins:
     @given(st.sets(st.integers(0, 200)))
     def test_bits_are_positions(self, positions):
-        assert list(each(sum(1 << position for position in positions))) == sorted(positions)
+        assert list(iterate_origins(sum(1 << position for position in positions))) == sorted(positions)
 
     @given(st.integers(0, 10**6))
     def test_one_alone_is_written_as_its_complement(self, position):
-        assert list(each(~position)) == [position]
+        assert list(iterate_origins(~position)) == [position]

@@ -6,7 +6,7 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.automata.models.flow_forks import END, Split, splits
+from formal_llm.automata.models.flow_forks import END, BranchSplit, find_splits
 from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
 from tests.strategies import examples
 
@@ -21,7 +21,7 @@ def charts(draw: st.DrawFn) -> FlowGraph:
     return FlowGraph(tuple(nodes), tuple(FlowEdge(one, other) for one, other in sorted(chosen)))
 
 
-def leaves(split: Split) -> list[str]:
+def leaves(split: BranchSplit) -> list[str]:
     return [name for branch in split.branches for name in ([branch] if isinstance(branch, str) else leaves(branch))]
 
 
@@ -34,7 +34,7 @@ def test_branches_are_apart_and_meet_at_the_nearest_node(chart: FlowGraph) -> No
     ways = [way[1:] for way in networkx.all_simple_paths(drawn, "f", END)]
     common = set.intersection(*map(set, ways))
     nearest = next(name for name in ways[0] if name in common)
-    split = splits(chart)["f"]
+    split = find_splits(chart)["f"]
 
     def region(name: str, join: str) -> set[str]:
         return (
@@ -62,14 +62,14 @@ def test_branches_are_apart_and_meet_at_the_nearest_node(chart: FlowGraph) -> No
 
 
 def test_what_cannot_be_told_apart() -> None:
-    def fork(*pairs: str) -> Split | None:
+    def fork(*pairs: str) -> BranchSplit | None:
         names = dict.fromkeys("f" + "".join(pairs))
         nodes = tuple(FlowNode(name, shape="fork" if name == "f" else "rect") for name in names)
-        return splits(FlowGraph(nodes, tuple(FlowEdge(*pair) for pair in pairs)))["f"]
+        return find_splits(FlowGraph(nodes, tuple(FlowEdge(*pair) for pair in pairs)))["f"]
 
-    assert fork("fa", "fb") == Split(END, ("a", "b"))
-    assert fork("fa", "fb", "ac", "bc") == Split("c", ("a", "b"))
-    assert fork("fa", "fb", "ab") == Split("b", ("a", "b"))
-    assert fork("fa", "fb", "fc", "ad", "bd", "de", "ce") == Split("e", (Split("d", ("a", "b")), "c"))
+    assert fork("fa", "fb") == BranchSplit(END, ("a", "b"))
+    assert fork("fa", "fb", "ac", "bc") == BranchSplit("c", ("a", "b"))
+    assert fork("fa", "fb", "ab") == BranchSplit("b", ("a", "b"))
+    assert fork("fa", "fb", "fc", "ad", "bd", "de", "ce") == BranchSplit("e", (BranchSplit("d", ("a", "b")), "c"))
     assert fork("fa", "fb", "ac", "bc", "ad", "bd") is None
-    assert splits(FlowGraph((FlowNode("a"),))) == {}
+    assert find_splits(FlowGraph((FlowNode("a"),))) == {}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from formal_llm import Flowchart, FlowEdge, FlowNode
 from formal_llm.automata.models import flowgraph
-from formal_llm.automata.models.flowgraph import ID, PLACEHOLDER, RESERVED, SHAPES, FlowGraph, one_line, plain
+from formal_llm.automata.models.flowgraph import ID, PLACEHOLDER, RESERVED, SHAPES, FlowGraph, normalize_text, one_line
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, COMMENTS
 from tests.automata.charts import NASTY, RETURNS, WILD
 from tests.strategies import examples
@@ -162,19 +162,19 @@ graph TD;
 class TestTexts:
     @given(NASTY | st.text())
     def test_bringing_into_form_twice_is_once(self, text):
-        assert plain(plain(text)) == plain(text)
+        assert normalize_text(normalize_text(text)) == normalize_text(text)
         assert one_line(one_line(text)) == one_line(text)
-        assert one_line(plain(text)) == one_line(text)
+        assert one_line(normalize_text(text)) == one_line(text)
 
     @given(NASTY | st.text())
     def test_only_blanks_and_line_ends_change(self, text):
-        assert plain(text).split() == one_line(text).split() == text.split()
+        assert normalize_text(text).split() == one_line(text).split() == text.split()
         assert "\n" not in one_line(text)
-        for line in plain(text).split("\n"):
+        for line in normalize_text(text).split("\n"):
             assert line == " ".join(line.split())
 
     def test_lines_are_kept(self):
-        assert plain("\n  Pay\t the\n\n buyer \n\n") == "Pay the\n\nbuyer"
+        assert normalize_text("\n  Pay\t the\n\n buyer \n\n") == "Pay the\n\nbuyer"
 
     def test_placeholders(self):
         assert PLACEHOLDER.findall("{who} pays {sum_2} { not} {} {a b}") == ["who", "sum_2"]

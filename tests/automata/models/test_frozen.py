@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.automata.models.frozen import ByFields, FrozenDict
+from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 
 plain = st.dictionaries(st.text(max_size=3), st.integers() | st.none(), max_size=5)
 
@@ -85,7 +85,7 @@ class TestFrozenDict:
 
 
 @dataclass(frozen=True)
-class Word(ByFields):
+class Word(PickledByFields):
     text: str
     shout: bool = False
 

@@ -15,11 +15,11 @@ from formal_llm.automata.models.quantities import (
     TIME,
     Amount,
     amount,
-    clock,
     clock_text,
+    format_amount,
     read_amount,
     read_clock,
-    shown,
+    seconds_since_midnight,
     unit_of,
     unit_problem,
 )
@@ -33,9 +33,9 @@ durations = st.integers(0, 10**6).map(lambda seconds: Amount(seconds, TIME))
 
 @given(plain | money | durations)
 def test_what_is_printed_is_read_back(value: Decimal) -> None:
-    again = read_amount(shown(value))
+    again = read_amount(format_amount(value))
     assert again == value
-    assert (unit_of(again), shown(again)) == (unit_of(value), shown(value))
+    assert (unit_of(again), format_amount(again)) == (unit_of(value), format_amount(value))
     for same in (copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
         assert (same, unit_of(same)) == (value, unit_of(value))
 
@@ -54,9 +54,9 @@ def test_durations_are_seconds_and_print_as_times(text: str, seconds: int, print
 
 
 def test_money_is_exact_and_keeps_its_cents() -> None:
-    assert shown(read_amount("12.50")) == "12.50"
+    assert format_amount(read_amount("12.50")) == "12.50"
     assert sum([Decimal(amount("0.10"))] * 3) == Decimal("0.3")
-    assert shown(read_amount("12.50€")) == "€12.50" == str(amount("€12.50"))
+    assert format_amount(read_amount("12.50€")) == "€12.50" == str(amount("€12.50"))
     assert amount(0.1) == Decimal("0.1")
     assert Amount(1, "€") != Amount(1, "$") != Decimal(1)
     assert len({Amount(1, "€"), Amount(1, "€"), Amount(1, TIME)}) == 2
@@ -64,7 +64,7 @@ def test_money_is_exact_and_keeps_its_cents() -> None:
 
 def test_times_of_python_are_taken() -> None:
     assert amount(timedelta(hours=1, minutes=5)) == read_amount("1h05")
-    assert clock(time(9, 5)) == clock("9:05") == read_clock("9:05") == 9 * 3600 + 300
+    assert seconds_since_midnight(time(9, 5)) == seconds_since_midnight("9:05") == read_clock("9:05") == 9 * 3600 + 300
     with pytest.raises(ValueError, match="fraction of a second"):
         amount(timedelta(milliseconds=1))
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Lookahead
 from formal_llm.automata.languages.ambiguity import derivations
 from formal_llm.automata.models.repetition import (
-    alternatives,
-    group,
-    held_by,
-    in_words,
+    describe_repetition,
+    expand_sugar,
+    list_held_symbols,
+    parse_group,
+    parse_repetition,
     problem_of,
-    repeated,
-    repetition,
-    spelled,
+    write_group,
+    write_repetition,
 )
 from formal_llm.errors import GrammarError
 from tests.strategies import bounds, examples, grammars, productions, repeating
@@ -48,9 +48,9 @@ def symbol(one: Expression) -> str:
     if isinstance(one, str):
         return one
     if is_repetition(one):
-        inner = group([[symbol(one[0])]]) if is_repetition(one[0]) else symbol(one[0])
-        return repetition(inner, *one[1:])
-    return group([[symbol(part) for part in body] for body in one])
+        inner = write_group([[symbol(one[0])]]) if is_repetition(one[0]) else symbol(one[0])
+        return write_repetition(inner, *one[1:])
+    return write_group([[symbol(part) for part in body] for body in one])
 
 
 def pattern(one: Expression) -> str:
@@ -144,7 +144,7 @@ def test_what_is_printed_is_read_back(one: Expression, data: st.DataObject) -> N
 def test_every_repetition_has_just_its_own_rules(_: CFG, data: st.DataObject) -> None:
     cfg = CFG(data.draw(repeating(data.draw(productions()))))
     for production in cfg.productions[len(cfg.authored) :]:
-        assert production in spelled(production.head)
+        assert production in expand_sugar(production.head)
     assert CFG(cfg.productions, cfg.start) == cfg  # to give them again changes nothing
 
 
@@ -162,24 +162,24 @@ def test_every_repetition_has_just_its_own_rules(_: CFG, data: st.DataObject) ->
     ],
 )
 def test_names_tell_what_they_mean(name, least, most, words) -> None:
-    found = repeated(name)
+    found = parse_repetition(name)
     assert (found.least, found.most) == (least, most)
     assert str(found) == name
-    assert in_words(name, "X") == words
+    assert describe_repetition(name, "X") == words
     assert problem_of(name) is None
 
 
 @pytest.mark.parametrize("name", ["a", "*", "+", "?", "}", "{3}", "a{}", "a{x}", "a}", "some(a, b)", "(a b)"])
 def test_other_names(name) -> None:
-    assert repeated(name) is None or name in ("a{}",)
+    assert parse_repetition(name) is None or name in ("a{}",)
 
 
 def test_groups() -> None:
-    assert alternatives("(a b | c)") == (("a", "b"), ("c",))
-    assert alternatives("(a (b | c)* | ε)") == (("a", "(b | c)*"), ())
-    assert alternatives("(a some(b, c))") == (("a", "some(b, c)"),)
-    assert alternatives("(a) b)") is None
-    assert held_by("((a b)+ c | d)*") == ("a", "b", "c", "d")
+    assert parse_group("(a b | c)") == (("a", "b"), ("c",))
+    assert parse_group("(a (b | c)* | ε)") == (("a", "(b | c)*"), ())
+    assert parse_group("(a some(b, c))") == (("a", "some(b, c)"),)
+    assert parse_group("(a) b)") is None
+    assert list_held_symbols("((a b)+ c | d)*") == ("a", "b", "c", "d")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from formal_llm import PDA
 from formal_llm.automata.models import subsets, tabulation
-from formal_llm.automata.models.subsets import Subsets
+from formal_llm.automata.models.subsets import SubsetConstruction
 from tests.oracles import all_words
 from tests.strategies import examples
 
@@ -21,15 +21,15 @@ def automaton(made):
 @examples(150)
 def test_random_automata_agree_with_their_tabulation(made):
     pda = automaton(made)
-    found = Subsets(pda.transitions, pda.start_state, pda.accepting_states)
+    found = SubsetConstruction(pda.transitions, pda.start_state, pda.accepting_states)
     for word in all_words("abc", 4):
-        assert found.accepts(word) == pda.accepts(word) == tabulation.accepts(pda, word), word
+        assert found.accepts(word) == pda.accepts(word) == tabulation.accepts_by_tabulation(pda, word), word
 
 
 def test_what_was_read_is_read_again_without_a_step(monkeypatch):
     pda = automaton(([(0, "a", None, 0), (0, "a", None, 1), (1, "b", None, 0)], 0, [1]))
     assert pda.accepts("aab" * 50 + "a")
-    monkeypatch.setattr(Subsets, "after", None)
+    monkeypatch.setattr(SubsetConstruction, "after", None)
     assert pda.accepts("aab" * 60 + "a")
     assert not pda.accepts("aab" * 60)
 

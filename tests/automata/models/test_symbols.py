@@ -6,7 +6,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import Production, Symbol, selection
-from formal_llm.automata.models.symbols import closure, members, quote, reach, spelled_out, unquote
+from formal_llm.automata.models.symbols import (
+    expand_selections,
+    find_derivable_heads,
+    find_reachable,
+    quote_text,
+    selection_members,
+    unquote_text,
+)
 from tests import oracles
 from tests.strategies import HEADS, LETTERS, examples, names, productions, texts
 
@@ -39,8 +46,8 @@ class TestQuote:
     @given(texts | st.text())
     @examples(200)
     def test_there_and_back_on_one_line(self, text):
-        literal = quote(text)
-        assert unquote(literal) == text
+        literal = quote_text(text)
+        assert unquote_text(literal) == text
         assert literal[0] == literal[-1] == '"'
         assert not set(literal) & set("\n\r")
         # Between the quotes each quote has an odd number of backslashes before it.
@@ -48,7 +55,7 @@ class TestQuote:
         assert '"' not in inside.replace("\\\\", "").replace('\\"', "")
 
     def test_other_escapes_stand_for_themselves(self):
-        assert unquote(r'"\t\q\\n"') == "\tq\\n"
+        assert unquote_text(r'"\t\q\\n"') == "\tq\\n"
 
 
 def words_of(productions, symbol):
@@ -67,22 +74,22 @@ class TestSelection:
     @given(st.lists(names.filter(lambda name: ", " not in name), min_size=1, max_size=5, unique=True))
     @examples(60)
     def test_each_subset_in_order_by_one_derivation(self, terminals):
-        assume(all(members(name) is None for name in terminals))
+        assume(all(selection_members(name) is None for name in terminals))
         symbol = selection(*terminals)
-        assert members(symbol) == tuple(terminals)
-        made = spelled_out([symbol])
+        assert selection_members(symbol) == tuple(terminals)
+        made = expand_selections([symbol])
         assert len(set(made)) == len(made)
         derived = [*words_of(made, symbol)]
         assert sorted(derived) == sorted(oracles.spelled_out(symbol))
 
     def test_several_share_what_they_have_in_common(self):
-        made = spelled_out([selection("a", "c"), selection("b", "c"), selection("a", "c")])
+        made = expand_selections([selection("a", "c"), selection("b", "c"), selection("a", "c")])
         assert len(set(made)) == len(made)
         assert [p.head for p in made].count("any(c)") == 2
 
     @pytest.mark.parametrize("name", ["a", "some", "some(a", "sum(a)", "S", ")", ""])
     def test_other_symbols_have_no_members(self, name):
-        assert members(name) is None
+        assert selection_members(name) is None
 
 
 def naive_closure(rules, good):
@@ -96,7 +103,7 @@ class TestFixedPoints:
     @given(productions(selections=False), st.sets(st.sampled_from(LETTERS + HEADS)))
     @examples(200)
     def test_closure_is_the_least_fixed_point(self, rules, good):
-        assert closure([(p.head, p.body) for p in rules], good) == naive_closure(rules, good)
+        assert find_derivable_heads([(p.head, p.body) for p in rules], good) == naive_closure(rules, good)
 
     @given(productions(selections=False), st.sampled_from(HEADS))
     @examples(200)
@@ -104,14 +111,14 @@ class TestFixedPoints:
         graph = networkx.DiGraph()
         graph.add_node(start)
         graph.add_edges_from((p.head, name) for p in rules for name in p.body)
-        found = reach([start], lambda name: [n for p in rules if p.head == name for n in p.body])
+        found = find_reachable([start], lambda name: [n for p in rules if p.head == name for n in p.body])
         assert set(found) == networkx.descendants(graph, start) | {start}
         assert next(iter(found)) == start
 
     def test_long_chains_need_no_recursion(self):
         rules = [Production(f"S{n}", (f"S{n + 1}",)) for n in range(20_000)]
-        assert len(closure([(p.head, p.body) for p in rules], {"S20000"})) == 20_000
+        assert len(find_derivable_heads([(p.head, p.body) for p in rules], {"S20000"})) == 20_000
         assert (
-            len(reach(["S0"], lambda name: {p.head: p.body for p in rules[int(name[1:]) :][:1]}.get(name, ())))
+            len(find_reachable(["S0"], lambda name: {p.head: p.body for p in rules[int(name[1:]) :][:1]}.get(name, ())))
             == 20_001
         )

@@ -4,7 +4,7 @@ from hypothesis import given
 
 from formal_llm import CFG, PDA
 from formal_llm.automata.models.pda import LOOP
-from formal_llm.automata.models.tabulation import Tabulation, accepts
+from formal_llm.automata.models.tabulation import Tabulation, accepts_by_tabulation
 from tests.oracles import all_words
 from tests.strategies import automata, examples
 
@@ -83,11 +83,11 @@ class TestAccepts:
             stack=(*pda.start_stack, "W"),
         )
         for word in all_words("ab", 3):
-            assert accepts(stacked, word) == accepts(pda, word)
+            assert accepts_by_tabulation(stacked, word) == accepts_by_tabulation(pda, word)
 
     def test_every_symbol_of_the_start_stack_is_worked_off(self):
         pda = PDA([("p", n, n, "p") for n in "abc"] + [("p", "d", None, "f")], start="p", accepting=["f"], stack="abc")
-        assert [word for word in all_words("abcd", 4) if accepts(pda, word)] == [
+        assert [word for word in all_words("abcd", 4) if accepts_by_tabulation(pda, word)] == [
             ("d",),
             ("a", "d"),
             ("a", "b", "d"),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import PDA, Production, Transition
-from formal_llm.automata.models.transition import dead_ends, find_problem, near, states_of, transition_of
+from formal_llm.automata.models.transition import dead_ends, find_problem, states_of, suggest_name, transition_of
 from formal_llm.errors import AutomatonError
 from tests.strategies import examples
 
@@ -134,7 +134,7 @@ class TestFindProblem:
 
 class TestNear:
     def test_names_what_was_probably_meant(self):
-        assert near("pasue", ["pause", "go"]) == "; did you mean 'pause'?"
-        assert near("zzz", ["pause", "go"]) == ""
-        assert near("pause", ["pause"]) == ""
-        assert near(112, [212, "go"]) == "; did you mean '212'?"
+        assert suggest_name("pasue", ["pause", "go"]) == "; did you mean 'pause'?"
+        assert suggest_name("zzz", ["pause", "go"]) == ""
+        assert suggest_name("pause", ["pause"]) == ""
+        assert suggest_name(112, [212, "go"]) == "; did you mean '212'?"

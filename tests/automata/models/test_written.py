@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart
-from formal_llm.automata.models.written import Notation, Written, notation_of, read_text, register
+from formal_llm.automata.models.written import Notation, Written, notation_of, read_text, register_notation
 from formal_llm.errors import GrammarError, NotationError
 
 
@@ -36,7 +36,7 @@ def read_pair(text, file):
 
 
 PAIRS = Notation(read_pair, lambda pair: f"{pair.one}+{pair.other}", PairError)
-register(Pair, PAIRS)
+register_notation(Pair, PAIRS)
 
 
 class TestTable:

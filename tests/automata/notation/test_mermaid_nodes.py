@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.automata.models.flowgraph import SHAPES, plain
+from formal_llm.automata.models.flowgraph import SHAPES, normalize_text
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, SPACE, NodeScanner, read_text, write_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError
@@ -72,7 +72,7 @@ class TestScanner:
     def test_a_text_in_quotes_is_read_back_from_any_bracket(self, text):
         for opening, ((closing, shape), *_) in BRACKETS.items():
             scanner = NodeScanner(SourceText(f"{opening}{write_text(text)}{closing} rest", None))
-            assert scanner.bracketed(opening) == (plain(text), shape)
+            assert scanner.bracketed(opening) == (normalize_text(text), shape)
             assert scanner.sees(" rest")
 
 
@@ -80,7 +80,7 @@ class TestTexts:
     @given(NASTY | st.text())
     @examples(500)
     def test_reading_what_was_written(self, text):
-        text = plain(text)
+        text = normalize_text(text)
         written = write_text(text)
         assert '"' not in written[1:-1]
         assert "\n" not in written

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from formal_llm.automata.models.symbols import quote
+from formal_llm.automata.models.symbols import quote_text
 from formal_llm.automata.notation.s_expressions import SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError
@@ -45,7 +45,7 @@ class TestReading:
             if isinstance(item, list):
                 return f"({data.draw(gaps).join(map(write, item))})"
             name, in_quotes = item
-            return quote(name) if in_quotes else name
+            return quote_text(name) if in_quotes else name
 
         text = data.draw(gaps).join(map(write, tree))
         source = SourceText(text, None)
@@ -53,7 +53,7 @@ class TestReading:
         assert [stripped(one) for one in found] == tree
         rows = text.split("\n")
         for word in words(found):
-            written = quote(word.text) if word.quoted else word.text
+            written = quote_text(word.text) if word.quoted else word.text
             assert rows[word.place.line - 1][word.place.column - 1 :].startswith(written)
 
     def test_head(self):
