@@ -1,4 +1,4 @@
-"""Agents: a behaviour that says what may come when, a model that writes, and tools.
+"""Agents: a behaviour that declares which states may follow one another, a model that writes, and tools.
 
 ::
 
@@ -8,7 +8,7 @@
     agent = Agent("react", "openai:MODEL", agent_toolkit)
     print(agent.run("Into which sea does the Danube flow?").answer)
 
-Whatever the model writes, the transcript is a word of the behaviour, and keeps the further rules and limits.
+Whatever the model writes, the transcript is a word of the behaviour and satisfies the additional rules and limits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from formal_llm.tools.toolkit import Toolkit
 
 
 def observe(run: Run) -> Asks[str]:
-    """An observation: what the tool of the last action returns for the last input."""
+    """Write an observation: the output of the last action's tool for the last input."""
     asked = run.list_actions()
     if not asked:
         return f"{ERROR}no action with an input stands before this observation"
@@ -69,13 +69,13 @@ Wrong or Unsure."""
 
 
 def evaluate(run: Run) -> Asks[str]:
-    """An evaluation by the model itself, of what it wrote and observed. It is shown no right answer."""
+    """Write an evaluation: the model judges what it wrote and observed, without seeing the correct answer."""
     behaviour = run.settings.rules.behaviour
     trace = "\n".join(f"{behaviour.states[one.state].text} {one.text}" for one in run.segments if one.source != "user")
     return (yield from run.write(EVALUATION.format(question=run.question, trace=trace))) or "Unsure."
 
 
-#: What writes the states of the environment, by their markers.
+#: The functions that write the environment's states, by marker.
 WORLDS: Mapping[str, World] = {
     "[Observation]": observe,
     "[Summary]": Summarise(),
@@ -84,51 +84,51 @@ WORLDS: Mapping[str, World] = {
 }
 
 
-#: The tools of an agent: a toolkit for all runs, or a function that makes one for each.
+#: The tools of an agent: a toolkit shared by all runs, or a function that creates one for each run.
 Tools: TypeAlias = Toolkit | Iterable[Tool] | Callable[[], Toolkit]
-#: What makes a writer: of the model, the behaviour, and what the model is told before the run.
+#: Creates a writer from the model, the behaviour and the instructions that the model reads before the run.
 WriterOf: TypeAlias = Callable[[LLM, Behaviour, str], Writer]
-#: How often a state or a tool may come in a run, where nobody says it.
+#: How often each state and each tool may occur in a run by default.
 TIMES = 12
 
 
 class Agent(RunnableAgent):
-    """An agent.
+    """An agent: a behaviour, a model that writes its states, and tools.
 
     Args:
-        spec: its behaviour, or the name of a shipped one (``"react"``), or the path of an ``.agent`` file.
-        llm: who writes.
-        tools: its tools. Tools that remember (a search, and lookups on the page it found) are those of one run: give a
-            function that makes the toolkit, as ``agent_toolkit`` is one.
-        examples: runs that the model is shown; those beside the ``.agent`` file where left out.
-        rules: more rules on states and tools, see :class:`~formal_llm.agents.acting.AgentRules`: formulas such as
+        spec: the behaviour, the name of a shipped one (``"react"``), or the path of an ``.agent`` file.
+        llm: the model that writes.
+        tools: the tools. If they keep state (a search, and lookups on the page it found), pass a function that creates
+            the toolkit, such as ``agent_toolkit``, so that each run has its own.
+        examples: runs to show to the model; by default those beside the ``.agent`` file.
+        rules: additional rules on states and tools, see :class:`~formal_llm.agents.acting.AgentRules`: formulas such as
             ``"(eventually search)"``, behaviours, grammars, automata.
         limits: bounds on states and tools.
-        times: how often each state and each tool may come, where ``limits`` do not name it; None for no bound.
-        worlds: what writes the states of the environment, by state or marker, where it is not the usual.
-        roles: what its states are for, where their markers do not tell it.
-        contents: what texts of states may be.
-        budget: what a run may use: questions, requests, tokens, cost.
-        prices: what tokens cost.
-        calls: what calls of tools may take.
+        times: how often each state and each tool that ``limits`` does not name may occur; None for no bound.
+        worlds: functions that write states of the environment, by state or marker; they override the defaults.
+        roles: the purposes of the states, if their markers do not determine them.
+        contents: the texts that states may have.
+        budget: how much a run may use: questions, requests, tokens, cost.
+        prices: the prices of tokens.
+        calls: limits on each tool call.
         temperature: 0 for the most probable texts.
-        bounds: how much the writer may take: tokens a state, corrections, requests.
-        streaming: whether texts are told while they are written, where the model can do that.
-        writer: what makes the writer, where it is not told by what the model can do: go on with a text, or chat.
-        on_event: called with what happens (:mod:`formal_llm.agents.happenings`); of many runs in their threads,
+        bounds: limits on the writer: tokens per state, corrections, requests.
+        streaming: whether to report texts while they are written, if the model supports it.
+        writer: creates the writer; by default it depends on whether the model continues texts or chats.
+        on_event: called with each event (:mod:`formal_llm.agents.happenings`). Many runs call it in their threads,
             one after the other.
 
     Attributes:
-        rules: the rules, with the tools.
-        told: what the model is told before a run.
+        rules: the rules, including the tools.
+        told: the instructions that the model reads before a run.
 
     Raises:
-        ResourceNotFound: no such behaviour; a state of the environment that nothing writes.
+        ResourceNotFound: there is no such behaviour, or nothing writes a state of the environment.
         NotationError: the behaviour, an example or a rule cannot be read.
-        ToolkitError: it calls tools and has none, or one whose arguments cannot be written.
-        AutomatonError: a tool has the name of a state, a limit names neither; nothing is asked at the beginning.
-        NotAllowed: nothing keeps the rules.
-        TranscriptError: an example is no run of the behaviour.
+        ToolkitError: the behaviour calls tools and there are none, or the arguments of a tool cannot be written.
+        AutomatonError: a tool has the name of a state, a limit names neither, or the run begins with no question.
+        NotAllowed: no run satisfies the rules.
+        TranscriptError: an example is not a run of the behaviour.
     """
 
     def __init__(
@@ -194,38 +194,38 @@ class Agent(RunnableAgent):
 
     @property
     def monitor(self) -> Monitor:
-        """The rules with the tools, before any event."""
+        """The monitor of the rules, including the tools, before any event."""
         return self.rules.get_monitor()
 
     @property
     def variant(self) -> object:
-        """What its runs depend on besides the question and the model: its file, its rules, its tools and their data."""
+        """What runs depend on besides question and model: the behaviour, the rules, the tools and their data."""
         states = [(name, state.text, sorted(state.flags)) for name, state in self.behaviour.states.items()]
         shown = [one.to_jsonl() for one in self.examples]
         return [states, self.monitor.fingerprint, self.told, shown, self._ways]
 
     def run(self, question: str) -> Transcript:
-        """One run, to its end.
+        """Answer a question in one run and return its transcript.
 
         Raises:
-            AgentStopped: the budget is used up; carries the transcript.
+            AgentStopped: the budget is used up; the exception carries the transcript.
             WritingError: a bound of the writer was reached.
-            LLMError: the model could not be asked.
+            LLMError: the model could not be reached.
         """
         return self.start(question).run_to_end()
 
     async def arun(self, question: str) -> Transcript:
-        """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
+        """Do the same as :meth:`run` without blocking the event loop; tools are called in threads."""
         return await self.start(question).arun_to_end()
 
     def start(self, question: str, *, llm: LLM | None = None, name: str = "", before: Sequence[Transcript] = ()) -> Run:
-        """A run before its beginning, for those who want more of it than its transcript: the calls of its tools.
+        """Create a run without starting it; it gives access to more than the transcript, such as the tool calls.
 
         Args:
-            question: what is asked.
-            llm: who writes in place of the agent's own.
-            name: its name, which its events tell.
-            before: earlier runs of the same conversation, which the model is shown.
+            question: the question.
+            llm: the model to use instead of the agent's own.
+            name: the name of the run, which its events carry.
+            before: earlier runs of the same conversation, to show to the model.
         """
         told = self.told
         if before:
@@ -248,7 +248,7 @@ def make_writer(
     bounds: Bounds | None = None,
     streaming: bool = False,
 ) -> Writer:
-    """The writer that fits a model: one that goes on with a text does so, one that chats chooses and writes."""
+    """Create the writer that suits a model: one for models that continue a text, another for models that chat."""
     if isinstance(llm, ContinuingLLM):
         return ContinuingWriter(
             llm, behaviour, instructions=told, temperature=temperature, bounds=bounds, streaming=streaming
@@ -261,7 +261,7 @@ def make_writer(
 
 
 def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Sequence[Transcript]) -> str:
-    """What a model is told before a run: the states, the tools, and examples."""
+    """Write the instructions that a model reads before a run: the states, the tools, and examples."""
     states = [state for state in behaviour.states.values() if state.text]
     world = ", ".join(state.text for state in states if state.from_environment)
     markers = Markers.of(behaviour)
@@ -276,17 +276,17 @@ def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Seq
     return "\n\n".join(parts) + "\n\n"
 
 
-#: What chance writes: words, and markers where they may not stand.
+#: The vocabulary of the random text model: words, and markers that may turn up where they are not allowed.
 _WORDS = (
     "Danube ", "rivers ", "the ", "so ", "42 ", "3 * 7 ", "#E1 ", "[Thought] ", "[Action] ", "[Answer] ", "[Bogus] ",
 )  # fmt: skip
 
 
 def ensure_text_llm(llm: LLM) -> LLM:
-    """An LLM that writes: chance, which only chooses (``test:random``), writes words at random.
+    """Return an LLM that writes text; ``test:random``, which only chooses, is replaced by one writing random words.
 
     Raises:
-        WritesNoText: another one that only chooses.
+        WritesNoText: any other LLM that only chooses.
     """
     if isinstance(llm, RandomLLM):
         return RandomTextLLM(llm.choose(Question("", "ab" * 500)).number, _WORDS)
@@ -311,13 +311,13 @@ class Conversation:
 
     Args:
         agent: the agent. Each turn is a run of its own: a word of its behaviour.
-        most: how many turns it is shown, the latest.
+        most: how many of the latest turns to show to the agent.
 
     Attributes:
         turns: the runs so far.
 
     Raises:
-        ValueError: a negative number of turns.
+        ValueError: the number of turns is negative.
     """
 
     def __init__(self, agent: Agent, *, most: int = 20) -> None:
@@ -328,10 +328,10 @@ class Conversation:
         self.turns: tuple[Transcript, ...] = ()
 
     def say(self, text: str) -> Transcript:
-        """Say something; the run that answers it. A run that breaks off is no turn.
+        """Send a message and return the run that answers it; a run that fails is not recorded as a turn.
 
         Raises:
-            AgentError, LLMError: as of :meth:`Agent.run`.
+            AgentError, LLMError: as for :meth:`Agent.run`.
         """
         made = self.agent.start(text, before=self.turns[max(0, len(self.turns) - self.most) :]).run_to_end()
         self.turns = (*self.turns, made)

@@ -1,8 +1,8 @@
-"""Rules as a monitor follows them: compiled once, shared by all monitors over them.
+"""Rules as a monitor follows them: compiled once and shared by all monitors over them.
 
-Several rules that all have to hold fall into groups that share no terminal (:mod:`formal_llm.agents.compiled`). A
-sequence of events keeps all rules exactly when its part over the terminals of each group keeps the rules of that group,
-and a shortest way to an end is one way for each group, one after the other.
+Several rules that must all hold are divided into groups that share no terminal. A sequence of events satisfies all
+rules exactly if its part over the terminals of each group satisfies the rules of that group, and a shortest way to an
+end is the shortest way of each group, one after the other.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from formal_llm.errors import AutomatonError, Undecided
 from formal_llm.planning.checking.verify import Verifier
 from formal_llm.planning.source import source_of
 
-#: More transitions are not made by multiplying the rules of one group.
+#: The maximum number of transitions when the rules of one group are multiplied.
 _MOST = 200_000
 
 
 class _RuleCluster(NamedTuple):
-    """Rules, by number, and the terminals that keep them together."""
+    """Rules, by number, and the terminals that connect them."""
 
     rules: tuple[int, ...]
     letters: frozenset[str]
 
 
 def group_rules(sources: Sequence[Source], limits: Limits | None) -> list[tuple[Source, frozenset[str] | None]]:
-    """Automata for groups of rules that share no terminal, each with the terminals that are not neutral to it."""
+    """Group rules so that groups share no terminal; return the automaton of each with its non-neutral terminals."""
     if not sources:
         raise ValueError("a monitor needs at least one rule")
     made = [as_automaton(source) for source in sources]
@@ -70,7 +70,7 @@ def group_rules(sources: Sequence[Source], limits: Limits | None) -> list[tuple[
 
 
 def _find_neutral_terminals(rule: PDA) -> set[str]:
-    """The terminals that leave an automaton in the state where it is, whichever that is."""
+    """Find the terminals that never change the state of an automaton."""
     if rule.uses_stack:
         return set()
     loops: dict[str, set[object]] = {}
@@ -85,7 +85,7 @@ def _find_neutral_terminals(rule: PDA) -> set[str]:
 
 
 def _join_clusters(parts: Iterable[_RuleCluster]) -> list[_RuleCluster]:
-    """Put together what shares terminals, the first rules first."""
+    """Join clusters that share terminals; the result is ordered by rule numbers."""
     found: list[_RuleCluster] = []
     for part in parts:
         apart = [other for other in found if not other.letters & part.letters]
@@ -97,7 +97,7 @@ def _join_clusters(parts: Iterable[_RuleCluster]) -> list[_RuleCluster]:
 
 
 def _merge_symbols(rules: Iterable[PDA]) -> dict[str, Symbol]:
-    """What is known of each symbol: of several labels the first; an amount may not be given twice."""
+    """Merge the symbols of all rules: the first label wins; contradictory amounts are refused."""
     found: dict[str, Symbol] = {}
     for rule in rules:
         for name, new in rule.symbols.items():
@@ -118,8 +118,8 @@ def _multiply_rules(
     limits: Limits,
     first: bool,
 ) -> Source:
-    """The automaton of a group, under those of the limits that count its terminals."""
-    # On top of an automaton that allows everything each rule is a constraint, so that messages can name it.
+    """Build the automaton of a group, with the limits that count its terminals."""
+    # Start with an automaton that allows everything: each rule is then a constraint that messages can name.
     loops = [("any", name, None, "any") for name in names]
     whole = PDA(loops, start="any", accepting=["any"], symbols=symbols)
     for rule in rules:
@@ -131,7 +131,7 @@ def _multiply_rules(
     carried = {
         quantity: {name for name, number in pairs if number} for quantity, pairs in amounts_by_quantity(numbers).items()
     }
-    # A sum of nothing but zeros belongs to no terminal; the first group keeps it.
+    # A sum that contains only zeros belongs to no terminal; the first group gets it.
     idle = part.letters if first else frozenset()
     kept = replace(
         limits,
@@ -144,7 +144,7 @@ def _multiply_rules(
     return as_automaton(whole.without_limits, kept)
 
 
-#: No more states of all groups together, where the nearest valid trace is looked for.
+#: The maximum number of states of all groups together for which a nearest valid trace is searched.
 _MOST_WHOLE = 2_000
 
 
@@ -154,7 +154,7 @@ class RuleGroup:
     Attributes:
         source: the automaton, with its limits.
         letters: the terminals that are not neutral to it; None for all.
-        fronts: where words lead.
+        fronts: the positions to which words lead.
     """
 
     def __init__(
@@ -168,34 +168,34 @@ class RuleGroup:
 
     @cached_property
     def verifier(self) -> Verifier:
-        """What names the rules to blame.
+        """The verifier that names the rules to blame.
 
         Raises:
-            AutomatonError: the automaton is no pushdown automaton.
+            AutomatonError: the automaton is not a pushdown automaton.
         """
         return Verifier(self.source, max_states=self.max_states)
 
     def project_word(self, word: Iterable[str]) -> tuple[str, ...]:
-        """What of a word these rules look at."""
+        """Return the part of a word that these rules look at."""
         return tuple(word) if self.letters is None else tuple(name for name in word if name in self.letters)
 
 
 class CompiledRules:
-    """Rules, compiled.
+    """Compiled rules.
 
     Args:
-        rules: one set of rules, or several that all have to hold.
-        limits: more limits.
+        rules: one set of rules, or several that must all hold.
+        limits: additional limits.
         max_states: how many states of the search a question to lookahead may visit.
         max_configurations: how many configurations after a trace are followed one by one.
 
     Attributes:
         groups: the rules in groups that share no terminal.
-        owners: for each terminal the number of the group that looks at it; None where none does.
+        owners: for each terminal the number of the group that looks at it; None if none does.
 
     Raises:
-        TypeError: what was given is no rules.
-        AutomatonError: a limit names a terminal or a quantity that there is not, two rules of one group need a stack.
+        TypeError: ``rules`` are not rules.
+        AutomatonError: a limit names an unknown terminal or quantity, or two rules of one group need a stack.
         Undecided: the rules of a group have too many states together.
     """
 
@@ -225,7 +225,7 @@ class CompiledRules:
             self.owners.update(dict.fromkeys(names if group.letters is None else group.letters, number))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # What was found out stays behind; it is found anew.
+        # Cached results are not pickled; they are computed again.
         return CompiledRules, self._made_of
 
     @cached_property
@@ -235,11 +235,11 @@ class CompiledRules:
 
     @cached_property
     def may_be_satisfiable(self) -> bool:
-        """False where nothing keeps the rules; True also where that is not known."""
+        """False if no sequence satisfies the rules; True also if that is not known."""
         return all(front.viable is not False for front in self.start)
 
     def apply_event(self, fronts: tuple[ConfigurationSet, ...], name: str) -> tuple[ConfigurationSet, ...] | None:
-        """The fronts after one more terminal; None where it leads to a dead end."""
+        """Return the fronts after one more terminal; None if it leads to a dead end."""
         number = self.owners.get(name, -1)
         if number is None:
             return fronts if self.may_be_satisfiable else None
@@ -255,7 +255,7 @@ class CompiledRules:
         """A short name that equal rules share.
 
         Raises:
-            AutomatonError: an automaton of one's own that does not tell its own.
+            AutomatonError: a custom automaton does not provide a fingerprint.
         """
         told = [getattr(group.lookahead.automaton, "fingerprint", None) for group in self.groups]
         if None in told:
@@ -264,7 +264,7 @@ class CompiledRules:
 
     @cached_property
     def trace_verifier(self) -> Verifier | None:
-        """What verifies whole traces: over all groups multiplied; None where that is too large."""
+        """The verifier of whole traces, over the product of all groups; None if that is too large."""
         if len(self.groups) == 1:
             return self.groups[0].verifier if isinstance(self.groups[0].source, PDA) else None
         size = 1
@@ -280,13 +280,13 @@ class CompiledRules:
         return Verifier(whole, max_states=self.max_states)
 
     def label(self, name: str) -> str:
-        """The text that a person reads for a terminal."""
+        """Return the text to show to a person for a terminal."""
         number = self.owners.get(name)
         return self.groups[number or 0].lookahead.automaton.label(name)
 
 
 class JointlyAllowed(Mapping[str, Allowed]):
-    """What several groups of rules allow that share no terminal."""
+    """The events that several groups of rules without common terminals allow together."""
 
     def __init__(self, rules: CompiledRules, fronts: tuple[ConfigurationSet, ...]) -> None:
         self._owners = rules.owners

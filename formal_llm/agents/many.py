@@ -1,6 +1,6 @@
-"""Many runs of an agent, driven as many plans are: awaited, from threads, asked together, or one after the other.
+"""Many runs of an agent, driven as many plans are: awaited, from threads, in batches, or one after the other.
 
-Who drives the runs (:mod:`formal_llm.planning.drivers.streams`) sees questions come out of each and gives answers in.
+The driver (:mod:`formal_llm.planning.drivers.streams`) takes questions out of each run and passes the answers in.
 One run advances at a time: the rules are shared, and tools are called between two answers.
 """
 
@@ -40,14 +40,14 @@ from formal_llm.planning.walks.budget import Budget, Meter
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgentOutcome:
-    """What became of a question among many.
+    """The outcome of one question among many.
 
     Attributes:
-        index: its place among the questions, from 0.
+        index: the position of the question, from 0.
         task: the question.
-        transcript: the run, or as far as it came.
-        error: why it is not whole; None where it is.
-        calls: the calls of tools.
+        transcript: the transcript of the run, complete or not.
+        error: why the run is incomplete; None if it is complete.
+        calls: the tool calls.
     """
 
     index: int
@@ -58,20 +58,20 @@ class AgentOutcome:
 
     @property
     def usage(self) -> Usage:
-        """What it took."""
+        """The usage of the run."""
         return self.transcript.usage
 
     def unwrap(self) -> Transcript:
-        """The whole transcript; raises the error if there is none."""
+        """Return the complete transcript; raise the error if the run is incomplete."""
         if self.error is not None:
             raise self.error
         return self.transcript
 
 
 def outcome_to_data(outcome: AgentOutcome) -> dict[str, JSON] | None:
-    """The line of an outcome, as JSON data; None for a failure that may pass before anything was asked.
+    """Return the line of an outcome as JSON data; None for a temporary failure before any request.
 
-    What may succeed at another time (the provider could not be reached, the money was used up) is ``stopped``.
+    A run that may succeed at another time (the provider could not be reached, the budget was used up) is ``stopped``.
     """
     error = outcome.error
     data: dict[str, Any] = {"index": outcome.index, "task": outcome.task.description}
@@ -87,7 +87,7 @@ def outcome_to_data(outcome: AgentOutcome) -> dict[str, JSON] | None:
 
 
 def outcome_from_data(line: dict[str, Any]) -> AgentOutcome:
-    """The outcome that a line tells; of a failure the error is one that says what was said then."""
+    """Read an outcome from its line; a failure becomes an error with the recorded message."""
     transcript = Transcript.from_jsonl(line["transcript"])
     error = None if line["status"] == "planned" else WritingError(line.get("message", line["status"]))
     calls = tuple(ToolCall(**call) for call in line.get("calls", ()))
@@ -103,20 +103,20 @@ _ROW = Keys(
 
 
 class AnswerJournal:
-    """The answers for runs that are not finished.
+    """A file with the answers for unfinished runs.
 
     Args:
-        path: the file; made where it is not there. That of another agent is begun anew: its answers are of no use.
-        run: what tells the agent apart from others (:func:`~formal_llm.agents.many.identify_runs`).
-        done: the runs that are finished: their answers are not needed any more.
+        path: the file, created if missing. A file of another agent is emptied: its answers are of no use.
+        run: distinguishes the agent from others (:func:`~formal_llm.agents.many.identify_runs`).
+        done: the finished runs, whose answers are no longer needed.
 
     Raises:
-        ResultsError: the file is damaged, cannot be written, or somebody is writing to it.
+        ResultsError: the file is damaged, cannot be written, or is being written by another process.
     """
 
     def __init__(self, path: str | os.PathLike[str], run: str, done: Container[int] = ()) -> None:
         self.path = Path(path)
-        #: By run, its answers, each with what was asked; and how many of them are taken.
+        #: The answers of each run, each with the hash of its question; and how many of them were replayed.
         self._answers: dict[int, list[tuple[str, Answer]]] = {}
         self._taken: dict[int, int] = {}
         self._file = open_exclusively(self.path, what="file of answers", busy=_BUSY)
@@ -130,7 +130,7 @@ class AnswerJournal:
         self._file.seek(0)
         text = self._file.readall() or b""
         whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):  # the line that was being written when the program died
+        if len(whole) < len(text):  # an incomplete line, left when the program died while writing
             self._file.truncate(len(whole))
         for number, line in enumerate(whole.split(b"\n")[:-1], 1):
             try:
@@ -143,7 +143,7 @@ class AnswerJournal:
                         break
                 elif row["index"] not in done:
                     answers = self._answers.setdefault(row["index"], [])
-                    # A run that asked something else from some place on has written other answers from there on.
+                    # If a run asked different questions from some position on, its later answers replace the earlier.
                     answers[row["at"] :] = [(row["asked"], answer_from_data(row["answer"]))]
             except (ValueError, TypeError, KeyError) as error:
                 raise ResultsError(f"{self.path}:{number}: this line is damaged: {error}; delete the file") from None
@@ -154,7 +154,7 @@ class AnswerJournal:
         write_line(self._file, self.path, {"format": _FORMAT, "run": run}, "the answer")
 
     def replay_answer(self, index: int, question: Question) -> Answer | None:
-        """The next answer of a run, where it asks what it asked then; else None, and those after it count no more."""
+        """Return the next recorded answer of a run if its question is unchanged; else drop the remaining ones."""
         answers, at = self._answers.get(index, []), self._taken.get(index, 0)
         if at < len(answers) and answers[at][0] == _hash_question(question):
             self._taken[index] = at + 1
@@ -163,14 +163,14 @@ class AnswerJournal:
         return None
 
     def record_answer(self, index: int, question: Question, answer: Answer) -> None:
-        """Keep the answer that came for a run."""
+        """Record an answer for a run."""
         at = self._taken.get(index, 0)
         self._taken[index] = at + 1
         data = {"index": index, "at": at, "asked": _hash_question(question), "answer": answer_to_data(answer)}
         write_line(self._file, self.path, data, "the answer")
 
     def delete_file(self) -> None:
-        """Delete the file: all runs are finished."""
+        """Delete the file, once all runs are finished."""
         self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -189,7 +189,7 @@ def _hash_question(question: Question) -> str:
 
 
 class DrivableRun(Protocol):
-    """A run of an agent, as those who drive it see it."""
+    """A run of an agent, as a driver sees it."""
 
     @property
     def transcript(self) -> Transcript:
@@ -198,22 +198,22 @@ class DrivableRun(Protocol):
 
     @property
     def calls(self) -> Sequence[ToolCall]:
-        """The calls of tools so far."""
+        """The tool calls so far."""
         ...
 
     def steps(self) -> Steps[Never]:
-        """The run, of nobody: what is asked for comes out, answers go in."""
+        """Run as a generator that asks no model itself: it yields requests and receives the answers."""
         ...
 
 
 class AgentRun:
-    """One run among many, as those who drive it see it.
+    """One run among many, as a driver sees it.
 
     Attributes:
-        question: what is to be answered now; None at the end.
-        outcome: what became of it; None before the end.
+        question: the question to answer now; None at the end.
+        outcome: the outcome; None before the end.
         run: the run.
-        walk: None: nothing can be pondered meanwhile.
+        walk: always None: there is nothing to ponder while an answer is pending.
     """
 
     walk = None
@@ -231,12 +231,12 @@ class AgentRun:
         self._index, self._asked, self._shared, self._kept = index, question, shared, kept
         self.run = agent.start(question, name=str(index))
         self._steps = self.run.steps()
-        self._coming: Stream | None = None  # a text that was to come piece by piece comes here in one
+        self._coming: Stream | None = None  # a text requested piece by piece, delivered in one piece
         self._telling = False
         self._advance_run(None)
 
     def take_answer(self, came: Answer | Exception) -> None:
-        """Take an answer to the question; or what was raised instead of one."""
+        """Take an answer to the question, or the exception that was raised instead."""
         if self._shared is not None and isinstance(came, (Answer, InvalidAnswer)):
             self._shared.count_tokens(came.usage or TokenUsage())
         if self._kept is not None and self.question is not None and isinstance(came, Answer):
@@ -244,7 +244,7 @@ class AgentRun:
         self._advance_run(self._unwrap_answer(came))
 
     def _unwrap_answer(self, came: Answer | Exception) -> object:
-        """What the run is given for an answer: where it wants it piece by piece, the first piece."""
+        """Return what to send into the run for an answer: the first piece if it wants the text piece by piece."""
         if not self._telling or not isinstance(came, Answer):
             return came
         self._coming = in_one_piece(came)
@@ -284,16 +284,16 @@ class AgentRun:
 
 
 class SharedRunBudget:
-    """What many runs may use together, and have used."""
+    """A budget shared by many runs, with what they have used of it."""
 
     def __init__(self, budget: Budget, meter: Meter) -> None:
         self._budget, self._meter = budget, meter
 
     def count_request(self, transcript: Transcript, question: Question) -> None:
-        """Raise if nothing is left for another request; else count it.
+        """Count a request.
 
         Raises:
-            AgentStopped: with the transcript.
+            AgentStopped: nothing is left for another request; carries the transcript.
         """
         spent = self._budget.spent(self._meter.count_usage(0))
         if spent is not None:
@@ -301,20 +301,20 @@ class SharedRunBudget:
         self._meter.questions += bool(question.options)
 
     def count_tokens(self, tokens: TokenUsage) -> None:
-        """Count what an answer took."""
+        """Count the tokens of an answer."""
         self._meter.tokens += tokens
 
 
 class AgentRunBatch:
-    """The runs of many questions, begun one by one as places become free; to be closed in the end.
+    """The runs of many questions, started one by one as slots become free; close it in the end.
 
     Args:
         agent: the agent.
         questions: the questions.
-        budget: what all runs together may use.
-        skip: places among the questions that are left out.
-        kept: answers that came before, and those that come now.
-        on_outcome: called with each outcome as it comes.
+        budget: how much all runs together may use.
+        skip: positions of questions to leave out.
+        kept: the journal of earlier answers, to which new ones are added.
+        on_outcome: called with each outcome as soon as it is known.
     """
 
     def __init__(
@@ -339,7 +339,7 @@ class AgentRunBatch:
         )
 
     def __iter__(self) -> Iterator[AgentRun]:
-        """The runs, those too that end before the first question."""
+        """Iterate over the runs, including those that end before the first question."""
         return self._begun
 
     def _register_run(self, run: AgentRun) -> AgentRun:
@@ -347,7 +347,7 @@ class AgentRunBatch:
         return run
 
     def record_outcome(self, ended: AgentRun) -> AgentOutcome:
-        """The outcome of a run that has ended, noted."""
+        """Record and return the outcome of a run that has ended."""
         assert ended.outcome is not None
         self._open.discard(ended)
         if self._on_outcome is not None:
@@ -355,7 +355,7 @@ class AgentRunBatch:
         return ended.outcome
 
     def close(self) -> None:
-        """End the runs that are still under way."""
+        """Cancel the runs that are still in progress."""
         for run in [*self._open]:
             while run.question is not None:
                 run.take_answer(Cancelled())
@@ -363,11 +363,11 @@ class AgentRunBatch:
 
 
 class RunnableAgent(ABC):
-    """An agent that runs: one question after the other, or many together.
+    """An agent that can run, on one question after the other or on many together.
 
     Attributes:
-        llm: who is asked; answers all that its runs ask.
-        prices: what tokens cost; None where nobody said it.
+        llm: the model that answers all requests of its runs.
+        prices: the prices of tokens; None if they are not known.
     """
 
     llm: LLM
@@ -375,12 +375,12 @@ class RunnableAgent(ABC):
 
     @abstractmethod
     def start(self, question: str, *, name: str = "") -> DrivableRun:
-        """A run before its beginning."""
+        """Create a run without starting it."""
 
     @property
     @abstractmethod
     def variant(self) -> object:
-        """What its runs depend on besides the question and the model, as JSON data."""
+        """What runs depend on besides the question and the model, as JSON data."""
 
     def run_all(
         self,
@@ -391,20 +391,20 @@ class RunnableAgent(ABC):
         results: str | Path | None = None,
         on_outcome: Callable[[AgentOutcome], None] | None = None,
     ) -> list[AgentOutcome]:
-        """A run for each question; many advance together, and what goes wrong in one is its own.
+        """Run the agent on each question; many runs advance together, and a failure of one does not affect the others.
 
         Args:
             questions: the questions.
-            concurrency: how many runs are under way at most, as of :meth:`Planner.plan_all`.
-            budget: what all runs together may use; what is not finished by then ends with ``AgentStopped``, its
-                ``shared`` True.
-            results: a file to which each outcome is written when it comes. A run that was stopped, by whatever means,
-                goes on with the questions that are not done in it. What models answered to those is kept beside it,
-                and is not asked again; tools are called again.
-            on_outcome: called with each outcome as it comes.
+            concurrency: the maximum number of runs in progress, as for :meth:`Planner.plan_all`.
+            budget: how much all runs together may use; unfinished runs then end with ``AgentStopped``, whose
+                ``shared`` is True.
+            results: a file to which each outcome is written as soon as it is known. After an interruption of any kind,
+                calling again continues with the questions that are not finished in it. Answers of models to those are
+                kept beside it and are not requested again; tools are called again.
+            on_outcome: called with each outcome as soon as it is known.
 
         Returns:
-            One outcome for each question, in their order, those from the file among them.
+            One outcome for each question, in order, including those from the file.
 
         Raises:
             ResultsError: the file is in use, belongs to another agent or other questions, or is damaged.
@@ -435,7 +435,7 @@ class RunnableAgent(ABC):
 
 
 def identify_runs(agent: RunnableAgent) -> dict[str, str]:
-    """What the runs of an agent depend on besides the question: which LLM writes, and a hash of all of it."""
+    """Identify what the runs of an agent depend on besides the question: the LLM, and a hash of everything."""
     llm = agent.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
     said = json.dumps([identity, agent.variant], default=str)

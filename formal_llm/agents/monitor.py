@@ -1,11 +1,11 @@
-"""The monitor: what may come next, so that the rules can still be kept.
+"""The monitor: which events may come next so that the rules can still be satisfied.
 
-A monitor stands somewhere in a sequence of events: the states of an agent, tool calls, results, the lines of a trace.
-It is asked what is allowed now, what happened is told to it, and it does no input or output. It looks ahead: an event
-after which the rules cannot be kept any more is not allowed, however harmless it looks.
+A monitor holds a position in a sequence of events: the states of an agent, tool calls, results, the lines of a trace.
+It answers which events are allowed now, is advanced by the events that happen, and does no input or output. It looks
+ahead: an event after which the rules can no longer be satisfied is not allowed, however harmless it looks.
 
-A monitor is immutable: ``after`` gives another one. So to fork is to keep a reference. What is compiled of the rules,
-and what was found out about them, is shared by all monitors made from one.
+A monitor is immutable: ``after`` returns a new one, so keeping a reference is a fork. All monitors derived from one
+share its compiled rules and everything computed about them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Event:
     """Something that happened.
 
     Attributes:
-        name: what it is called: a state of an agent, a tool.
-        data: what is known of it besides, as JSON: arguments, a result, a text.
+        name: the name of the event: a state of an agent, a tool.
+        data: further data as JSON: arguments, a result, a text.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Event:
             object.__setattr__(self, "data", FrozenDict(self.data))
 
 
-#: What a monitor takes for an event: a name alone is one without data.
+#: What a monitor accepts as an event; a name alone is an event without data.
 EventLike = Event | str
-#: What the rules call an event; None where they do not look at it.
+#: Maps an event to its name in the rules; None if the rules ignore it.
 Label = Callable[[Event], str | None]
 
 
 class EventChain:
-    """What happened, the last event first: each past shares all but its event with the past before."""
+    """A linked list of past events, the last one first; each shares all but its own event with the one before."""
 
     __slots__ = ("before", "event", "hash", "length", "name")
 
@@ -64,7 +64,7 @@ class EventChain:
         self.hash: int = hash((None if before is None else before.hash, event.name, name))
 
     def iter_back(self) -> Iterator[EventChain]:
-        """This past and those before it."""
+        """Iterate over this past and those before it, the latest first."""
         past: EventChain | None = self
         while past is not None:
             yield past
@@ -78,23 +78,23 @@ _SHAPE = Keys(_KEYS, needed=tuple(_KEYS))
 
 
 class Monitor:
-    """Where a sequence of events stands in the rules.
+    """The position of a sequence of events within rules.
 
     Args:
         rules: a grammar (with its limits), a flowchart, a behaviour, an automaton, a product of these; or several of
-            them, which all have to hold. Events come in the order in which words are written. Several rules are not
-            multiplied out where they look at different events, so there may be many.
-        limits: more limits: numbers of calls, budgets.
-        label: what the rules call an event, where it is not its name; None for one that they do not look at. It must
-            give the same answer for equal events.
-        max_states: how many states of the search one question about the future may visit before it is unknown.
-        max_configurations: how many configurations of rules that are not deterministic are followed one by one. Beyond
-            that answers stay the same and take longer.
+            them, which must all hold. Events come in the order in which words are written. Rules that look at
+            different events are not multiplied out, so there may be many.
+        limits: additional limits: numbers of calls, budgets.
+        label: maps an event to its name in the rules, if that differs from the event's own; None for an event that they
+            ignore. It must return the same result for equal events.
+        max_states: how many states of the search one question about the future may visit before it counts as unknown.
+        max_configurations: how many configurations of nondeterministic rules are followed one by one. Beyond that,
+            answers stay the same but take longer.
 
     Raises:
-        TypeError: what was given is no rules.
-        AutomatonError: a limit names a terminal or a quantity that there is not; two rules need a stack and look at the
-            same events.
+        TypeError: ``rules`` are not rules.
+        AutomatonError: a limit names an unknown terminal or quantity, or two rules that look at the same events both
+            need a stack.
         Undecided: rules that look at the same events have too many states together.
 
     A terminal that one of several rules does not know is forbidden by it, as in ``one & other``.
@@ -125,12 +125,12 @@ class Monitor:
 
     @property
     def history(self) -> tuple[Event, ...]:
-        """The events so far, those that the rules do not look at among them."""
+        """The events so far, including those that the rules ignore."""
         return () if self._past is None else tuple(past.event for past in self._past.iter_back())[::-1]
 
     @property
     def word(self) -> Word:
-        """What the rules have seen: the names of the events that they look at."""
+        """The word that the rules have read: the names of the events that they look at."""
         names = () if self._past is None else tuple(past.name for past in self._past.iter_back())[::-1]
         return tuple(name for name in names if name is not None)
 
@@ -143,7 +143,7 @@ class Monitor:
 
     @property
     def place(self) -> tuple[ConfigurationSet, ...]:
-        """Where the rules stand, whatever led there: what may come is the same for equal places."""
+        """The position in the rules, regardless of what led there; equal places allow the same continuations."""
         return self._fronts
 
     @property
@@ -153,7 +153,7 @@ class Monitor:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that the rules know, in the order of the alphabet."""
+        """All terminals of the rules, in the order of the alphabet."""
         return tuple(self._rules.owners)
 
     @property
@@ -164,28 +164,28 @@ class Monitor:
     # -- what may come ------------------------------------------------------------------------------------------
 
     def allowed(self) -> Mapping[str, Allowed]:
-        """What may come next, in the order of the alphabet, each with the shortest way to an end after it.
+        """Return what may come next, in the order of the alphabet, each with the shortest way to an end after it.
 
-        What is certainly a dead end is not among it. Where the budget of states ran out, it is, and says so.
+        Certain dead ends are left out. An event for which the budget of states ran out is included, marked uncertain.
         """
         if len(self._fronts) == 1:
             return self._fronts[0].allowed
         return JointlyAllowed(self._rules, self._fronts) if self._rules.may_be_satisfiable else FrozenDict()
 
     def may_stop(self) -> bool:
-        """Whether the run may end here."""
+        """Return whether the run may end here."""
         return all(front.may_stop for front in self._fronts)
 
     def allows(self, event: EventLike) -> bool:
-        """Whether an event may come next; True for one that the rules do not look at."""
+        """Return whether an event may come next; True for one that the rules ignore."""
         name = self._get_label(Event(event) if isinstance(event, str) else event)
         return name is None or name in self.allowed()
 
     def after(self, event: EventLike) -> Monitor:
-        """The monitor after an event.
+        """Return the monitor after an event.
 
         Raises:
-            NotAllowed: after it the rules cannot be kept any more.
+            NotAllowed: after it the rules can no longer be satisfied.
         """
         if isinstance(event, str):
             event = Event(event)
@@ -196,10 +196,10 @@ class Monitor:
         return self._make_successor(fronts, EventChain(self._past, event, name))
 
     def after_all(self, events: Iterable[EventLike]) -> Monitor:
-        """The monitor after several events.
+        """Return the monitor after several events.
 
         Raises:
-            NotAllowed: after one of them the rules cannot be kept any more.
+            NotAllowed: after one of them the rules can no longer be satisfied.
         """
         monitor = self
         for event in events:
@@ -207,7 +207,7 @@ class Monitor:
         return monitor
 
     def shortest_way(self) -> Word | None:
-        """The events of a shortest way to an end; None where there is none, or it was not decided."""
+        """Return the events of a shortest way to an end; None if there is none or it could not be decided."""
         way: list[str] = []
         fronts = list(self._fronts)
         for place, front in enumerate(fronts):
@@ -226,7 +226,7 @@ class Monitor:
     # -- why not, and whole traces ------------------------------------------------------------------------------
 
     def why(self, event: EventLike | None = None) -> Refusal | None:
-        """Why an event may not come next, or, without one, why the run may not end here; None where it may."""
+        """Explain why an event may not come next or, without one, why the run may not end here; None if it may."""
         if event is None:
             return None if self.may_stop() else self._explain_refusal(None)
         name = self._get_label(Event(event) if isinstance(event, str) else event)
@@ -236,16 +236,16 @@ class Monitor:
         return explain_refusal(self._rules, self.word, name, self.allowed(), self.may_stop())
 
     def verify(self, events: Iterable[EventLike], *, repair: bool = True) -> Verification:
-        """Whether a whole trace, from the beginning to its end, keeps the rules, and if not, where it breaks them.
+        """Verify a whole trace from beginning to end and, if it breaks the rules, determine where.
 
         Args:
-            events: the trace. Where this monitor stands plays no part.
+            events: the trace. The position of this monitor is irrelevant.
             repair: whether to look for a nearest valid trace, which is most of the work.
 
         Returns:
-            The verification of the trace's word, as of a plan. Its ``position`` counts events, also those that the
-            rules do not look at. The nearest trace is one of names; it is not looked for where rules that look at
-            different events have too many states together, or are no pushdown automata.
+            The verification of the trace's word, as for a plan. Its ``position`` counts all events, including those
+            that the rules ignore. The nearest trace consists of names; it is not searched for if rules that look at
+            different events have too many states together or are not pushdown automata.
         """
         made = [Event(event) if isinstance(event, str) else event for event in events]
         names = [self._get_label(event) for event in made]
@@ -258,7 +258,7 @@ class Monitor:
         return replace(found, position=places[found.position] if found.position < len(places) else len(made))
 
     def _first_violation(self, word: Word) -> Verification:
-        """A verification by following the trace: without a nearest valid one."""
+        """Verify a word by following it, without searching for a nearest valid one."""
         monitor = self.beginning
         position, wrong = len(word), None
         for place, name in enumerate(word):
@@ -277,15 +277,15 @@ class Monitor:
         )  # fmt: skip
 
     def check(self, *, environment: Iterable[str] = (), max_places: int = 2_000) -> tuple[Finding, ...]:
-        """What is wrong with the rules, told before any run; where this monitor stands plays no part.
+        """Find problems of the rules before any run; the position of this monitor is irrelevant.
 
         Args:
-            environment: what comes from the environment, besides the states of a behaviour that say so.
-            max_places: how many places of the rules are looked at.
+            environment: events from the environment, besides the states that a behaviour declares as such.
+            max_places: how many places of the rules to look at.
 
         Returns:
-            As of :func:`formal_llm.agents.findings.find_rule_problems`: dead ends that a run without lookahead can
-            enter, what can never come, rules that nothing keeps; each with the shortest trace that shows it.
+            The findings of :func:`formal_llm.agents.findings.find_rule_problems`: dead ends that a run without
+            lookahead can enter, events that never occur, unsatisfiable rules; each with the shortest trace showing it.
         """
         return find_rule_problems(self._rules, environment, max_places)
 
@@ -315,17 +315,17 @@ class Monitor:
         return f"<Monitor after {len(self)} events{last}; may stop: {self.may_stop()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The past is written flat: a linked list thousands deep would exhaust the recursion limit.
+        # The past is pickled as a flat list: a linked list thousands deep would exhaust the recursion limit.
         return _restore_monitor, (self._rules, self._label, [(past.event, past.name) for past in self._list_past()])
 
     def _list_past(self) -> list[EventChain]:
         return [] if self._past is None else [*self._past.iter_back()][::-1]
 
     def snapshot(self) -> dict[str, JSON]:
-        """The monitor as plain data for JSON: the fingerprint of the rules, and the events.
+        """Return the monitor as plain data for JSON: the fingerprint of the rules, and the events.
 
         Raises:
-            AutomatonError: an automaton of one's own that does not tell its fingerprint.
+            AutomatonError: a custom automaton does not provide a fingerprint.
         """
         events: list[JSON] = []
         for past in self._list_past():
@@ -338,13 +338,13 @@ class Monitor:
         return {"format": _FORMAT, "fingerprint": self.fingerprint, "events": events}
 
     def resume(self, snapshot: Mapping[str, JSON] | str) -> Monitor:
-        """The monitor that a snapshot was taken of, over the rules of this one.
+        """Restore the monitor of a snapshot, over the rules of this one.
 
         Args:
-            snapshot: what :meth:`snapshot` gave, as data or as JSON text.
+            snapshot: the result of :meth:`snapshot`, as data or as JSON text.
 
         Raises:
-            SnapshotError: it is damaged, or was taken under other rules.
+            SnapshotError: the snapshot is damaged or was taken under other rules.
         """
         try:
             read: Any = json.loads(snapshot) if isinstance(snapshot, str) else snapshot

@@ -1,6 +1,6 @@
 """One run of an agent: the writer writes, tools answer, the monitor watches both.
 
-A :class:`Run` is what the functions that write for the environment are given (:mod:`formal_llm.agents.agent`).
+The functions that write states of the environment receive the :class:`Run` (:mod:`formal_llm.agents.agent`).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from formal_llm.tools.toolkit import Toolkit
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How an agent runs: what all its runs share.
+    """The settings that all runs of an agent share.
 
     Attributes:
-        rules: the rules with the tools.
-        roles: what its states are for.
-        contents: what texts of states may be.
-        budget: what a run may use.
-        prices: what tokens cost.
-        calls: what calls of tools may take.
-        max_tokens: the most tokens of a text that the environment asks the model for.
+        rules: the rules, including the tools.
+        roles: the purposes of the states.
+        contents: the texts that states may have.
+        budget: how much a run may use.
+        prices: the prices of tokens.
+        calls: limits on each tool call.
+        max_tokens: the maximum number of tokens of a text that the environment requests from the model.
     """
 
     rules: AgentRules
@@ -56,13 +56,13 @@ class RunSettings:
 
 
 class Action(NamedTuple):
-    """What a run asks of a tool.
+    """A tool call that a run requests.
 
     Attributes:
         tool: the name in the action.
-        input: the text behind it.
-        label: its label, where it has one.
-        refused: why the tool cannot be called; empty where it can.
+        input: the text after it.
+        label: the label, if there is one.
+        refused: why the tool cannot be called; empty if it can.
     """
 
     tool: str = ""
@@ -74,13 +74,13 @@ class Action(NamedTuple):
 def actions_of(
     segments: Sequence[Segment], roles: Roles, refused: Mapping[int, str], tools: Iterable[str]
 ) -> list[Action]:
-    """What is asked of tools since the environment wrote last, each with all that is known of it.
+    """List the tool calls requested since the environment last wrote, each with everything known about it.
 
     Args:
-        segments: what was written.
-        roles: which state is an action, a label, an input, the environment's.
-        refused: why actions cannot be carried out, by their places among the segments.
-        tools: the tools that there are, for an input without an action.
+        segments: the segments written so far.
+        roles: which states are actions, labels, inputs, or written by the environment.
+        refused: why actions cannot be carried out, by their positions among the segments.
+        tools: the available tools, which the error for an input without an action names.
     """
     found: list[Action] = []
     begin = max((at for at, one in enumerate(segments, 1) if one.state in roles.worlds), default=0)
@@ -97,25 +97,25 @@ def actions_of(
     return found
 
 
-#: How many tools are called at once.
+#: The maximum number of concurrent tool calls.
 _AT_ONCE = 8
 
 
 class Run:
-    """A run under way.
+    """A run in progress.
 
     Args:
-        settings: how the agent runs.
-        writer: what writes.
-        llm: who writes.
-        toolkit: its tools.
-        question: what it is asked.
-        tell: called with what happens.
-        name: its name, among many.
+        settings: the settings of the agent.
+        writer: the writer that turns answers of the model into states.
+        llm: the model.
+        toolkit: the tools.
+        question: the question.
+        tell: called with each event.
+        name: the name of the run, to distinguish it among many.
 
     Attributes:
         transcript: what was written so far.
-        calls: the calls of tools so far.
+        calls: the tool calls so far.
     """
 
     def __init__(
@@ -145,16 +145,16 @@ class Run:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """What was written so far."""
+        """The segments written so far."""
         return self.transcript.segments
 
     @property
     def monitor(self) -> Monitor:
-        """Where the rules stand."""
+        """The monitor at the current position in the rules."""
         return self._monitor
 
     def run_to_end(self) -> Transcript:
-        """Take the run to its end.
+        """Run to the end.
 
         Returns:
             The transcript: a word of the behaviour.
@@ -162,23 +162,23 @@ class Run:
         Raises:
             AgentStopped: the budget is used up.
             WritingError: a bound of the writer was reached.
-            NotAllowed: what was written leaves no way to an end.
-            LLMError: the model could not be asked.
+            NotAllowed: the text so far leaves no way to an end.
+            LLMError: the model could not be reached.
         """
         for _ in driven(self.steps(), self.llm):
             pass
         return self.transcript
 
     async def arun_to_end(self) -> Transcript:
-        """As :meth:`run_to_end`, letting others go on in the meantime; tools are called in threads."""
+        """Do the same as :meth:`run_to_end` without blocking the event loop; tools are called in threads."""
         async for _ in adriven(self.steps(), self.llm):
             pass
         return self.transcript
 
     def steps(self) -> Steps[Never]:
-        """As :meth:`run_to_end`, of nobody: what is asked for comes out, answers go in.
+        """Run as a generator that asks no model itself: it yields requests and receives the answers.
 
-        What happens is told to those who watch. Each run has its steps once.
+        Watchers are notified of each event. The steps of a run can be taken only once.
         """
         error: BaseException | None = None
         try:
@@ -198,7 +198,7 @@ class Run:
         return True
 
     def notify_watchers(self, happening: Happening) -> None:
-        """Tell those who watch."""
+        """Notify the watchers of an event."""
         if self._tell is not None:
             self._tell(happening)
 
@@ -212,7 +212,7 @@ class Run:
         self._add_segment(Segment(first, self.question, "user"))
 
     def _take_turn(self) -> Asks[bool]:
-        """Have the model write until the world is due; False at the end."""
+        """Have the model write until the environment is due, and let it write; return False at the end."""
         states = self.settings.rules.behaviour.states
         outside = {name for name, state in states.items() if state.from_environment}
         allowed = tuple(self._monitor.allowed())
@@ -228,10 +228,10 @@ class Run:
         return False
 
     def _follow_writer(self, outside: set[str]) -> Asks[tuple[str, ...] | None]:
-        """Take down what a writer tells.
+        """Record what a writer reports.
 
         Returns:
-            What is due at its end; None where it was stopped, since the tool that was named decides what may come.
+            The states that are due at its end; None if it was stopped because the named tool determines what may come.
         """
         rules = self.settings.rules
         state, pieces = "", False
@@ -282,7 +282,7 @@ class Run:
         return contents
 
     def _find_callable_tools(self, transcript: Transcript) -> Content:
-        """The tools that may be called behind a transcript that ends before an action."""
+        """Return the tools that may be called after a transcript that ends before an action."""
         rules = self.settings.rules
         tools = rules.tools
         if rules.action is not None:
@@ -293,7 +293,7 @@ class Run:
     # -- tools --------------------------------------------------------------------------------------------------
 
     def _name_tool(self, named: str) -> None:
-        """Take down the tool that the last action names; one that cannot be called is refused when it is due."""
+        """Record the tool that the last action names; one that cannot be called is refused when it is due."""
         rules, place = self.settings.rules, len(self.segments) - 1
         allowed = self._monitor.allowed()
         legal = tuple(name for name in rules.tools if rules.action is None or name in allowed)
@@ -305,13 +305,13 @@ class Run:
             event = NO_TOOL
         if rules.action is None:
             return
-        if event == NO_TOOL:  # not looked ahead to: the rules go on with one slip more
+        if event == NO_TOOL:  # lookahead does not foresee it: continue with rules that permit one more slip
             self._slips += 1
             self._monitor = rules.get_monitor(self._slips).after_all(self._monitor.history)
         self._monitor = self._monitor.after(event)
 
     def _explain_refusal(self, named: str, legal: Sequence[str]) -> str:
-        """Why a name is no tool that may be called, as the agent reads it."""
+        """Explain why a name is not a tool that may be called, in the words that the agent reads."""
         if named in self.settings.rules.tools:
             refused = self._monitor.why(named)
             return f"{named} may not be called now" + (f": {refused.reason}" if refused is not None else "")
@@ -320,7 +320,7 @@ class Run:
         return f"there is no tool {named[:100]!r}{guess}; the tools are {', '.join(legal)}"
 
     def call_tool(self, action: Action) -> ToolCall:
-        """What comes of an action: its tool is called, where it may be; what goes wrong is the output."""
+        """Call the tool of an action if that is allowed; the output of a refused or failed call is the reason."""
         if action.refused:
             output, ok = ERROR + action.refused, False
         else:
@@ -328,7 +328,7 @@ class Run:
         return ToolCall(len(self.segments), action.tool, action.input, output, ok, action.label)
 
     def record_call(self, call: ToolCall) -> ToolCall:
-        """Take down a call."""
+        """Record a call and notify the watchers."""
         self.calls.append(call)
         self.notify_watchers(happenings.Called(call, self.name))
         return call
@@ -345,13 +345,13 @@ class Run:
         self._add_segment(Segment(state, text, "environment"))
 
     def list_actions(self) -> list[Action]:
-        """What is asked of tools since the environment wrote last, each with all that is known of it."""
+        """List the tool calls requested since the environment last wrote, each with everything known about it."""
         return actions_of(self.segments, self.settings.roles, self._refused, self.settings.rules.tools)
 
     def carry_out(self, actions: Sequence[Action]) -> Asks[list[ToolCall]]:
-        """What comes of some actions, in their order; none of them is taken down.
+        """Carry out actions and return their calls in order, without recording them.
 
-        Tools that depend on their input alone are called at once, the others one after the other.
+        Tools that depend on their input alone are called concurrently, the others one after the other.
         """
 
         def call_tools() -> list[ToolCall]:
@@ -363,14 +363,14 @@ class Run:
         return (yield Do(call_tools))  # type: ignore[no-any-return]  # what the work returns
 
     def write(self, messages: Messages, *, temperature: float = 0.0) -> Asks[str]:
-        """A text of the model that belongs to no state: an evaluation, a summary; ``yield from`` it."""
+        """Request a text that belongs to no state from the model: an evaluation, a summary; use ``yield from``."""
         asked = Writing(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
         answer: Answer = yield asked
         self._record_spent(Spent.from_tokens(self._writing, answer.usage))
         return answer.text.strip()
 
     def choose(self, question: Question) -> Asks[int]:
-        """The number of an option that the model chooses; ``yield from`` it."""
+        """Return the number of the option that the model chooses; use ``yield from``."""
         answer = yield from asking(question)
         self._record_spent(Spent.from_tokens(self._writing, answer.usage, questions=1))
         return answer.number

@@ -1,12 +1,12 @@
-"""Transcripts: what an agent wrote and was told, state by state, and what was corrected.
+"""Transcripts: what an agent wrote and read, state by state, and what was corrected.
 
-A transcript has two forms on paper. JSON lines hold all of it: a line that says whose it is, one for each segment, one
+A transcript has two written forms. JSON lines hold all of it: a line that names the agent, one for each segment, one
 for each correction, one for the usage. The text form is what a model reads, marker by marker::
 
     [Question] How tall is the tower of the town hall?
     [Thought] I look it up.
 
-Both are read back to the same segments. In the text form, markers inside the texts of segments are escaped.
+Reading either form back yields the same segments. In the text form, markers inside the texts of segments are escaped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from formal_llm.planning.checking.verify import Verification
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
 
-#: Who wrote the text of a segment; ``"forced"`` is what the rules left no choice about.
+#: The author of a segment's text; ``"forced"`` means that the rules left no choice.
 Author = Literal["user", "model", "environment", "forced"]
 _FORMAT = "formal-llm transcript 1"
 
@@ -56,14 +56,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """Where what was written was not what the rules allow.
+    """A correction of something that was written against the rules.
 
     Attributes:
         position: the number of segments before it.
-        written: what was written: a marker, the name of a tool, a text; empty where it ended.
+        written: what was written: a marker, the name of a tool, a text; empty if it ended.
         legal: what could have been written.
-        done: what stands there instead; empty where nothing does. The same where it stands there as it was written: an
-            action that was not carried out.
+        done: the replacement; empty if it was dropped. It equals ``written`` if the text was kept: an action that was
+            not carried out.
         reason: why it was not allowed.
     """
 
@@ -86,12 +86,12 @@ class Correction:
 
 
 class StateUsage(NamedTuple):
-    """What a state took.
+    """The usage of a state.
 
     Attributes:
-        times: how often it stands in the transcript.
-        corrections: how often what was written in its place was corrected.
-        usage: what was asked for to write it.
+        times: how often the state occurs in the transcript.
+        corrections: how often something written in its place was corrected.
+        usage: the usage for writing it.
     """
 
     times: int
@@ -101,13 +101,13 @@ class StateUsage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Transcript(Drawable):
-    """What an agent wrote and was told.
+    """The record of a run: what an agent wrote and read.
 
     Attributes:
-        agent: the name of its behaviour.
-        segments: its states in order, each with its text.
-        corrections: what was corrected, in order.
-        took: for each state what was asked for to write it; under an empty name, what was asked for between states.
+        agent: the name of the behaviour.
+        segments: the states in order, each with its text.
+        corrections: the corrections in order.
+        took: the usage for writing each state; under an empty name, the usage between states.
     """
 
     agent: str
@@ -142,17 +142,17 @@ class Transcript(Drawable):
 
     @property
     def answer(self) -> str:
-        """The text of the last segment, without blanks around it; empty where there is none."""
+        """The text of the last segment without surrounding blanks; empty if there is none."""
         return self.segments[-1].text.strip() if self.segments else ""
 
     @property
     def usage(self) -> Usage:
-        """What it took, all in all."""
+        """The total usage."""
         return sum(self.took.values(), Usage())
 
     @property
     def by_state(self) -> Mapping[str, StateUsage]:
-        """What each state took, in the order in which they came; last what belongs to none, under an empty name."""
+        """The usage of each state in order of first occurrence; last, under an empty name, what belongs to none."""
         times = Counter(self.word)
         at = [self.word[one.position] if one.position < len(self) else "" for one in self.corrections]
         corrected = Counter(at)
@@ -161,13 +161,13 @@ class Transcript(Drawable):
         return {name: StateUsage(times[name], corrected[name], self.took.get(name, Usage())) for name in names}
 
     def text_of(self, state: str) -> str | None:
-        """The text of the last segment in a state; None where there is none."""
+        """Return the text of the last segment in a state; None if there is none."""
         return next((one.text for one in reversed(self.segments) if one.state == state), None)
 
     def plus(
         self, *segments: Segment, corrections: Iterable[Correction] = (), usage: Usage | None = None, state: str = ""
     ) -> Transcript:
-        """This transcript and what comes after it; ``usage`` is what was taken to write ``state``."""
+        """Return this transcript with additions at its end; ``usage`` is the usage for writing ``state``."""
         return replace(
             self,
             segments=(*self.segments, *segments),
@@ -176,14 +176,14 @@ class Transcript(Drawable):
         )
 
     def verify(self, rules: Monitor | Behaviour, *, repair: bool = False) -> Verification:
-        """Whether the states are a word of the rules; what :meth:`Monitor.verify` says of them."""
+        """Verify that the states are a word of the rules, as :meth:`Monitor.verify` does."""
         monitor = Monitor(rules) if isinstance(rules, Behaviour) else rules
         return monitor.verify(self.events, repair=repair)
 
     # -- as JSON lines ------------------------------------------------------------------------------------------
 
     def to_jsonl(self) -> str:
-        """The transcript as JSON lines; each ends with a line break."""
+        """Return the transcript as JSON lines; each ends with a line break."""
         rows: list[Mapping[str, JSON]] = [{"format": _FORMAT, "agent": self.agent}]
         rows += [asdict(segment) for segment in self.segments]
         rows += [{"correction": asdict(correction)} for correction in self.corrections]
@@ -192,16 +192,16 @@ class Transcript(Drawable):
 
     @classmethod
     def from_jsonl(cls, text: str) -> Transcript:
-        """The transcript that :meth:`to_jsonl` wrote.
+        """Read the transcript that :meth:`to_jsonl` wrote.
 
         Raises:
-            TranscriptError: a line is damaged; says which.
+            TranscriptError: a line is damaged; the message names it.
         """
         agent: str | None = None
         segments: list[Segment] = []
         corrections: list[Correction] = []
         took: dict[str, Usage] = {}
-        # Only "\n" parts lines: a text may hold other signs that str.splitlines takes for one.
+        # Only "\n" separates lines: texts may contain other characters that str.splitlines treats as line breaks.
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 row = _read_row(line, number, _HEAD if agent is None else _ROW)
@@ -224,7 +224,7 @@ class Transcript(Drawable):
     # -- as text ------------------------------------------------------------------------------------------------
 
     def to_text(self, markers: Markers | Behaviour) -> str:
-        """The text form: each segment behind its marker, on a line of its own. No text can be taken for a marker.
+        """Write the text form: each segment after its marker, on a line of its own; markers inside texts are escaped.
 
         Raises:
             TranscriptError: a state has no marker.
@@ -240,15 +240,15 @@ class Transcript(Drawable):
 
     @classmethod
     def from_text(cls, text: str, behaviour: Behaviour, monitor: Monitor | None = None) -> Transcript:
-        """The transcript that a text shows: what :meth:`to_text` wrote, or what a model or a person wrote in that form.
+        """Read the text form, written by :meth:`to_text`, a model or a person.
 
-        Where states share a marker, it is the first of them that the rules allow there. The source of a segment is the
-        environment where its state says so, the user for the first one, else the model.
+        If states share a marker, the first of them that the rules allow there is meant. The source of a segment is the
+        environment if its state is declared so, the user for the first segment, else the model.
 
         Args:
             text: the text.
-            behaviour: whose markers they are.
-            monitor: the rules; those of the behaviour where left out.
+            behaviour: the behaviour that has the markers.
+            monitor: the rules; by default those of the behaviour.
 
         Raises:
             TranscriptError: there is text before the first marker.
@@ -291,16 +291,16 @@ def _read_row(line: str, number: int, shape: Shape) -> Any:
     return row
 
 
-#: Who wrote a segment gives its box: what comes from outside is an input, what the rules forced is grey.
+#: The box for each author: what comes from outside is an input, what the rules forced is grey.
 _KINDS: dict[Author, BoxKind] = {"user": "input", "environment": "input", "model": "tool", "forced": "open"}
-#: So many lines of a text are shown; of a text so many characters are looked at.
+#: The maximum number of lines shown of a text, and the maximum number of its characters considered.
 _LINES, _CHARACTERS = 4, 400
 
 
 def transcript_picture(transcript: Transcript) -> Picture:
-    """A transcript from top to bottom: a box for each segment, with its state, the beginning of its text, its author.
+    """Draw a transcript from top to bottom: a box per segment with its state, the beginning of its text, its author.
 
-    What was corrected stands in a dashed box, with an arrow to the segment in whose place it was written.
+    Each correction is a dashed box with an arrow to the segment in whose place it was written.
     """
     boxes = [
         Box(f"segment {number}", f"{number + 1}  {one.state}", _KINDS[one.source], _shorten_text(one.text))
