@@ -236,7 +236,7 @@ class CompiledRules:
     @cached_property
     def may_be_satisfiable(self) -> bool:
         """False if no sequence satisfies the rules; True also if that is not known."""
-        return all(front.viable is not False for front in self.start)
+        return all(front.is_viable is not False for front in self.start)
 
     def apply_event(self, fronts: tuple[ConfigurationSet, ...], name: str) -> tuple[ConfigurationSet, ...] | None:
         """Return the fronts after one more terminal; None if it leads to a dead end."""
@@ -245,8 +245,8 @@ class CompiledRules:
             return fronts if self.may_be_satisfiable else None
         if number < 0:
             return None
-        front = fronts[number].after(name)
-        if front.viable is False or not self.may_be_satisfiable:
+        front = fronts[number].after_terminal(name)
+        if front.is_viable is False or not self.may_be_satisfiable:
             return None
         return (front,) if len(fronts) == 1 else (*fronts[:number], front, *fronts[number + 1 :])
 
@@ -295,19 +295,19 @@ class JointlyAllowed(Mapping[str, Allowed]):
 
     def __contains__(self, name: object) -> bool:
         number = self._owners.get(name, -1)  # type: ignore[call-overload]  # any object may be asked for
-        return number is None or (number >= 0 and name in self._fronts[number].allowed)
+        return number is None or (number >= 0 and name in self._fronts[number].allowed_terminals)
 
     def __getitem__(self, name: str) -> Allowed:
         number = self._owners[name]
         if self._rest is None:
-            lengths = [front.shortest for front in self._fronts]
+            lengths = [front.shortest_length for front in self._fronts]
             known = [length for length in lengths if length is not None]
             total = sum(known) if len(known) == len(lengths) else None
-            self._rest = total, all(front.viable for front in self._fronts)
+            self._rest = total, all(front.is_viable for front in self._fronts)
         total, certain = self._rest
         if number is None:
             return Allowed(total, certain)
-        here, found = self._fronts[number].shortest, self._fronts[number].allowed[name]
+        here, found = self._fronts[number].shortest_length, self._fronts[number].allowed_terminals[name]
         if not found.certain or found.shortest is None or total is None or here is None:
             return Allowed(None, found.certain and certain)
         return Allowed(total - here + found.shortest, certain)

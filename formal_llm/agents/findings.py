@@ -59,7 +59,7 @@ def find_rule_problems(
         Of each event the shortest trap, and what can never come. Where there are more places, that is told, and there
         may be traps behind them; what never comes is known nevertheless, as far as the budget of states reaches.
     """
-    empty = [group for group in rules.groups if group.fronts.start.viable is False]
+    empty = [group for group in rules.groups if group.fronts.start.is_viable is False]
     if empty:
         reasons = [why_empty(group.source, max_states=group.max_states) for group in empty]
         told = "; ".join(why.reason for why in reasons)
@@ -82,12 +82,12 @@ def _check_group(rules: CompiledRules, group: RuleGroup, outside: frozenset[str]
     whole = True
     while todo:
         front, word = todo.popleft()
-        for name in dict.fromkeys((*front.names, *front.readable)):
+        for name in dict.fromkeys((*front.next_terminals, *front.readable_terminals)):
             if group.letters is not None and name not in group.letters:
                 continue
-            if name in front.allowed:
+            if name in front.allowed_terminals:
                 come.add(name)
-                after = front.after(name)
+                after = front.after_terminal(name)
                 if after in seen:
                     continue
                 if len(seen) >= max_places:

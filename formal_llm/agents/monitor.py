@@ -169,7 +169,7 @@ class Monitor:
         Certain dead ends are left out. An event for which the budget of states ran out is included, marked uncertain.
         """
         if len(self._fronts) == 1:
-            return self._fronts[0].allowed
+            return self._fronts[0].allowed_terminals
         return JointlyAllowed(self._rules, self._fronts) if self._rules.may_be_satisfiable else FrozenDict()
 
     def may_stop(self) -> bool:
@@ -212,12 +212,14 @@ class Monitor:
         fronts = list(self._fronts)
         for place, front in enumerate(fronts):
             while not front.may_stop:
-                left = front.shortest
-                name = next((name for name, found in front.allowed.items() if found.shortest == (left or 0) - 1), None)
+                left = front.shortest_length
+                name = next(
+                    (name for name, found in front.allowed_terminals.items() if found.shortest == (left or 0) - 1), None
+                )
                 if left is None or name is None:
                     return None
                 way.append(name)
-                front = fronts[place] = front.after(name)
+                front = fronts[place] = front.after_terminal(name)
         return tuple(way)
 
     def _get_label(self, event: Event) -> str | None:
@@ -270,7 +272,7 @@ class Monitor:
         if wrong is None and monitor.may_stop():
             return Verification(word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0)
         why = explain_refusal(self._rules, word[:position], wrong, monitor.allowed(), monitor.may_stop())
-        certain = all(one.certain for one in why.allowed.values()) and all(front.viable for front in monitor._fronts)
+        certain = all(one.certain for one in why.allowed.values()) and all(front.is_viable for front in monitor._fronts)
         return Verification(
             word, False, why.reason, position, tuple(why.allowed), why.may_stop, why.limits, why.constraints, certain,
             nearest_decided=False,

@@ -54,7 +54,7 @@ def explain_refusal(
     else:
         what = "it cannot end yet" if name is None else f"{name} cannot come now"
         for group in _find_forbidding_groups(rules, word, name):
-            if group.fronts.start.viable is False:
+            if group.fronts.start.is_viable is False:
                 why = why_empty(group.source, max_states=group.max_states)
                 limits += why.limits
                 constraints += why.constraints
@@ -64,9 +64,9 @@ def explain_refusal(
                 read = group.project_word(word)
                 blamed = group.verifier.to_blame((*read, name) if name is not None else read, len(read))
                 of = group.verifier.rules
-                limits += of.called(rule for rule in blamed if of.is_limit(rule))
-                constraints += of.called(rule for rule in blamed if not of.is_limit(rule))
-                shown += [of.shown(rule) for rule in blamed]
+                limits += of.name_rules(rule for rule in blamed if of.is_limit(rule))
+                constraints += of.name_rules(rule for rule in blamed if not of.is_limit(rule))
+                shown += [of.describe_rule(rule) for rule in blamed]
     if shown:
         what += f" because of {'; '.join(shown)}"
     if could := _join_with_or(list(allowed)):
@@ -78,11 +78,11 @@ def explain_refusal(
 
 def _find_forbidding_groups(rules: CompiledRules, word: Word, name: str | None) -> list[RuleGroup]:
     """The groups of rules that forbid it."""
-    empty = [group for group in rules.groups if group.fronts.start.viable is False]
+    empty = [group for group in rules.groups if group.fronts.start.is_viable is False]
     if empty:
         return empty
     if name is None:
-        return [group for group in rules.groups if not group.fronts.of(group.project_word(word)).may_stop]
+        return [group for group in rules.groups if not group.fronts.after_word(group.project_word(word)).may_stop]
     number = rules.owners[name]
     return [] if number is None else [rules.groups[number]]
 

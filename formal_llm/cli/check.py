@@ -236,7 +236,7 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
             return {}, words
         words.append(shortest)
         many = count_plans(lookahead)
-        found["plans"] = many.said("of at most {} terminals")
+        found["plans"] = many.describe_count("of at most {} terminals")
         found["shortest plan"] = line.write_plan(shortest)
         rng = random.Random(0)
         drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]

@@ -228,7 +228,7 @@ class _Trial:
         except Undecided as error:
             _say(f"not counted: {said_of(error)}")
             return
-        _say(f"plans that are still possible: {many.said('with at most {} more terminals')}")
+        _say(f"plans that are still possible: {many.describe_count('with at most {} more terminals')}")
         _say(f"one at random: {write_word((*self._walk.word, *(word or ())))}")
 
     def _replay(self) -> str:

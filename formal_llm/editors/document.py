@@ -123,7 +123,7 @@ class Document:
             # What is required of a whole plan is not required of a part.
             own = cfg if name == cfg.start else cfg.with_start(name).with_limits(Limits())
             try:
-                self._counts[name] = f"{what}: {count_plans(Lookahead(own)).said('of at most {} terminals')}"
+                self._counts[name] = f"{what}: {count_plans(Lookahead(own)).describe_count('of at most {} terminals')}"
             except Undecided:
                 self._counts[name] = f"{what}: too many to count"
         return [self._counts[name]]

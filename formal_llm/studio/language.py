@@ -72,7 +72,7 @@ def _language(written: ReadRules, rng: random.Random) -> Parts:
             return
         yield {"part": "shortest", "plan": written.word(shortest)}
         many = count_plans(lookahead)
-        yield {"part": "count", "said": many.said("of at most {} terminals"), "number": str(many.number)}
+        yield {"part": "count", "said": many.describe_count("of at most {} terminals"), "number": str(many.number)}
         words = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(_SAMPLES)]
         yield {"part": "samples", "plans": [written.word(word) for word in dict.fromkeys(words) if word is not None]}
         usable = lookahead.detours(lookahead.automaton.start())

@@ -25,7 +25,7 @@ def test_a_step_leaves_other_groups_where_they_are() -> None:
     rules = CompiledRules(RULES, None, 1_000, 1_000)
     after = rules.apply_event(rules.start, "a")
     assert after is not None
-    assert (after[0].shortest, after[1]) == (0, rules.start[1])
+    assert (after[0].shortest_length, after[1]) == (0, rules.start[1])
     assert rules.apply_event(rules.start, "c") == rules.start
     assert rules.apply_event(rules.start, "unknown") is None
 

@@ -120,9 +120,9 @@ def test_how_words_begin(kind: str, data: st.DataObject) -> None:
     prefixes = ViablePrefixes(Lookahead(case.rules), max_configurations=few)
     for word in case.probes[:: 1 + len(case.probes) // 25]:
         viable = [any(one[:end] == word[:end] for one in case.words) for end in range(len(word) + 1)]
-        assert prefixes.viable(word) == viable[-1]
-        assert prefixes.longest(word) == (sum(viable) - 1, True)
-        names, ends, certain = prefixes.following(word)
+        assert prefixes.is_viable(word) == viable[-1]
+        assert prefixes.longest_viable(word) == (sum(viable) - 1, True)
+        names, ends, certain = prefixes.next_terminals(word)
         assert (set(names), ends, certain) == (following(case, word), word in case.words, True)
 
 

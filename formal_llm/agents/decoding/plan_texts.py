@@ -130,9 +130,9 @@ class PlanTexts:
         if strange := [name for name in self._given if name not in automaton.terminals]:
             raise AutomatonError(f"a text is given for what is no terminal: {', '.join(strange)}")
         front = ConfigurationSets(self.lookahead).start
-        if front.viable is False:
+        if front.is_viable is False:
             raise NoValidPlan("no word keeps the rules and the limits")
-        if front.viable is None:
+        if front.is_viable is None:
             raise Undecided("whether there is any plan was not found out within the budget of states; raise max_states")
         self._states: dict[frozenset[_Reading], TextState] = {}
         self._trees: dict[Hashable, _PrefixNode] = {}
@@ -184,7 +184,7 @@ class PlanTexts:
                 if name is _END:
                     ways.append((0, rest))
                 else:
-                    after = self._find_shortest_word(front.after(name))
+                    after = self._find_shortest_word(front.after_terminal(name))
                     more = "".join(self.separator + self.get_terminal_text(one) for one in after) + self.end
                     ways.append((1 + len(after), rest + more.encode()))
         return min(ways)[1]
@@ -193,13 +193,13 @@ class PlanTexts:
         """The fewest terminals after a front."""
         word = []
         while not front.may_stop:
-            lengths = {name: front.after(name).shortest for name in self.find_next_terminals(front)[0]}
+            lengths = {name: front.after_terminal(name).shortest_length for name in self.find_next_terminals(front)[0]}
             known = {name: length for name, length in lengths.items() if length is not None}
             if not known:
                 raise Undecided("the shortest way to the end was not found within the budget of states")
             name = min(known, key=known.__getitem__)
             word.append(name)
-            front = front.after(name)
+            front = front.after_terminal(name)
         return tuple(word)
 
     # -- readings -----------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class PlanTexts:
                 after: _Reading = None
                 word = found[reading]
                 if name is not _END:
-                    there, word = front.after(name), (*word, name)
+                    there, word = front.after_terminal(name), (*word, name)
                     after = there, self._get_prefix_tree(there, first=False)
                 if after not in found:
                     found[after] = word
@@ -250,7 +250,7 @@ class PlanTexts:
         if found is None:
             if len(self._following) > _CACHE:
                 self._following.clear()
-            judged = {name: front.after(name).viable for name in front.names}
+            judged = {name: front.after_terminal(name).is_viable for name in front.next_terminals}
             found = tuple(name for name, viable in judged.items() if viable), None not in judged.values()
             self._following[front] = found
         return found

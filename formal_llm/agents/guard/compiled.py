@@ -193,7 +193,7 @@ def _compile_notation(body: said.NotationBody, rules: GuardRuleSet) -> Configura
         if name not in rules.by_name:
             near = did_you_mean(name, rules.by_name)
             raise NotationError(f"{name} is no letter" + (f"; did you mean {near}?" if near else ""))
-    if fronts.start.viable is False:
+    if fronts.start.is_viable is False:
         raise NotationError("nothing keeps it")
     order = [letter.name for letter in rules.letters if letter.name in set(fronts.terminals)]
     return ConfigurationMachine(tuple(order), fronts.start)

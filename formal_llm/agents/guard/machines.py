@@ -202,8 +202,8 @@ class ConfigurationMachine(Machine):
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
         assert isinstance(state, ConfigurationSet)
         name = min(letters, key=self._order.__getitem__) if len(letters) > 1 else next(iter(letters))
-        after = state.after(name)
-        return None if after.viable is False else after
+        after = state.after_terminal(name)
+        return None if after.is_viable is False else after
 
     def is_accepting(self, state: State) -> bool:
         assert isinstance(state, ConfigurationSet)
@@ -211,9 +211,9 @@ class ConfigurationMachine(Machine):
 
     def distance_to_acceptance(self, state: State) -> int | None:
         assert isinstance(state, ConfigurationSet)
-        if state.viable is False:
+        if state.is_viable is False:
             return None
-        return state.shortest or 0
+        return state.shortest_length or 0
 
 
 # -- rules about when --------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class Derivations:
 
 def derivations(cfg: CFG, word: Iterable[str], limit: int = 100) -> Derivations:
     """The leftmost derivations of ``word``, at most ``limit`` of them: one for each of its derivation trees."""
-    found = tuple(islice(DerivationLister(cfg).derivations(tuple(word)), limit + 1))
+    found = tuple(islice(DerivationLister(cfg).list_derivations(tuple(word)), limit + 1))
     return Derivations(found[:limit], len(found) <= limit)
 
 
@@ -60,12 +60,12 @@ class DerivationLister:
         for index, production in enumerate(cfg.expanded):
             self._by_first.setdefault(production.body[0] if production.body else None, []).append(index)
 
-    def derivations(self, word: Word) -> Iterator[Derivation]:
+    def list_derivations(self, word: Word) -> Iterator[Derivation]:
         """Best first: the estimate of what is left to do is exact, so nothing is tried in vain."""
-        spans = self._spans(word)
+        spans = self._find_spans(word)
         number = count()
         bottom = _PendingSymbol("", None, {len(word): 0})
-        begin = self._push(self._cfg.start, bottom, spans)
+        begin = self._push_symbol(self._cfg.start, bottom, spans)
         heap: list[tuple[int, int, int, _PendingSymbol, int, Any]] = []
         if 0 in begin.least:
             heap.append((begin.least[0], 0, 0, begin, 0, None))
@@ -81,12 +81,14 @@ class DerivationLister:
             for production in self._cfg.by_head[stack.symbol]:
                 after = stack.below
                 for name in reversed(production.body):
-                    after = self._push(name, after, spans)
+                    after = self._push_symbol(name, after, spans)
                 if at in after.least:
                     heapq.heappush(heap, (used + after.least[at], -used, next(number), after, at, (production, path)))
 
     @staticmethod
-    def _push(name: str, below: _PendingSymbol, spans: Mapping[str, Mapping[tuple[int, int], int]]) -> _PendingSymbol:
+    def _push_symbol(
+        name: str, below: _PendingSymbol, spans: Mapping[str, Mapping[tuple[int, int], int]]
+    ) -> _PendingSymbol:
         least: dict[int, int] = {}
         for (begin, end), cost in spans.get(name, {}).items():
             if end in below.least:
@@ -94,7 +96,7 @@ class DerivationLister:
                 least[begin] = min(total, least.get(begin, total))
         return _PendingSymbol(name, below, least)
 
-    def _spans(self, word: Word) -> dict[str, dict[tuple[int, int], int]]:
+    def _find_spans(self, word: Word) -> dict[str, dict[tuple[int, int], int]]:
         """For each symbol the parts of the word that it derives, with the fewest productions for it.
 
         Knuth's generalisation of Dijkstra's algorithm (1977), over items (production, symbols passed, begin, end).
@@ -152,7 +154,7 @@ def ambiguity_witness(cfg: CFG, max_length: int) -> Ambiguity | None:
     """A shortest word with two leftmost derivations; None if no word of at most ``max_length`` terminals has two."""
     deriving = DerivationLister(cfg)
     for word in words(cfg, max_length):
-        first, *more = islice(deriving.derivations(word), 2)
+        first, *more = islice(deriving.list_derivations(word), 2)
         if more:
             return Ambiguity(word, (first, more[0]))
     return None

@@ -97,7 +97,7 @@ def differences(one: Source, other: Source, max_length: int | None = None, *, ma
             if _are_both_finite(sides)
             else _length_beyond_shortest(sides, _FURTHER)
         )
-        found = _Comparison(sides, bound, max_places).differences()
+        found = _Comparison(sides, bound, max_places).compare_languages()
     except _TooManyToCompare:
         bound = max_length if max_length is not None else _length_beyond_shortest(sides, _LISTED_FURTHER)
         found = _compare_listed_words(sides, bound, 10 * max_places)
@@ -159,37 +159,41 @@ class _Comparison:
         self._led: dict[_Place, tuple[_Place, str] | None] = {}
         self._steps: dict[_Place, list[_Place]] = {}
 
-    def differences(self) -> Differences:
-        start = self._alive(([self._sides[0].automaton.start()], [self._sides[1].automaton.start()]), self._left(0))
+    def compare_languages(self) -> Differences:
+        start = self._drop_dead(
+            ([self._sides[0].automaton.start()], [self._sides[1].automaton.start()]), self._remaining_length(0)
+        )
         found: list[Word | None] = [None, None]
         level: list[_Place] = [start]
         self._led[start] = None
         length = 0
         while True:
             for place in level:
-                accepts = self._reach(place, self._left(length)).accepts
+                accepts = self._explore_place(place, self._remaining_length(length)).accepts
                 for side in (0, 1):
                     if found[side] is None and accepts[side] and not accepts[1 - side]:
-                        found[side] = self._word(place)
+                        found[side] = self._word_to_place(place)
             if None not in found or self._bound == length:
-                return self._answer(start, found, length)
+                return self._make_differences(start, found, length)
             if len(self._led) > self._max_places:
-                return self._answer(start, found, length)
-            following = [after for place in level for after in self._expand(place, self._left(length + 1))]
+                return self._make_differences(start, found, length)
+            following = [
+                after for place in level for after in self._expand_place(place, self._remaining_length(length + 1))
+            ]
             if not following:
-                return self._answer(start, found, self._bound if self._cut else None)
+                return self._make_differences(start, found, self._bound if self._cut else None)
             level, length = following, length + 1
 
-    def _left(self, length: int) -> float:
+    def _remaining_length(self, length: int) -> float:
         """How many terminals may follow after so many."""
         return INFINITE if self._bound is None else self._bound - length
 
-    def _expand(self, place: _Place, left: float) -> list[_Place]:
+    def _expand_place(self, place: _Place, left: float) -> list[_Place]:
         """The places that one more letter leads to and that were not reached before, by the order of the letters."""
         new, steps = [], []
         after = self._known[place].after
         for name in sorted(after, key=lambda name: self._ranks.setdefault(name, len(self._ranks))):
-            following = self._alive(after[name], left)
+            following = self._drop_dead(after[name], left)
             if any(following):
                 steps.append(following)
                 if following not in self._led:
@@ -198,7 +202,7 @@ class _Comparison:
         self._steps[place] = steps
         return new
 
-    def _alive(self, configurations: _Both, left: float) -> _Place:
+    def _drop_dead(self, configurations: _Both, left: float) -> _Place:
         """Less the configurations that cannot be completed, or not with so few terminals."""
         one, other = (
             frozenset(now for now in these if self._is_alive(side, now, left))
@@ -214,15 +218,18 @@ class _Comparison:
         self._cut = self._cut or not short
         return short
 
-    def _reach(self, place: _Place, left: float) -> _ExploredPlace:
+    def _explore_place(self, place: _Place, left: float) -> _ExploredPlace:
         known = self._known.get(place)
         if known is None:
             after: _After = {}
-            accepts = self._close(0, place[0], after, left), self._close(1, place[1], after, left)
+            accepts = (
+                self._follow_silent_moves(0, place[0], after, left),
+                self._follow_silent_moves(1, place[1], after, left),
+            )
             known = self._known[place] = _ExploredPlace(accepts, after)
         return known
 
-    def _close(self, number: int, place: Iterable[Hashable], after: _After, left: float) -> bool:
+    def _follow_silent_moves(self, number: int, place: Iterable[Hashable], after: _After, left: float) -> bool:
         """Make the moves without input, note where each letter leads; whether the automaton accepts."""
         side = self._sides[number]
         automaton, accepts = side.automaton, False
@@ -242,7 +249,7 @@ class _Comparison:
                     todo.append(following)
         return accepts
 
-    def _word(self, place: _Place) -> Word:
+    def _word_to_place(self, place: _Place) -> Word:
         word: list[str] = []
         while (led := self._led[place]) is not None:
             place, name = led
@@ -251,10 +258,10 @@ class _Comparison:
 
     # -- how many ------------------------------------------------------------------------------------------------------
 
-    def _answer(self, start: _Place, found: list[Word | None], up_to: int | None) -> Differences:
-        return Differences(found[0], found[1], up_to, tuple(self._counts(start, up_to)))
+    def _make_differences(self, start: _Place, found: list[Word | None], up_to: int | None) -> Differences:
+        return Differences(found[0], found[1], up_to, tuple(self._count_words(start, up_to)))
 
-    def _counts(self, start: _Place, up_to: int | None) -> list[Count]:
+    def _count_words(self, start: _Place, up_to: int | None) -> list[Count]:
         """The words of each length, from the shortest on, as the ways to the places."""
         counts: list[Count] = []
         ways = {start: 1}

@@ -48,16 +48,16 @@ class DualPrices:
         self._paid: dict[int, float] = {}
         self.around: list[float] = []
 
-    def climb(self, repairs: RepairGraph) -> float:
+    def improve_prices(self, repairs: RepairGraph) -> float:
         """Find better prices on what is explored by now; what a repair in it costs at least within the bounds."""
         spans, costs = repairs.spans, repairs.costs
         edges = sorted(repairs.edges, key=lambda edge: (spans[edge.head][1] - spans[edge.head][0], costs[edge.head]))
         best, best_prices = -INFINITE, self._prices
         prices = self._prices
         for step in (*_STEPS, 0.0):
-            of_names = self._of_names(prices)
+            of_names = self._prices_by_terminal(prices)
             inside, made = _inside_costs(edges, len(spans), of_names)
-            value = inside[repairs.goal] - self._given(prices)
+            value = inside[repairs.goal] - self._price_of_bounds(prices)
             if value > best:
                 best, best_prices = value, prices
             if inside[repairs.goal] == INFINITE:
@@ -76,27 +76,27 @@ class DualPrices:
         self._prices = best_prices
         self._priced = [(p, shift, mask) for p, (shift, mask, _, _) in zip(best_prices, self._bounds, strict=True) if p]
         self._paid.clear()
-        of_names = self._of_names(best_prices)
+        of_names = self._prices_by_terminal(best_prices)
         inside, _ = _inside_costs(edges, len(spans), of_names)
-        given = self._given(best_prices)
+        given = self._price_of_bounds(best_prices)
         self.around = [cost - given for cost in _outside_costs(repairs.goal, edges, inside, of_names)]
-        return self._rounded(best)
+        return self._round_up(best)
 
-    def least(self, entry: int, used: int, cost: float) -> float:
+    def lower_bound(self, entry: int, used: int, cost: float) -> float:
         """What a repair costs at least that has an entry in it which uses this much and costs this much itself."""
         paid = self._paid.get(used)
         if paid is None:
             paid = self._paid[used] = sum([price * (used >> shift & mask) for price, shift, mask in self._priced])
-        return self._rounded(cost + paid + self.around[entry])
+        return self._round_up(cost + paid + self.around[entry])
 
-    def _rounded(self, cost: float) -> float:
+    def _round_up(self, cost: float) -> float:
         """A bound, rounded up where all edits cost whole numbers."""
         return -((_SLACK - cost) // 1) if self._whole and abs(cost) < INFINITE else cost - _SLACK
 
-    def _given(self, prices: Sequence[float]) -> float:
+    def _price_of_bounds(self, prices: Sequence[float]) -> float:
         return sum(price * most for price, (_, _, most, _) in zip(prices, self._bounds, strict=True) if price)
 
-    def _of_names(self, prices: Sequence[float]) -> dict[str, float]:
+    def _prices_by_terminal(self, prices: Sequence[float]) -> dict[str, float]:
         found: dict[str, float] = {}
         for price, (*_, weighed) in zip(prices, self._bounds, strict=True):
             if price:

@@ -63,7 +63,7 @@ def clash(automaton: Source, *, max_states: int = 20_000, search_time: float | N
         grammar notation; empty where the grammar or automaton has no word even without these rules.
     """
     rules = RuleSet(as_automaton(automaton), max_states, search_time)
-    return rules.called(rules.clash())
+    return rules.name_rules(rules.find_clash())
 
 
 def remedy(automaton: Source, *, max_states: int = 20_000, max_tries: int = 60) -> list[str]:
@@ -82,30 +82,35 @@ def remedy(automaton: Source, *, max_states: int = 20_000, max_tries: int = 60) 
         The rules, as :func:`clash` calls them; empty where no set is known to leave a word.
     """
     rules = RuleSet(as_automaton(automaton), max_states)
-    return rules.called(rules.remedy(rules.clash(), max_tries))
+    return rules.name_rules(rules.find_remedy(rules.find_clash(), max_tries))
 
 
 def why_empty(automaton: Source, *, max_states: int = 20_000, search_time: float | None = None) -> WhyEmpty:
     """Why an automaton without any word has none; bounds as of :func:`clash`."""
     rules = RuleSet(as_automaton(automaton), max_states, search_time)
-    clashing = rules.clash()
+    clashing = rules.find_clash()
     if clashing:
         sure = not rules.out_of_time
-        way_out = rules.remedy(clashing, max_tries=60)
-        limits = rules.called(rule for rule in clashing if rules.is_limit(rule))
-        constraints = rules.called(rule for rule in clashing if not rules.is_limit(rule))
+        way_out = rules.find_remedy(clashing, max_tries=60)
+        limits = rules.name_rules(rule for rule in clashing if rules.is_limit(rule))
+        constraints = rules.name_rules(rule for rule in clashing if not rules.is_limit(rule))
         kind = "limits" if not constraints else "constraints" if not limits else "rules"
         told = "no plan keeps" if len(clashing) == 1 else f"these {kind} clash:"
-        reason = f"{told} {'; '.join(map(rules.shown, clashing))}"
+        reason = f"{told} {'; '.join(map(rules.describe_rule, clashing))}"
         # Where a single rule is in the way, it goes without saying that dropping it is the remedy.
         if way_out and (way_out != clashing or len(clashing) > 1):
-            reason += f"; there is a plan without {' and '.join(map(rules.shown, way_out))}"
+            reason += f"; there is a plan without {' and '.join(map(rules.describe_rule, way_out))}"
         if not sure:
             reason += "; fewer of them may do so (the search time was over)"
         elif rules.out_of_time and not way_out:
             reason += "; what to leave out was not found within the search time"
         return WhyEmpty(
-            reason, (), tuple(limits), tuple(constraints), tuple(rules.called(way_out)), decided=not rules.out_of_time
+            reason,
+            (),
+            tuple(limits),
+            tuple(constraints),
+            tuple(rules.name_rules(way_out)),
+            decided=not rules.out_of_time,
         )
     cfg = rules.base.cfg if isinstance(rules.base, PDA) else None
     if cfg is not None and cfg.start not in cfg.productive:
@@ -122,7 +127,7 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
     """
     try:
         lookahead = Lookahead(rules)
-        with lookahead.work.within(START * SEARCH_TIME):
+        with lookahead.work.limit_seconds(START * SEARCH_TIME):
             possible = lookahead.completable().possible
     except Undecided:  # the clock shows too many times
         return None
@@ -177,11 +182,11 @@ class RuleSet(Generic[A]):
         self._products: dict[frozenset[int], PDA] = {}
         self._verdicts: dict[frozenset[int], str] = {}
 
-    def called(self, rules: Iterable[int]) -> list[str]:
+    def name_rules(self, rules: Iterable[int]) -> list[str]:
         """What rules are called."""
         return [self._names[rule] for rule in rules]
 
-    def shown(self, rule: int) -> str:
+    def describe_rule(self, rule: int) -> str:
         """A rule as it stands in a sentence: a name that an author chose is put in quotes, to be told from the rest."""
         named = not self.is_limit(rule) and self.constraints[rule].name
         return f"constraint {named!r}" if named else self._names[rule]
@@ -190,26 +195,26 @@ class RuleSet(Generic[A]):
         """Whether a rule is a limit and no constraint."""
         return rule >= len(self.constraints)
 
-    def verdict(self, dropped: frozenset[int]) -> str:
+    def verdict_without(self, dropped: frozenset[int]) -> str:
         """Whether there is a word when some rules are dropped: yes, no or unknown."""
         found = self._verdicts.get(dropped)
         if found is None:
-            found = self._verdicts[dropped] = self._decide(dropped)
+            found = self._verdicts[dropped] = self._decide_without(dropped)
         return found
 
-    def _decide(self, dropped: frozenset[int]) -> str:
+    def _decide_without(self, dropped: frozenset[int]) -> str:
         if self._left is not None and self._left <= 0:
             self.out_of_time = True
             return "unknown"
-        lookahead = Lookahead(self.without(dropped), max_states=self._max_states)
-        with lookahead.work.within(self._left):
+        lookahead = Lookahead(self.automaton_without(dropped), max_states=self._max_states)
+        with lookahead.work.limit_seconds(self._left):
             verdict = lookahead.completable()
             if self._left is not None:
                 self._left = (lookahead.work.left - lookahead.made) / TRIES
         self.out_of_time = self.out_of_time or verdict.how is TIME
         return verdict.value
 
-    def without(self, dropped: frozenset[int]) -> A:
+    def automaton_without(self, dropped: frozenset[int]) -> A:
         """The automaton under the rules that are left when some are dropped."""
         limits = self._limits
         for rule in dropped:
@@ -222,19 +227,19 @@ class RuleSet(Generic[A]):
             self._products[kept] = constrained(self.base, [self.constraints[number] for number in sorted(kept)])
         return cast("A", self._products[kept].with_limits(limits, self._alphabet))
 
-    def clash(self, dropped: frozenset[int] = frozenset()) -> list[int]:
+    def find_clash(self, dropped: frozenset[int] = frozenset()) -> list[int]:
         """A clash among the rules that are not dropped yet, given that these leave no word."""
-        if self.verdict(self.every) == "no":
+        if self.verdict_without(self.every) == "no":
             return []
         needed: list[int] = []
         for rule in sorted(self.every - dropped):
-            if self.verdict(dropped | {rule}) == "no":
+            if self.verdict_without(dropped | {rule}) == "no":
                 dropped |= {rule}
             else:
                 needed.append(rule)
         return needed
 
-    def remedy(self, first: list[int], max_tries: int) -> list[int]:
+    def find_remedy(self, first: list[int], max_tries: int) -> list[int]:
         """A smallest remedy, given a first clash."""
         clashes, tries = [first], 0
         todo: deque[frozenset[int]] = deque([frozenset()])
@@ -245,10 +250,10 @@ class RuleSet(Generic[A]):
             whole = next((known for known in clashes if dropped.isdisjoint(known)), None)
             if whole is None:
                 tries += 1
-                verdict = self.verdict(dropped)
+                verdict = self.verdict_without(dropped)
                 if verdict == "yes":
                     return sorted(dropped)
-                whole = self.clash(dropped)
+                whole = self.find_clash(dropped)
                 # Only a proven clash: else some set that leaves it whole may be a remedy.
                 if verdict == "no":
                     clashes.append(whole)
@@ -262,9 +267,9 @@ class RuleSet(Generic[A]):
     def _any_remedy(self) -> list[int]:
         """A remedy of which no rule can be put back: all rules, less one after the other that is not in the way."""
         dropped = self.every
-        if self.verdict(dropped) != "yes":
+        if self.verdict_without(dropped) != "yes":
             return []
         for rule in sorted(self.every):
-            if self.verdict(dropped - {rule}) == "yes":
+            if self.verdict_without(dropped - {rule}) == "yes":
                 dropped -= {rule}
         return sorted(dropped)

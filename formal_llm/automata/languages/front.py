@@ -50,21 +50,21 @@ class ConfigurationSet(ABC):
 
     @property
     @abstractmethod
-    def viable(self) -> bool | None:
+    def is_viable(self) -> bool | None:
         """Whether some word within the limits goes on from here; None where the budget of states ran out."""
 
     @property
     @abstractmethod
-    def names(self) -> Iterable[str]:
+    def next_terminals(self) -> Iterable[str]:
         """The terminals that can be read next, in the order of the alphabet; they may lead to a dead end."""
 
     @property
     @abstractmethod
-    def readable(self) -> Collection[str]:
+    def readable_terminals(self) -> Collection[str]:
         """The terminals that the automaton can read next where nobody looks ahead, dead ends among them."""
 
     @property
-    def shortest(self) -> int | None:
+    def shortest_length(self) -> int | None:
         """The least number of terminals to an end; None where there is none, or the budget of states ran out."""
         if not self._known:
             self._shortest = 0 if self.may_stop else self._find_shortest()
@@ -72,35 +72,35 @@ class ConfigurationSet(ABC):
         return self._shortest
 
     @property
-    def allowed(self) -> Mapping[str, Allowed]:
+    def allowed_terminals(self) -> Mapping[str, Allowed]:
         """The terminals after which the word can still be completed, in the order of the alphabet."""
         if self._allowed is None:
             found = {}
-            for name in self.names:
-                front = self.after(name)
-                if front.viable is not False:
-                    found[name] = Allowed(front.shortest, front.viable is True)
+            for name in self.next_terminals:
+                front = self.after_terminal(name)
+                if front.is_viable is not False:
+                    found[name] = Allowed(front.shortest_length, front.is_viable is True)
             self._allowed = FrozenDict(found)
         return self._allowed
 
-    def leads_on(self, name: str) -> bool | None:
+    def can_continue_with(self, name: str) -> bool | None:
         """Whether some word goes on with a terminal; None where that is not known."""
-        return self.after(name).viable
+        return self.after_terminal(name).is_viable
 
-    def after(self, name: str) -> ConfigurationSet:
+    def after_terminal(self, name: str) -> ConfigurationSet:
         """The front after one more terminal; one that is not viable where it cannot stand here."""
         found = self._next.get(name)
-        return self._follow(name) if found is None else found
+        return self._follow_terminal(name) if found is None else found
 
     @abstractmethod
     def _find_shortest(self) -> int | None:
-        """What :attr:`shortest` is where the word may not end here."""
+        """What :attr:`shortest_length` is where the word may not end here."""
 
     @abstractmethod
-    def _follow(self, name: str) -> ConfigurationSet:
-        """What :meth:`after` gives, made and kept."""
+    def _follow_terminal(self, name: str) -> ConfigurationSet:
+        """What :meth:`after_terminal` gives, made and kept."""
 
-    def forget(self) -> None:
+    def forget_followers(self) -> None:
         """Let go of the fronts after this one; they are made anew where they are asked for."""
         self._next = {}
         self._allowed = None

@@ -62,18 +62,18 @@ class _FollowedSet(ConfigurationSet):
         return self.ends
 
     @property
-    def viable(self) -> bool | None:
+    def is_viable(self) -> bool | None:
         return True if self.sure else None if self.open else False
 
     @property
-    def names(self) -> Iterable[str]:
+    def next_terminals(self) -> Iterable[str]:
         return self.steps
 
     @property
-    def readable(self) -> Collection[str]:
+    def readable_terminals(self) -> Collection[str]:
         found: dict[str, None] = {}
         try:
-            for _, moves in self._fronts.closure(self.seeds, lambda _: True):
+            for _, moves in self._fronts.follow_silent_moves(self.seeds, lambda _: True):
                 found.update((move.read, None) for move, _ in moves if move.read is not None)
         except _TooManyConfigurations:
             return self.steps
@@ -92,14 +92,14 @@ class _FollowedSet(ConfigurationSet):
                 best = found
         return best
 
-    def leads_on(self, name: str) -> bool | None:
+    def can_continue_with(self, name: str) -> bool | None:
         # Where it leads to says as much as all the moves from there on, which may be thousands.
         values = {self._fronts.lookahead.completable(now).value for now in self.steps.get(name, ())}
-        return True if "yes" in values else super().leads_on(name) if "unknown" in values else False
+        return True if "yes" in values else super().can_continue_with(name) if "unknown" in values else False
 
-    def _follow(self, name: str) -> ConfigurationSet:
+    def _follow_terminal(self, name: str) -> ConfigurationSet:
         seeds = self.steps.get(name)
-        found = self._fronts.dead if seeds is None else self._fronts.front(seeds, (self.path, name))
+        found = self._fronts.dead if seeds is None else self._fronts.get_set(seeds, (self.path, name))
         self._next[name] = found
         return found
 
@@ -116,21 +116,23 @@ class _WordOnlySet(ConfigurationSet):
         self.word = word
 
     @cached_property
-    def _begun(self) -> Lookahead:
+    def _prefix_lookahead(self) -> Lookahead:
         pda = self._fronts.pda
         both = product(pda, prefix_automaton(self.word, pda.terminals))
         return Lookahead(both, max_states=self._fronts.lookahead.max_states)
 
     @cached_property
-    def _decided(self) -> bool | None:
+    def _has_completion(self) -> bool | None:
         pda = self._fronts.pda
         if pda.limits:
             work = self._fronts.lookahead.work
-            work.left -= len(self._begun.pda.transitions) if self._begun.pda is not None else 0
-            with self._begun.work.within(max(0.0, work.left) / TRIES if work.left < INFINITE else None):
-                before = self._begun.work.left
-                verdict = self._begun.completable()
-                work.left -= before - self._begun.work.left if before < INFINITE else 0
+            work.left -= len(self._prefix_lookahead.pda.transitions) if self._prefix_lookahead.pda is not None else 0
+            with self._prefix_lookahead.work.limit_seconds(
+                max(0.0, work.left) / TRIES if work.left < INFINITE else None
+            ):
+                before = self._prefix_lookahead.work.left
+                verdict = self._prefix_lookahead.completable()
+                work.left -= before - self._prefix_lookahead.work.left if before < INFINITE else 0
             return {"yes": True, "no": False}.get(verdict.value)
         word, end = self.word, len(self.word)
 
@@ -141,34 +143,34 @@ class _WordOnlySet(ConfigurationSet):
         return can_reach_end(pda, end, advance_position)
 
     @cached_property
-    def _accepted(self) -> bool:
+    def _accepts_word(self) -> bool:
         return self._fronts.pda.accepts(self.word)
 
     @property
     def may_stop(self) -> bool:
-        return self._accepted
+        return self._accepts_word
 
     @property
-    def viable(self) -> bool | None:
-        return self._decided
+    def is_viable(self) -> bool | None:
+        return self._has_completion
 
     @property
-    def names(self) -> Iterable[str]:
+    def next_terminals(self) -> Iterable[str]:
         return self._fronts.terminals
 
     @property
-    def readable(self) -> Collection[str]:
-        return self.allowed
+    def readable_terminals(self) -> Collection[str]:
+        return self.allowed_terminals
 
     def _find_shortest(self) -> int | None:
         try:
-            found = self._begun.shortest()
+            found = self._prefix_lookahead.shortest()
         except Undecided:
             return None
         return None if found is None else found - len(self.word)
 
-    def _follow(self, name: str) -> ConfigurationSet:
-        return self._fronts.beyond((*self.word, name))
+    def _follow_terminal(self, name: str) -> ConfigurationSet:
+        return self._fronts.get_word_set((*self.word, name))
 
 
 class ConfigurationSets:
@@ -208,31 +210,31 @@ class ConfigurationSets:
     @cached_property
     def start(self) -> ConfigurationSet:
         """The front of the empty word."""
-        return self.front(frozenset((self.lookahead.automaton.start(),)), None)
+        return self.get_set(frozenset((self.lookahead.automaton.start(),)), None)
 
-    def of(self, word: Iterable[str]) -> ConfigurationSet:
+    def after_word(self, word: Iterable[str]) -> ConfigurationSet:
         """The front after a word."""
         front = self.start
         for name in word:
-            front = front.after(name)
+            front = front.after_terminal(name)
             if front is self.dead:
                 break
         return front
 
-    def front(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
+    def get_set(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
         """The front of these configurations, to which this path has led."""
         found = self._known.get(seeds)
         if found is None:
             if self._ways >= _KEPT:
                 for known in self._known.values():
-                    known.forget()
+                    known.forget_followers()
                 self._known.clear()
                 self._ways = 0
-            found = self._known[seeds] = self._close(seeds, path)
+            found = self._known[seeds] = self._make_set(seeds, path)
             self._ways += 1 + (len(found.steps) if isinstance(found, _FollowedSet) else 0)
         return found
 
-    def beyond(self, word: Word) -> ConfigurationSet:
+    def get_word_set(self, word: Word) -> ConfigurationSet:
         """The front of a word with too many configurations."""
         found = self._words.get(word)
         if found is None:
@@ -241,7 +243,7 @@ class ConfigurationSets:
             found = self._words[word] = _WordOnlySet(self, word)
         return found
 
-    def _close(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
+    def _make_set(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
         """Make the ε-moves, and leave dead ends out."""
         automaton, made = self.lookahead.automaton, _FollowedSet(self, seeds, path)
         steps: dict[str, set[Hashable]] = {}
@@ -253,19 +255,19 @@ class ConfigurationSets:
             return verdict.possible
 
         try:
-            for now, moves in self.closure(seeds, is_alive):
+            for now, moves in self.follow_silent_moves(seeds, is_alive):
                 made.ends = made.ends or automaton.accepting(now)
                 for move, following in moves:
                     if move.read is not None:
                         steps.setdefault(move.read, set()).add(following)
         except _TooManyConfigurations:
-            return self.beyond(_path_to_word(path))
+            return self.get_word_set(_path_to_word(path))
         if not made.open:
             return self.dead
         made.steps = {name: frozenset(steps[name]) for name in self.terminals if name in steps}
         return made
 
-    def closure(
+    def follow_silent_moves(
         self, seeds: Iterable[Hashable], alive: Callable[[Hashable], bool]
     ) -> Iterator[tuple[Hashable, list[tuple[Move, Hashable]]]]:
         """The configurations that ε-moves lead to, each with its moves and where they lead; those not alive left out.

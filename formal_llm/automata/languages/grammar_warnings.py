@@ -144,7 +144,7 @@ def _find_misspelled_names(cfg: CFG) -> list[Diagnostic]:
         folded = name.casefold()
         meant = by_folded.get(folded) if len(name) > 1 else None
         if meant is None and len(name) >= 4:
-            near = nearest.to(folded)
+            near = nearest.find_nearest(folded)
             # Numbered families (step1, step2) are near each other on purpose.
             meant = by_folded[near] if near and _without_digits(near) != _without_digits(folded) else None
         # "Verb -> verb" is a habit, not a slip.
@@ -171,7 +171,7 @@ class _NearMissFinder:
         ]
         self._left = _COMPARISONS
 
-    def to(self, name: str) -> str | None:
+    def find_nearest(self, name: str) -> str | None:
         """The nearest name that is near enough for a slip; None where there is none, or too much was asked."""
         letters, digits = _count_characters(name)
         counts = Counter(letters)

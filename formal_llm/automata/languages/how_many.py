@@ -27,7 +27,7 @@ class PlanCount:
     of: Literal["words", "derivations"]
     bound: int | None = None
 
-    def said(self, bounded: str) -> str:
+    def describe_count(self, bounded: str) -> str:
         """The figure for a person; ``bounded`` says what the bound is a bound of, as in ``of at most {} terminals``."""
         figure = f"{self.number:,}{'' if self.of == 'words' else ' derivations (a plan may have several)'}"
         return figure if self.bound is None else f"infinitely many; {figure} {bounded.format(self.bound)}"

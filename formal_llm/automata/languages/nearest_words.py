@@ -61,7 +61,7 @@ def nearest(
     word = tuple(word)
     if lookahead.pda is None:
         raise AutomatonError("a nearest word is found for grammars and pushdown automata, not for other automata")
-    free = RepairGraph(lookahead.pda, word, weights).word()
+    free = RepairGraph(lookahead.pda, word, weights).cheapest_word()
     if free is None or all(bound.holds(free) for bound in lookahead.bounds):
         return _make_nearest(word, free, weights)
     if lookahead.completable().value == "no":
@@ -104,19 +104,19 @@ def _search_within_limits(
     bound = free
     budget: float = max_states
     while True:
-        if not repairs.explore(bound, max_states):
+        if not repairs.explore_up_to(bound, max_states):
             return None, False
-        least = duals.climb(repairs)
+        least = duals.improve_prices(repairs)
         if least <= bound:
             round_ = _SearchRound(repairs, counters, prices, duals, bound, budget)
-            found, budget = round_.run(), round_.budget
+            found, budget = round_.find_word(), round_.budget
             if found is not None or budget <= 0:
                 return found, found is not None
             least = round_.beyond
-        if least == INFINITE and repairs.next == INFINITE:
+        if least == INFINITE and repairs.next_priority == INFINITE:
             return None, True
         # What is not explored yet costs more than the bound; what is explored costs at least so much.
-        bound = least if bound < least < INFINITE else max(min(least, repairs.next), bound + step)
+        bound = least if bound < least < INFINITE else max(min(least, repairs.next_priority), bound + step)
 
 
 #: A bound that the word breaks.
@@ -160,9 +160,9 @@ class _SearchRound:
         self._backs: dict[_RepairItem, _Back] = {}
         self._chart: dict[int, list[_RepairItem]] = {}
 
-    def run(self) -> Word | None:
+    def find_word(self) -> Word | None:
         """The word of the cheapest repair; None where there is none within the bound and the budget."""
-        self._begin()
+        self._offer_leaf_items()
         while self._queue:
             *_, item, back = heapq.heappop(self._queue)
             if item in self._backs:
@@ -171,39 +171,39 @@ class _SearchRound:
             if item.entry == self._repairs.goal:
                 return _word_of_repair(item, self._backs)
             beside = self._chart.setdefault(item.entry, [])
-            if any(self._beats(other, item) for other in beside[-_BESIDE:]):
+            if any(self._is_no_worse(other, item) for other in beside[-_BESIDE:]):
                 continue
             self.budget -= 1
             if self.budget <= 0:
                 return None
             beside.append(item)
-            self._combine(item)
+            self._combine_item(item)
         return None
 
-    def _beats(self, one: _RepairItem, other: _RepairItem) -> bool:
+    def _is_no_worse(self, one: _RepairItem, other: _RepairItem) -> bool:
         """Whether an item does all that another one does, at no greater cost, and uses no more."""
         guard = self._counters.guard
         return (
             self._costs[one] <= self._costs[other]
             and ((other.used | guard) - one.used) & guard == guard
-            and (one.paid == other.paid or not self._counters.less(other.paid, one.paid))
+            and (one.paid == other.paid or not self._counters.subtract_paid(other.paid, one.paid))
         )
 
-    def _begin(self) -> None:
+    def _offer_leaf_items(self) -> None:
         """Offer the entries that are made of nothing but what they read; sort the other edges by their parts."""
         counters = self._counters
         for edge in self._repairs.edges:
             if edge.left is None:
                 for read in edge.reads or (None,):
                     used = counters.need.get(read, 0) if read is not None else 0
-                    paid = counters.earn(read, 0) if read is not None else 0
-                    self._offer(_RepairItem(edge.head, used, paid), edge.price, (edge, read, None, None))
+                    paid = counters.add_payment(read, 0) if read is not None else 0
+                    self._offer_item(_RepairItem(edge.head, used, paid), edge.price, (edge, read, None, None))
                 continue
             self._by_left.setdefault(edge.left, []).append(edge)
             if edge.right is not None:
                 self._by_right.setdefault(edge.right, []).append(edge)
 
-    def _combine(self, item: _RepairItem) -> None:
+    def _combine_item(self, item: _RepairItem) -> None:
         """Offer what an item makes alone, and with the items beside it that were taken before."""
         for edge in self._by_left.get(item.entry, ()):
             if edge.right is None:
@@ -212,28 +212,28 @@ class _SearchRound:
                     used, paid = item.used, item.paid
                     if read is not None:
                         used += self._counters.need.get(read, 0)
-                        paid = self._paid(paid, self._counters.earn(read, 0))
-                    self._offer(_RepairItem(edge.head, used, paid), cost, (edge, read, item, None))
+                        paid = self._add_payments(paid, self._counters.add_payment(read, 0))
+                    self._offer_item(_RepairItem(edge.head, used, paid), cost, (edge, read, item, None))
                 continue
             for other in self._chart.get(edge.right, ()):
-                self._join(edge, item, other)
+                self._join_items(edge, item, other)
         for edge in self._by_right.get(item.entry, ()):
             assert edge.left is not None
             for other in self._chart.get(edge.left, ()):
-                self._join(edge, other, item)
+                self._join_items(edge, other, item)
 
-    def _join(self, edge: RepairEdge, left: _RepairItem, right: _RepairItem) -> None:
-        joined = _RepairItem(edge.head, left.used + right.used, self._paid(left.paid, right.paid))
-        self._offer(joined, self._costs[left] + self._costs[right], (edge, None, left, right))
+    def _join_items(self, edge: RepairEdge, left: _RepairItem, right: _RepairItem) -> None:
+        joined = _RepairItem(edge.head, left.used + right.used, self._add_payments(left.paid, right.paid))
+        self._offer_item(joined, self._costs[left] + self._costs[right], (edge, None, left, right))
 
-    def _paid(self, one: int, other: int) -> int:
+    def _add_payments(self, one: int, other: int) -> int:
         """What two parts pay to the lower bounds together: each bound no more than it asks for."""
         if not one or not other:
             return one or other
         needed = self._counters.needed
-        return needed - self._counters.less(self._counters.less(needed, one), other)
+        return needed - self._counters.subtract_paid(self._counters.subtract_paid(needed, one), other)
 
-    def _offer(self, item: _RepairItem, cost: float, back: _Back) -> None:
+    def _offer_item(self, item: _RepairItem, cost: float, back: _Back) -> None:
         """Queue an item, unless it breaks a limit, leads nowhere, is known at that cost, or is beyond the bound."""
         self.budget -= _PER_OFFER
         counters = self._counters
@@ -246,7 +246,9 @@ class _SearchRound:
             return
         priority = cost
         if item.entry != self._repairs.goal:
-            priority = max(cost + max(around, self._price(item)), self._duals.least(item.entry, item.used, cost))
+            priority = max(
+                cost + max(around, self._price_outside(item)), self._duals.lower_bound(item.entry, item.used, cost)
+            )
         if priority > self._bound:
             self.beyond = min(self.beyond, priority)
             return
@@ -257,12 +259,12 @@ class _SearchRound:
         covers = end - begin if end - begin > 1 else self._width
         heapq.heappush(self._queue, (priority, -covers, self._tie, item, back))
 
-    def _price(self, item: _RepairItem) -> float:
+    def _price_outside(self, item: _RepairItem) -> float:
         """What the limits make sure to cost outside an item."""
         if item.entry == self._repairs.goal:
             return 0
         begin, end = self._repairs.spans[item.entry]
-        return self._prices.around(max(begin, 0), end, item.used, item.paid)
+        return self._prices.price_outside(max(begin, 0), end, item.used, item.paid)
 
 
 def _costs_around_entries(repairs: RepairGraph) -> list[float]:
@@ -318,7 +320,7 @@ class _LimitPrices:
                 group.append((shift, mask, edge, max(bound.weights.values(), default=1), sums))
                 names.setdefault(id(group), set()).update(weighed)
 
-    def around(self, begin: int, end: int, used: int, paid: int) -> float:
+    def price_outside(self, begin: int, end: int, used: int, paid: int) -> float:
         """The least that edits outside ``begin`` to ``end`` cost when the part between uses and pays this."""
         total: float = 0
         for group in self._upper:

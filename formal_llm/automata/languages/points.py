@@ -61,34 +61,34 @@ class WorkPoints:
         self.root = WorkShape(0, ACCEPTING, None)
         self.shapes = [self.root]
 
-    def point(self, shape: WorkShape, rest: tuple[str | None, ...], state: State) -> WorkPoint:
+    def get_point(self, shape: WorkShape, rest: tuple[str | None, ...], state: State) -> WorkPoint:
         """The point of a shape at which this is left, in a state."""
         key = (shape.number, rest, state)
         found = self._points.get(key)
         if found is None:
             found = self._points[key] = WorkPoint(len(self._points), shape, rest, state)
             if rest:
-                found.inner = self.shape(state, rest[0])
+                found.inner = self.get_shape(state, rest[0])
         return found
 
-    def behind(self, point: WorkPoint, state: State) -> WorkPoint:
+    def point_after_symbol(self, point: WorkPoint, state: State) -> WorkPoint:
         """The point after the next symbol, when that is gone in ``state``."""
         found = point.after.get(state)
         if found is None:
-            found = point.after[state] = self.point(point.shape, point.rest[1:], state)
+            found = point.after[state] = self.get_point(point.shape, point.rest[1:], state)
         return found
 
-    def shape(self, state: State, top: str | None) -> WorkShape:
+    def get_shape(self, state: State, top: str | None) -> WorkShape:
         """The shape of a symbol on top in a state; None: of the empty stack."""
         found = self._shapes.get((state, top))
         if found is None:
             found = self._shapes[state, top] = WorkShape(len(self.shapes), state, top)
             self.shapes.append(found)
             found.accepts = state is ACCEPTING or state in self._pda.accepting_states
-            found.leaves = None if found.accepts else self._leaves(state, top)
+            found.leaves = None if found.accepts else self._find_leaf_terminals(state, top)
         return found
 
-    def _leaves(self, state: State, top: str | None) -> dict[State, tuple[str, ...]] | None:
+    def _find_leaf_terminals(self, state: State, top: str | None) -> dict[State, tuple[str, ...]] | None:
         """The terminals that are all a symbol can read, or a choice of such symbols; None where it is another one."""
         found: dict[State, dict[str, None]] = {}
         for t in self._pda.transitions_at(state, top):
@@ -105,29 +105,29 @@ class WorkPoints:
                 return None
         return {target: tuple(names) for target, names in found.items()}
 
-    def moves(self, shape: WorkShape) -> list[tuple[str | None, WorkPoint]]:
+    def list_moves(self, shape: WorkShape) -> list[tuple[str | None, WorkPoint]]:
         """What the transitions of a shape read, and the points behind them."""
         if not shape.moves:
             for t in self._pda.transitions_at(shape.state, shape.top):
                 rest: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, shape.top)
-                shape.moves.append((t.read, self.point(shape, rest, t.target)))
+                shape.moves.append((t.read, self.get_point(shape, rest, t.target)))
         return shape.moves
 
-    def deletes(self, shape: WorkShape) -> bool:
+    def may_delete(self, shape: WorkShape) -> bool:
         """Whether a symbol of the word is deleted where the work on a shape begins.
 
         Each deletion is made at one place: before a terminal that is not the first thing read on behalf of a symbol
         where the terminal stands, else where the outermost symbol begins that reads nothing before. Only if that always
         begins with the work on another symbol, it is left to that.
         """
-        moves = self.moves(shape)
+        moves = self.list_moves(shape)
         if _reads_nothing(moves):
             return False
         return any(
             read is not None
             or point.inner is None
             or point.inner.leaves is not None
-            or _reads_nothing(self.moves(point.inner))
+            or _reads_nothing(self.list_moves(point.inner))
             for read, point in moves
         )
 

@@ -35,44 +35,44 @@ class ViablePrefixes:
         self._time = search_time
         self.fronts = ConfigurationSets(lookahead, max_configurations=max_configurations)
 
-    def viable(self, prefix: Word) -> bool | None:
+    def is_viable(self, prefix: Word) -> bool | None:
         """Whether some word within the limits begins with ``prefix``; None where the budget of states ran out."""
-        with self.fronts.lookahead.work.within(self._time):
-            return self.fronts.of(prefix).viable
+        with self.fronts.lookahead.work.limit_seconds(self._time):
+            return self.fronts.after_word(prefix).is_viable
 
-    def longest(self, word: Word) -> tuple[int, bool]:
+    def longest_viable(self, word: Word) -> tuple[int, bool]:
         """(length of the longest viable prefix of ``word``, whether that is certain).
 
         The length is -1 where not even the empty prefix is viable. Where the budget of states ran out, it is that of
         the longest prefix which is certainly viable.
         """
-        with self.fronts.lookahead.work.within(self._time):
-            return self._longest(word)
+        with self.fronts.lookahead.work.limit_seconds(self._time):
+            return self._walk_to_longest(word)
 
-    def _longest(self, word: Word) -> tuple[int, bool]:
+    def _walk_to_longest(self, word: Word) -> tuple[int, bool]:
         sure, front = -1, self.fronts.start
         for end in range(len(word) + 1):
-            front = front.after(word[end - 1]) if end else front
+            front = front.after_terminal(word[end - 1]) if end else front
             if front.word is not None:
-                return self._bisect(word, sure)
-            if front.viable:
+                return self._bisect_longest(word, sure)
+            if front.is_viable:
                 sure = end
-            elif front.viable is False:
+            elif front.is_viable is False:
                 return sure, sure == end - 1
         return sure, sure == len(word)
 
-    def _bisect(self, word: Word, low: int) -> tuple[int, bool]:
+    def _bisect_longest(self, word: Word, low: int) -> tuple[int, bool]:
         """Each prefix of a viable prefix is viable, so the longest one is found by halving."""
         high = len(word) + 1
         while high - low > 1:
             middle = (low + high) // 2
-            found = self.viable(word[:middle])
+            found = self.is_viable(word[:middle])
             if found is None:
                 return low, False
             low, high = (middle, high) if found else (low, middle)
         return low, True
 
-    def following(self, prefix: Word) -> tuple[Word, bool, bool]:
+    def next_terminals(self, prefix: Word) -> tuple[Word, bool, bool]:
         """How a prefix can go on.
 
         Returns:
@@ -80,9 +80,9 @@ class ViablePrefixes:
             is certain that there are no more such terminals.
         """
         work, found = self.fronts.lookahead.work, dict[str, bool | None]()
-        with work.within(self._time):
-            front = self.fronts.of(prefix)
-            for place, name in enumerate(names := list(front.names)):
-                work.share(len(names) - place)
-                found[name] = front.leads_on(name)
+        with work.limit_seconds(self._time):
+            front = self.fronts.after_word(prefix)
+            for place, name in enumerate(names := list(front.next_terminals)):
+                work.share_among(len(names) - place)
+                found[name] = front.can_continue_with(name)
         return tuple(name for name in found if found[name]), front.may_stop, None not in found.values()

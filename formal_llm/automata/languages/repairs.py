@@ -82,21 +82,21 @@ class RepairGraph:
             self._sure.append(self._sure[-1] + (0 if name in pda.terminals else weights.lost))
         self._sure.reverse()
         self._sure.append(0)
-        last = plan.point(plan.root, (), ACCEPTING)
-        self.goal = self._number(last, -1, self._end + 1)
-        self._relax(plan.point(plan.root, (*pda.start_stack, None), pda.start_state), -1, 0, 0, 0)
+        last = plan.get_point(plan.root, (), ACCEPTING)
+        self.goal = self._number_of_entry(last, -1, self._end + 1)
+        self._relax_entry(plan.get_point(plan.root, (*pda.start_stack, None), pda.start_state), -1, 0, 0, 0)
 
     @property
-    def next(self) -> float:
+    def next_priority(self) -> float:
         """The priority of what would be looked at next; infinite when everything was."""
         while self._queue and not self._buckets[self._queue[0]]:
             del self._buckets[heapq.heappop(self._queue)]
         return self._queue[0][0] if self._queue else INFINITE
 
-    def word(self) -> Word | None:
+    def cheapest_word(self) -> Word | None:
         """The word of the cheapest repair; None where there is none."""
-        while not self.done[self.goal] and self.next < INFINITE:
-            self._work()
+        while not self.done[self.goal] and self.next_priority < INFINITE:
+            self._take_next()
         if not self.done[self.goal]:
             return None
         read: list[str] = []
@@ -109,121 +109,123 @@ class RepairGraph:
             todo += [part for part in parts if part is not None]
         return tuple(reversed(read))
 
-    def explore(self, bound: float, max_entries: float) -> bool:
+    def explore_up_to(self, bound: float, max_entries: float) -> bool:
         """Look at everything whose priority is at most ``bound``; False where there are too many entries for that."""
-        while (first := self.next) <= bound and first < INFINITE:
+        while (first := self.next_priority) <= bound and first < INFINITE:
             if len(self.spans) > max_entries:
                 return False
-            self._work()
+            self._take_next()
         return True
 
     # -- the work -----------------------------------------------------------------------------------------------
 
-    def _work(self) -> None:
+    def _take_next(self) -> None:
         """Take the first of the queue and draw the conclusions."""
         bucket = self._buckets[self._queue[0]]
         item = bucket.popleft()
         if item < 0:
-            self._begin_later(~item)
+            self._begin_after_deletion(~item)
         elif not self.done[item]:
             self.done[item] = True
             if item != self.goal:
-                self._conclude(item)
+                self._conclude_entry(item)
 
-    def _conclude(self, number: int) -> None:
+    def _conclude_entry(self, number: int) -> None:
         point, (begin, at), cost = self._points[number], self.spans[number], self.costs[number]
         inner = point.inner
         call = point.shape.number * self._width + begin + 1
         if inner is None:
             if point.shape is self._plan.root:
                 price = (self._end - at) * self._weights.delete
-                self._relax(point, -1, self._end + 1, cost + price, price, left=number)
+                self._relax_entry(point, -1, self._end + 1, cost + price, price, left=number)
                 return
             self._exits[call].append(number)
             for waiting in self._waiting[call]:
-                self._combine(waiting, number)
+                self._combine_entries(waiting, number)
             if call in self._skipping:
                 price = self._weights.delete
-                self._relax(point, begin - 1, at, cost + price, price, left=number)
+                self._relax_entry(point, begin - 1, at, cost + price, price, left=number)
             return
         if inner.leaves is not None:
-            self._read(number, point, inner.leaves, begin, at, cost)
+            self._read_terminal(number, point, inner.leaves, begin, at, cost)
             return
         key = inner.number * self._width + at + 1
         if key not in self._base:
             self._base[key] = self._base[call] + cost
-            self._begin(inner, key, at)
+            self._begin_call(inner, key, at)
         self._waiting[key].append(number)
         for found in self._exits[key]:
-            self._combine(number, found)
+            self._combine_entries(number, found)
 
-    def _begin(self, shape: WorkShape, call: int, at: int) -> None:
+    def _begin_call(self, shape: WorkShape, call: int, at: int) -> None:
         self._exits[call] = []
         self._waiting[call] = []
         if shape.accepts:
-            self._relax(self._plan.point(shape, (), ACCEPTING), at, at, 0, 0)
-        for read, point in self._plan.moves(shape):
+            self._relax_entry(self._plan.get_point(shape, (), ACCEPTING), at, at, 0, 0)
+        for read, point in self._plan.list_moves(shape):
             if read is None:
-                self._relax(point, at, at, 0, 0)
+                self._relax_entry(point, at, at, 0, 0)
                 continue
-            self._relax(point, at, at, self._weights.insert, self._weights.insert, (read,))
+            self._relax_entry(point, at, at, self._weights.insert, self._weights.insert, (read,))
             if at < self._end:
                 price = 0 if self._word[at] == read else self._weights.substitute
-                self._relax(point, at, at + 1, price, price, (read,))
-        if at < self._end and self._plan.deletes(shape):
-            self._push(self._base[call] + self._weights.delete + self._sure[at + 1], at + 1, ~call)
+                self._relax_entry(point, at, at + 1, price, price, (read,))
+        if at < self._end and self._plan.may_delete(shape):
+            self._push_item(self._base[call] + self._weights.delete + self._sure[at + 1], at + 1, ~call)
 
-    def _begin_later(self, call: int) -> None:
+    def _begin_after_deletion(self, call: int) -> None:
         """Leave out the symbol at which a call begins."""
         number, at = divmod(call, self._width)
         later, price = call + 1, self._weights.delete
         if later not in self._base:
             self._base[later] = self._base[call] + price
-            self._begin(self._plan.shapes[number], later, at)
+            self._begin_call(self._plan.shapes[number], later, at)
         self._skipping.add(later)
         for found in self._exits[later]:
             end = self.spans[found][1]
-            self._relax(self._points[found], at - 1, end, self.costs[found] + price, price, left=found)
+            self._relax_entry(self._points[found], at - 1, end, self.costs[found] + price, price, left=found)
 
-    def _read(
+    def _read_terminal(
         self, number: int, point: WorkPoint, leaves: dict[State, tuple[str, ...]], begin: int, at: int, cost: float
     ) -> None:
         """Read a terminal: the one that stands there, another one in its place, or one that is missing there."""
         weights = self._weights
         here = self._word[at] if at < self._end else None
         for state, names in leaves.items():
-            after = self._plan.behind(point, state)
-            self._relax(after, begin, at, cost + weights.insert, weights.insert, names, number)
+            after = self._plan.point_after_symbol(point, state)
+            self._relax_entry(after, begin, at, cost + weights.insert, weights.insert, names, number)
             if here is None:
                 continue
             if here in names:
-                self._relax(after, begin, at + 1, cost, 0, (here,), number)
+                self._relax_entry(after, begin, at + 1, cost, 0, (here,), number)
             if here not in names or self._keep:  # under limits it may be better to replace what could stay
                 others = tuple([name for name in names if name != here])
                 if others:
-                    self._relax(after, begin, at + 1, cost + weights.substitute, weights.substitute, others, number)
+                    self._relax_entry(
+                        after, begin, at + 1, cost + weights.substitute, weights.substitute, others, number
+                    )
         if begin < at < self._end:
-            self._relax(point, begin, at + 1, cost + weights.delete, weights.delete, left=number)
+            self._relax_entry(point, begin, at + 1, cost + weights.delete, weights.delete, left=number)
 
-    def _combine(self, left: int, right: int) -> None:
-        after = self._plan.behind(self._points[left], self._points[right].state)
+    def _combine_entries(self, left: int, right: int) -> None:
+        after = self._plan.point_after_symbol(self._points[left], self._points[right].state)
         begin, end = self.spans[left][0], self.spans[right][1]
-        self._relax(after, begin, end, self.costs[left] + self.costs[right], 0, left=left, right=right)
+        self._relax_entry(after, begin, end, self.costs[left] + self.costs[right], 0, left=left, right=right)
 
-    def _relax(
+    def _relax_entry(
         self, point: WorkPoint, begin: int, end: int, cost: float, price: float, reads: tuple[str, ...] = (),
         left: int | None = None, right: int | None = None,
     ) -> None:  # fmt: skip
-        number = self._number(point, begin, end)
+        number = self._number_of_entry(point, begin, end)
         if self._keep:
             self.edges.append(RepairEdge(number, price, reads, left, right))
         if cost < self.costs[number]:
             self.costs[number] = cost
             self._best[number] = (reads, left, right)
             base = self._base[point.shape.number * self._width + begin + 1]
-            self._push(base + cost + self._sure[end], end, number)
+            self._push_item(base + cost + self._sure[end], end, number)
 
-    def _number(self, point: WorkPoint, begin: int, end: int) -> int:
+    def _number_of_entry(self, point: WorkPoint, begin: int, end: int) -> int:
         key = (point.number * self._width + begin + 1) * self._width + end
         number = self._numbers.get(key)
         if number is None:
@@ -235,7 +237,7 @@ class RepairGraph:
             self._best.append(None)
         return number
 
-    def _push(self, priority: float, position: int, item: int) -> None:
+    def _push_item(self, priority: float, position: int, item: int) -> None:
         # Among equals the one that is furthest in the word comes first: it is nearest to the goal.
         key = (priority, -position)
         bucket = self._buckets.get(key)

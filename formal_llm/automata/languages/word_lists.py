@@ -41,7 +41,7 @@ def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = N
     """
     recognizer = recognizer_of(source)
     ranks = {name: rank for rank, name in enumerate(source.terminals if order is None else order)}
-    listed = _WordLister(recognizer, max_length, ranks).words()
+    listed = _WordLister(recognizer, max_length, ranks).list_words()
     return filter(source.keeps_limits, listed) if isinstance(source, PDA) and source.limits else listed
 
 
@@ -69,7 +69,7 @@ class _WordLister:
         self._lengths = self._all_lengths()
         self._of_items: dict[ChartItem, int] = {}
 
-    def _sum(self, one: int, other: int) -> int:
+    def _sum_lengths(self, one: int, other: int) -> int:
         """The lengths of words put together from two parts."""
         total = 0
         for length in iterate_origins(one):
@@ -90,26 +90,26 @@ class _WordLister:
             head, body = todo.pop()
             lengths = 1
             for name in body:
-                lengths = self._sum(lengths, found.get(name, 0))
+                lengths = self._sum_lengths(lengths, found.get(name, 0))
             old = found.get(head, 0)
             if lengths & ~old:
                 found[head] = old | lengths
                 todo += users.get(head, ())
         return found
 
-    def _of_item(self, item: ChartItem) -> int:
+    def _lengths_of_item(self, item: ChartItem) -> int:
         """The lengths of what an item still derives."""
         passed = []
         while item.row is not None and item not in self._of_items:
             passed.append(item)
-            item = item.after
+            item = item.next_item
         lengths = self._of_items.get(item, 1)
         for item in reversed(passed):
             assert item.row is not None
-            lengths = self._of_items[item] = self._sum(self._lengths.get(item.row.symbol, 0), lengths)
+            lengths = self._of_items[item] = self._sum_lengths(self._lengths.get(item.row.symbol, 0), lengths)
         return lengths
 
-    def _left(self, items: Mapping[ChartItem, Origins], left: list[dict[str, int]]) -> int:
+    def _remaining_lengths(self, items: Mapping[ChartItem, Origins], left: list[dict[str, int]]) -> int:
         """How many terminals can follow to the end of the word, when these items are under way.
 
         ``left`` has the same for the symbols that began at each position, from their end on.
@@ -121,10 +121,10 @@ class _WordLister:
                 after = 0
                 for origin in iterate_origins(origins):
                     after |= left[origin].get(item.head.symbol, 0)
-            lengths |= self._sum(self._of_item(item), after)
+            lengths |= self._sum_lengths(self._lengths_of_item(item), after)
         return lengths
 
-    def _close(self, column: ChartColumn, left: list[dict[str, int]]) -> None:
+    def _close_column(self, column: ChartColumn, left: list[dict[str, int]]) -> None:
         """Put what is left after the symbols that begin in ``column`` at the end of ``left``."""
         own: dict[str, int] = {}
         left.append(own)
@@ -132,29 +132,29 @@ class _WordLister:
         while changed:
             changed = False
             for symbol, waiters in column.waiting.items():
-                lengths = self._left(waiters, left)
+                lengths = self._remaining_lengths(waiters, left)
                 if lengths != own.get(symbol, 0):
                     own[symbol], changed = lengths, True
 
-    def words(self) -> Iterator[Word]:
+    def list_words(self) -> Iterator[Word]:
         if self._recognizer.empty:
             return
         lengths = self._lengths.get(self._recognizer.start, 0)
         for length in iterate_origins(lengths):
-            yield from self._of_length(length)
+            yield from self._words_of_length(length)
 
-    def _of_length(self, length: int) -> Iterator[Word]:
+    def _words_of_length(self, length: int) -> Iterator[Word]:
         word: list[str] = []
         columns: list[ChartColumn] = []
         left: list[dict[str, int]] = []
         branches: list[Iterator[tuple[str, dict[ChartItem, Origins]]]] = []
-        items: dict[ChartItem, Origins] = {make_ground_item(self._recognizer.begin()): ~0}
+        items: dict[ChartItem, Origins] = {make_ground_item(self._recognizer.initial_stack()): ~0}
         while True:
             if len(word) == length:
                 yield tuple(word)
             else:
                 column = append_column(columns, items, ANY)
-                self._close(column, left)
+                self._close_column(column, left)
                 branches.append(iter(sorted(column.next.items(), key=lambda entry: self._ranks[entry[0]])))
             while True:
                 if not branches:
@@ -163,7 +163,7 @@ class _WordLister:
                 terminal, items = next(branches[-1], ("", {}))
                 if not items:
                     branches.pop()
-                elif self._left(items, left) >> (length - len(word) - 1) & 1:
+                elif self._remaining_lengths(items, left) >> (length - len(word) - 1) & 1:
                     word.append(terminal)
                     break
 
@@ -198,7 +198,7 @@ def _triple_construction(pda: PDA) -> tuple[list[Production], str]:
             top, rest = stack[:1], stack[1:]
             if target is None:
                 productions.append(Production(head, (name_nonterminal(state, top, None),)))
-            for between, _ in table.exits(state, stack[0]):
+            for between, _ in table.find_exits(state, stack[0]):
                 productions.append(
                     Production(head, (name_nonterminal(state, top, between), name_nonterminal(between, rest, target)))
                 )

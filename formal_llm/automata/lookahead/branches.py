@@ -8,11 +8,12 @@ built to find out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.stacks import Unresolved
 from formal_llm.automata.lookahead.verdicts import FILTER, SEARCH, TALLY, TIME
 from formal_llm.automata.models.automaton import Configuration, State
 
@@ -93,13 +94,15 @@ class Branches:
         for number, (moves, reads, after) in enumerate(branches):
             pushed = tuple(after.stack)
             # On an empty stack nothing lies below: what comes after the moves is all that is left to do.
-            added = demands.delta(after.state, pushed) if top is not None else demands.of(*after)
+            added = (
+                demands.demand_of_pushed(after.state, pushed) if top is not None else demands.for_configuration(*after)
+            )
             need = sum(search.counters.need.get(name, 0) for name in reads)
             alive = added.least_steps < INFINITE
             if alive and not moves:
                 self._stop |= 1 << number
             elif alive:
-                take = resources.need(need) + (resources.need(added.promised) if added.promised else 0)
+                take = resources.pack_need(need) + (resources.pack_need(added.promised) if added.promised else 0)
                 steps = moves + added.free_steps
                 self._rows.append(
                     _BranchRow(1 << number, steps, reads, need, added.promised, take, added.pending, added.paid)
@@ -108,14 +111,14 @@ class Branches:
             self.leaps.append(BranchLeap(after.state, pushed, reads, need) if leaps else None)
 
     @property
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether more is known of the automaton by now, so that they must be made anew."""
         return self._version != self._search.demands.version
 
-    def able(self, configuration: Configuration, remaining: int, needed: int) -> JudgedBranches:
-        """Which branches a plan may be finished after, when so much is left of the bounds."""
+    def judge_branches(self, configuration: Configuration, remaining: int, needed: int) -> JudgedBranches:
+        """Which branches a plan may be finished after, with what is left of the bounds."""
         search = self._search
-        below = search.demands.below(self._state, configuration.stack)
+        below = search.demands.demand_below(self._state, configuration.stack)
         if below is None or below.least_steps == INFINITE:
             return JudgedBranches(0, 0.0, tally=len(self.leaps) * _BY_FILTER)
         counters, guard = search.counters, search.counters.guard
@@ -124,9 +127,9 @@ class Branches:
         always = pending or unresolved is not None
         remaining -= below.promised
         if needed and below.paid:
-            needed = counters.less(needed, below.paid)
-        left = search.demands.resources.of(remaining)
-        search.work.share(len(self._rows))
+            needed = counters.subtract_paid(needed, below.paid)
+        left = search.demands.resources.resources_left(remaining)
+        search.work.share_among(len(self._rows))
         decide = search.decide_rest
         tally = searched = 0
         doubtful: list[tuple[_BranchRow, int]] = []
@@ -135,7 +138,7 @@ class Branches:
             rest = remaining - need
             if rest & guard != guard or (promised and (rest - promised) & guard != guard):
                 continue
-            due = counters.less(counters.pay_all(reads, needed), paid) if needed else 0
+            due = counters.subtract_paid(counters.pay_all(reads, needed), paid) if needed else 0
             if always or more or due:
                 steps, how = decide(pending + more, unresolved, left - take, due)
                 if steps == UNKNOWN:
@@ -150,10 +153,24 @@ class Branches:
             able |= bit
             if needs > reach:
                 reach = needs
-        unknown = standing = 0
-        for place, (row, due) in enumerate(doubtful):  # once more, with what the others have left of the time
-            search.work.share(len(doubtful) - place)
-            steps, how = decide(pending + row.pending, unresolved, left - row.take, due)
+        tally += (len(self.leaps) - searched - len(doubtful)) * _BY_FILTER
+        judged = JudgedBranches(able, reach, tally=tally)
+        return self._judge_again(doubtful, judged, pending, unresolved, left) if doubtful else judged
+
+    def _judge_again(
+        self,
+        doubtful: Sequence[tuple[_BranchRow, int]],
+        judged: JudgedBranches,
+        pending: int,
+        unresolved: Unresolved,
+        left: int,
+    ) -> JudgedBranches:
+        """Judge what was not decided once more, with what the other branches have left of the time."""
+        able, reach, unknown, standing, tally = judged
+        search = self._search
+        for place, (row, due) in enumerate(doubtful):
+            search.work.share_among(len(doubtful) - place)
+            steps, how = search.decide_rest(pending + row.pending, unresolved, left - row.take, due)
             tally += TALLY.get(how, _BY_SEARCH)
             if steps == INFINITE:
                 continue
@@ -163,5 +180,4 @@ class Branches:
                 standing |= row.bit if how is TIME else 0
             else:
                 reach = max(reach, row.steps + steps)
-        tally += (len(self.leaps) - searched - len(doubtful)) * _BY_FILTER
         return JudgedBranches(able, reach, unknown, standing, tally)

@@ -57,11 +57,11 @@ class Counters:
                 low_shift += width
         self.remaining |= self.guard
 
-    def affords(self, terminal: str, remaining: int) -> bool:
+    def can_afford(self, terminal: str, remaining: int) -> bool:
         """Whether the upper bounds allow one more use of ``terminal``."""
         return (remaining - self.need.get(terminal, 0)) & self.guard == self.guard
 
-    def pay(self, terminal: str, needed: int) -> int:
+    def pay_for(self, terminal: str, needed: int) -> int:
         """``needed`` after one use of ``terminal``; a bound that is met stays met."""
         for shift, mask, weight in self.dues.get(terminal, ()):
             needed -= min(needed >> shift & mask, weight) << shift
@@ -70,33 +70,33 @@ class Counters:
     def pay_all(self, terminals: Iterable[str], needed: int) -> int:
         """``needed`` after one use of each of ``terminals``."""
         for name in terminals if needed else ():
-            needed = self.pay(name, needed)
+            needed = self.pay_for(name, needed)
         return needed
 
-    def earn(self, terminal: str, paid: int) -> int:
+    def add_payment(self, terminal: str, paid: int) -> int:
         """``paid``, packed as ``needed`` is, after one use of ``terminal`` that is still to come."""
         for shift, mask, weight in self.dues.get(terminal, ()):
             due, so_far = self.needed >> shift & mask, paid >> shift & mask
             paid += (min(due, so_far + weight) - so_far) << shift
         return paid
 
-    def less(self, needed: int, paid: int) -> int:
+    def subtract_paid(self, needed: int, paid: int) -> int:
         """What is needed when ``paid`` is sure to come."""
         for _, shift, mask in self._lower:
             needed -= min(needed >> shift & mask, paid >> shift & mask) << shift
         return needed
 
-    def due(self, needed: int) -> Iterator[tuple[Bound, int, int]]:
+    def open_bounds(self, needed: int) -> Iterator[tuple[Bound, int, int]]:
         """The lower bounds that need something: (the bound, the place of its field in ``needed``, what it needs)."""
         for bound, shift, mask in self._lower:
             if amount := needed >> shift & mask:
                 yield bound, shift, amount
 
-    def reads(self, needed: int) -> int:
+    def least_reads(self, needed: int) -> int:
         """A lower bound of the terminals that have to be read before nothing is needed."""
-        each = (-(-amount // max(bound.weights.values(), default=1)) for bound, _, amount in self.due(needed))
+        each = (-(-amount // max(bound.weights.values(), default=1)) for bound, _, amount in self.open_bounds(needed))
         return max(each, default=0)
 
-    def units(self, needed: int) -> int:
+    def sum_of_needs(self, needed: int) -> int:
         """The sum of all that is needed."""
         return sum([needed >> shift & mask for _, shift, mask in self._lower])

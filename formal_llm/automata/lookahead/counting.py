@@ -76,13 +76,13 @@ class DerivationCounter:
 
     # -- what is known of the grammar -----------------------------------------------------------------------------
 
-    def _learn(self) -> None:
+    def _refresh_grammar(self) -> None:
         """Take in what the flow grammar knows now."""
         self._version = self.completion.demands.version
         symbols = self.grammar.symbols
         leaves = self.completion.demands.resources.leaves
         self._ways = find_ways(self.grammar, leaves)
-        self._classes = ClassVectors(self.counters, self._ways, leaves, exchange=not self.grammar.open)
+        self._classes = ClassVectors(self.counters, self._ways, leaves, exchange=not self.grammar.has_open_symbols)
         touching = {*self._classes.takes, *self.counters.dues}
         self._fixed = fixed_counts(self._ways, touching)
         least = least_taken(symbols, self._ways, self._classes.with_total)
@@ -99,7 +99,7 @@ class DerivationCounter:
 
     # -- states -------------------------------------------------------------------------------------------------
 
-    def _grouped(self, index: int) -> tuple[WayGroup, ...]:
+    def _ways_by_group(self, index: int) -> tuple[WayGroup, ...]:
         """The ways of a symbol, those alike together."""
         groups = self._groups.get(index)
         if groups is None:
@@ -109,34 +109,34 @@ class DerivationCounter:
                 field = self._classes.class_of.get(reads[0], -1) if len(reads) == 1 else -1
                 limited = field < 0 and any(name in self._classes.takes for name in reads)
                 dues = tuple(self.counters.dues.get(name, ()) for name in reads)
-                need = self._classes.taken(reads)
+                need = self._classes.pack_reads(reads)
                 key = (field, need, dues, children, reads if limited else ())
                 alike.setdefault(key, []).append(reads)
                 made[key] = (field, need, children)
-            found = (self._group(*made[key], ways) for key, ways in alike.items())
+            found = (self._make_group(*made[key], ways) for key, ways in alike.items())
             groups = self._groups[index] = tuple(group for group in found if group.factor)
         return groups
 
-    def _group(self, field: int, need: int, children: tuple[int, ...], ways: list[tuple[str, ...]]) -> WayGroup:
+    def _make_group(self, field: int, need: int, children: tuple[int, ...], ways: list[tuple[str, ...]]) -> WayGroup:
         # Of a class each member has as many ways alike as any other (b T and T b: two); its members count elsewhere.
         factor, pending = len(ways) // (len(set(ways)) if field >= 0 else 1), 0
         for child in children:
             fixed = self._fixed.get(child, INFINITE)
             if fixed == INFINITE:
-                pending += self._multisets.unit(child)
+                pending += self._multisets.unit_of(child)
             else:
                 factor *= int(fixed)
         return WayGroup(need, field, ways[0], pending, factor)
 
     # -- counting -----------------------------------------------------------------------------------------------
 
-    def derivations(self, state: State, stack: Stack, remaining: int, needed: int) -> int:
+    def count_derivations(self, state: State, stack: Stack, remaining: int, needed: int) -> int:
         """The number of accepting runs from (state, stack); raises as :meth:`check_words`."""
-        begin = self._begin(state, stack, remaining, needed)
+        begin = self._initial_state(state, stack, remaining, needed)
         if begin is None:
             return 0
         factor, root = begin
-        return factor * self._count(root)
+        return factor * self._count_state(root)
 
     def check_words(self, state: State, stack: Stack, remaining: int, needed: int) -> None:
         """Raise where (state, stack) has infinitely many words.
@@ -145,7 +145,7 @@ class DerivationCounter:
             InfiniteLanguage: it has.
             Undecided: the budget of states is spent.
         """
-        begin = self._begin(state, stack, remaining, needed)
+        begin = self._initial_state(state, stack, remaining, needed)
         if begin is None or not self._growing:
             return
         todo, seen = [begin[1]], {begin[1]}
@@ -153,7 +153,7 @@ class DerivationCounter:
             now = todo.pop()
             if not now.pending and now.unresolved is None:
                 continue
-            for _, following in self._successors(now, self._growing):
+            for _, following in self._successor_states(now, self._growing):
                 after = following._replace(pending=self._without_spare(following.pending, following.left))
                 if after not in seen:
                     if len(seen) >= self.max_states:
@@ -163,48 +163,50 @@ class DerivationCounter:
 
     def _without_spare(self, pending: int, left: int) -> int:
         """Fewer copies of free symbols: no more than one for each unit that is left can take something from a limit."""
-        most = 1 + self._classes.total(left)
-        for symbol, count, unit in self._multisets.items(pending):
-            if count > most and symbol.free:
+        most = 1 + self._classes.total_left(left)
+        for symbol, count, unit in self._multisets.list_items(pending):
+            if count > most and symbol.is_free:
                 pending -= (count - most) * unit
         return pending
 
-    def _begin(self, state: State, stack: Stack, remaining: int, needed: int) -> tuple[int, CountingState] | None:
+    def _initial_state(
+        self, state: State, stack: Stack, remaining: int, needed: int
+    ) -> tuple[int, CountingState] | None:
         """The state of a configuration, and the derivations of what no limit touches."""
         demands = self.completion.demands
-        if demands.of(state, stack).least_steps == INFINITE:
+        if demands.for_configuration(state, stack).least_steps == INFINITE:
             return None
         if self._version != demands.version:
-            self._learn()
+            self._refresh_grammar()
         pending, factor, unresolved = 0, 1, (state, stack)
         while True:
             at, node = unresolved
             ways = demands.resolve(at, node.top, node.rest)
             if len(ways) != 1:
-                return factor, CountingState(pending, unresolved, self._classes.vector(remaining), needed)
+                return factor, CountingState(pending, unresolved, self._classes.vector_of(remaining), needed)
             symbol, target = ways[0]
             name = demands.resources.leaves.get(symbol.index)
             if name is not None:
                 remaining -= self.counters.need.get(name, 0)
                 if remaining & self.counters.guard != self.counters.guard:
                     return None
-                needed = self.counters.pay(name, needed)
+                needed = self.counters.pay_for(name, needed)
             else:
-                unit, times = self._one(symbol)
+                unit, times = self._unit_or_factor(symbol)
                 pending, factor = pending + unit, factor * times
             if target is ACCEPTING:
-                return factor, CountingState(pending, None, self._classes.vector(remaining), needed)
+                return factor, CountingState(pending, None, self._classes.vector_of(remaining), needed)
             unresolved = (target, node.rest)
 
-    def _one(self, symbol: FlowSymbol) -> tuple[int, int]:
+    def _unit_or_factor(self, symbol: FlowSymbol) -> tuple[int, int]:
         """(a pending symbol as a unit, 1), or (0, its derivations) where no limit touches it."""
         fixed = self._fixed.get(symbol.index, INFINITE)
-        return (self._multisets.unit(symbol.index), 1) if fixed == INFINITE else (0, int(fixed))
+        return (self._multisets.unit_of(symbol.index), 1) if fixed == INFINITE else (0, int(fixed))
 
-    def _count(self, root: CountingState) -> int:
+    def _count_state(self, root: CountingState) -> int:
         """The derivations of a state: depth first over its successors, each state once."""
         memo = self._memo
-        if (known := self._known(root)) is not None:
+        if (known := self._known_count(root)) is not None:
             return known
         frames: list[tuple[CountingState, list[tuple[int, CountingState]]]] = []
         on_path: set[CountingState] = set()
@@ -214,30 +216,30 @@ class DerivationCounter:
             if len(memo) + len(frames) > budget:
                 raise Undecided("the plans were not counted within the budget of states; raise max_states")
             on_path.add(state)
-            frames.append((state, list(self._successors(state, self._cyclic))))
+            frames.append((state, list(self._successor_states(state, self._cyclic))))
 
         enter_state(root)
         while frames:
             state, following = frames[-1]
             for _, after in following:
-                if self._known(after) is None:
+                if self._known_count(after) is None:
                     # A state that leads back to itself is on a cycle; such symbols were found when states were entered.
                     if after in on_path:
                         raise Undecided("the derivations form a cycle")
                     enter_state(after)
                     break
             else:
-                memo[state] = sum(weight * (self._known(after) or 0) for weight, after in following)
+                memo[state] = sum(weight * (self._known_count(after) or 0) for weight, after in following)
                 on_path.discard(state)
                 frames.pop()
         return memo[root]
 
-    def _known(self, state: CountingState) -> int | None:
+    def _known_count(self, state: CountingState) -> int | None:
         if not state.pending and state.unresolved is None:
             return 0 if state.needed else 1
         return self._memo.get(state)
 
-    def _successors(self, state: CountingState, cyclic: set[int]) -> Iterable[tuple[int, CountingState]]:
+    def _successor_states(self, state: CountingState, cyclic: set[int]) -> Iterable[tuple[int, CountingState]]:
         """(number of ways, state after one of them), for the choices of one pending symbol.
 
         Raises:
@@ -245,20 +247,20 @@ class DerivationCounter:
         """
         pending, unresolved, left, needed = state
         if unresolved is not None:
-            yield from self._open(state, unresolved)
+            yield from self._resolve_open_stack(state, unresolved)
             return
-        if not self._affordable(pending, left):
+        if not self._is_affordable(pending, left):
             return
-        symbol, _, unit = next(self._multisets.items(pending))
+        symbol, _, unit = next(self._multisets.list_items(pending))
         if symbol.index in cyclic:
-            if self._completable(state):
+            if self._is_completable(state):
                 if symbol.index in self._growing:
                     raise InfiniteLanguage("there are infinitely many; give a bound on their length (max_length)")
                 raise InfiniteLanguage(
                     "there are infinitely many derivations: a cycle adds nothing; count words instead"
                 )
             return
-        for need, field, reads, children, factor in self._grouped(symbol.index):
+        for need, field, reads, children, factor in self._ways_by_group(symbol.index):
             after = left - need
             if after & self._classes.guard != self._classes.guard:
                 continue
@@ -267,7 +269,9 @@ class DerivationCounter:
                 factor = factor * self._classes.left(left, field)
             yield factor, CountingState(pending - unit + children, None, after, due)
 
-    def _open(self, state: CountingState, unresolved: tuple[State, Stack]) -> Iterable[tuple[int, CountingState]]:
+    def _resolve_open_stack(
+        self, state: CountingState, unresolved: tuple[State, Stack]
+    ) -> Iterable[tuple[int, CountingState]]:
         """The ways to be done with the top of the open part of a stack."""
         at, node = unresolved
         for symbol, target in self.completion.demands.resolve(at, node.top, node.rest):
@@ -275,21 +279,21 @@ class DerivationCounter:
             left, needed, pending, factor = state.left, state.needed, state.pending, 1
             name = self.completion.demands.resources.leaves.get(symbol.index)
             if name is not None:
-                left -= self._classes.taken((name,))
+                left -= self._classes.pack_reads((name,))
                 if left & self._classes.guard != self._classes.guard:
                     continue
-                needed = self.counters.pay(name, needed)
+                needed = self.counters.pay_for(name, needed)
             elif symbol.least_steps < INFINITE:
-                unit, factor = self._one(symbol)
+                unit, factor = self._unit_or_factor(symbol)
                 pending += unit
             else:
                 continue
             yield factor, CountingState(pending, rest, left, needed)
 
-    def _affordable(self, pending: int, left: int) -> bool:
+    def _is_affordable(self, pending: int, left: int) -> bool:
         """Whether what all pending symbols take at least is left: keeps states that can only fail from growing."""
-        spent, least_sum = self._classes.total(left), 0
-        for symbol, count, _ in self._multisets.items(pending):
+        spent, least_sum = self._classes.total_left(left), 0
+        for symbol, count, _ in self._multisets.list_items(pending):
             least, total = self._least[symbol.index]
             spent -= total * count
             if spent < 0:
@@ -298,12 +302,14 @@ class DerivationCounter:
         # The total is affordable, so no field of the sum has run over into the next.
         return (left - least_sum) & self._classes.guard == self._classes.guard
 
-    def _completable(self, state: CountingState) -> bool:
-        """Whether a state can be completed, told by the search for a completion."""
-        unit = self.completion.multisets.unit
-        pending = sum(unit(symbol.index) * count for symbol, count, _ in self._multisets.items(state.pending))
+    def _is_completable(self, state: CountingState) -> bool:
+        """Whether a state can be completed, as decided by the search for a completion."""
+        unit = self.completion.multisets.unit_of
+        pending = sum(unit(symbol.index) * count for symbol, count, _ in self._multisets.list_items(state.pending))
         remaining = self._classes.some_remaining(state.left)
-        found = self.completion.finish(pending, None, self.completion.demands.resources.of(remaining), state.needed)
+        found = self.completion.finish_moves(
+            pending, None, self.completion.demands.resources.resources_left(remaining), state.needed
+        )
         if found < 0:
             raise Undecided("it was not decided within the budget of states whether there are infinitely many plans")
         return found < INFINITE

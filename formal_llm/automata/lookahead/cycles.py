@@ -61,7 +61,7 @@ def find_cycles(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection[s
                 continue
             for place, child in enumerate(children):
                 others = [*children[:place], *children[place + 1 :]]
-                if all(symbols[other].free for other in others):
+                if all(symbols[other].is_free for other in others):
                     grows = bool(reads) or any(other in growing for other in others)
                     targets = edges.setdefault(index, {})
                     targets[child] = grows or targets.get(child, False)
@@ -90,7 +90,7 @@ def _find_growing(symbols: Sequence[FlowSymbol], ways: Ways, limited: Collection
     todo: list[int] = []
     for index, group in ways.items():
         for reads, children, _ in group:
-            if not any(name in limited for name in reads) and all(symbols[child].free for child in children):
+            if not any(name in limited for name in reads) and all(symbols[child].is_free for child in children):
                 if reads:
                     todo.append(index)
                 for child in children:

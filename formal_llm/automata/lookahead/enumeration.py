@@ -32,26 +32,26 @@ class WordEnumeration:
         self._words: dict[int, Words] = {}
         self._tries = 0
 
-    def words(self, state: State, stack: Stack, remaining: int, needed: int) -> list[Word]:
-        """The words that complete (state, stack) within what ``remaining`` and ``needed`` say, sorted.
+    def enumerate_words(self, state: State, stack: Stack, remaining: int, needed: int) -> list[Word]:
+        """The words that complete (state, stack) within the limits ``remaining`` and ``needed``, sorted.
 
         Raises:
             Undecided: there are too many to hold, perhaps infinitely many.
         """
         self._tries = 100 * self.max_words
-        self._solve(state, stack)
+        self._solve_equations(state, stack)
         fronts: dict[State, Words] = {state: EMPTY}
         done: Words = {}
         while fronts:
             after: dict[State, Words] = {}
             for at, words in fronts.items():
-                for symbol, target in self.grammar.resolve(at, stack.top, stack.rest):
+                for symbol, target in self.grammar.resolve_top(at, stack.top, stack.rest):
                     into = done if target is ACCEPTING else after.setdefault(target, {})
-                    self._join(words, self._words.get(symbol.index, {}), into, remaining)
+                    self._join_words(words, self._words.get(symbol.index, {}), into, remaining)
             fronts, stack = after, stack.rest
         return sorted(word for word in done if not self.counters.pay_all(word, needed))
 
-    def _join(self, left: Words, right: Words, into: Words, remaining: int) -> Words:
+    def _join_words(self, left: Words, right: Words, into: Words, remaining: int) -> Words:
         """``into``, with all joined words that ``remaining`` allows added."""
         self._tries -= len(left) * len(right)
         guard = self.counters.guard
@@ -71,14 +71,16 @@ class WordEnumeration:
             "give a bound on their length (max_length), or count derivations instead"
         )
 
-    def _solve(self, state: State, stack: Stack) -> None:
+    def _solve_equations(self, state: State, stack: Stack) -> None:
         """Fill the words of all symbols that a configuration leads to.
 
         Only new words are joined with what stands beside them (semi-naive evaluation), and words are kept only when
         all of them are found.
         """
-        begin = [symbol.index for ways in self.grammar.levels(state, stack) for symbol, _ in ways]
-        symbols = [self.grammar.symbols[index] for index in self.grammar.reached(begin) if index not in self._words]
+        begin = [symbol.index for ways in self.grammar.walk_stack(state, stack) for symbol, _ in ways]
+        symbols = [
+            self.grammar.symbols[index] for index in self.grammar.reachable_symbols(begin) if index not in self._words
+        ]
         words: dict[int, Words] = self._words | {symbol.index: {} for symbol in symbols}
         users: dict[int, list[tuple[int, Way, int]]] = {}
         fresh: dict[int, Words] = {}
@@ -87,19 +89,19 @@ class WordEnumeration:
         def derive_words(index: int, way: Way, place: int, joined: Words) -> None:
             """Add the words of a way in which the child at ``place`` is one of ``joined``."""
             for child in reversed(way.children[:place]):
-                joined = self._join(words[child], joined, {}, full)
+                joined = self._join_words(words[child], joined, {}, full)
             if way.read is not None:
-                joined = self._join({(way.read,): need.get(way.read, 0)}, joined, {}, full)
+                joined = self._join_words({(way.read,): need.get(way.read, 0)}, joined, {}, full)
             for child in way.children[place + 1 :]:
-                joined = self._join(joined, words[child], {}, full)
+                joined = self._join_words(joined, words[child], {}, full)
             new = {word: cost for word, cost in joined.items() if word not in words[index]}
             if new:
                 self._tries -= sum(map(len, new))
-                self._join(new, EMPTY, words[index], full)
+                self._join_words(new, EMPTY, words[index], full)
                 fresh.setdefault(index, {}).update(new)
 
         for symbol in sorted(symbols, key=lambda symbol: symbol.least_steps):
-            for way in self.grammar.alive(symbol):
+            for way in self.grammar.live_ways(symbol):
                 derive_words(symbol.index, way, 0, words[way.children[0]] if way.children else EMPTY)
                 for place, child in enumerate(way.children):
                     users.setdefault(child, []).append((symbol.index, way, place))

@@ -84,7 +84,7 @@ class FlowSymbol:
     due: bool = False
 
     @property
-    def free(self) -> bool:
+    def is_free(self) -> bool:
         """Whether it can be completed without any limited terminal."""
         return self.free_steps < INFINITE
 
@@ -108,23 +108,23 @@ class FlowGrammar:
         self._detours_of = 0
         #: The terminals in upper bounds, and those of them that may not be used at all.
         self.limited = frozenset(counters.need)
-        self._banned = {name for name in self.limited if not counters.affords(name, counters.remaining)}
+        self._banned = {name for name in self.limited if not counters.can_afford(name, counters.remaining)}
 
     # -- symbols and their ways ---------------------------------------------------------------------------------
 
-    def exits(self, state: State, symbol: str | None) -> list[State]:
+    def exit_states(self, state: State, symbol: str | None) -> list[State]:
         """The states in which ``symbol`` can be gone, limits aside."""
         found = self._exits.get((state, symbol))
         if found is None:
-            found = self._exits[state, symbol] = [target for target, _ in self._table.exits(state, symbol)]
+            found = self._exits[state, symbol] = [target for target, _ in self._table.find_exits(state, symbol)]
         return found
 
-    def symbol(self, state: State, top: str | None, target: State) -> FlowSymbol:
+    def get_symbol(self, state: State, top: str | None, target: State) -> FlowSymbol:
         """The symbol (state, top, target), with everything known of it."""
         index = self._by_key.get((state, top, target))
         if index is None:
-            index = self._index((state, top, target))
-            self._explore()
+            index = self._index_of((state, top, target))
+            self._explore_new_symbols()
         return self.symbols[index]
 
     def may_accept(self, state: State, top: str | None) -> bool:
@@ -132,36 +132,38 @@ class FlowGrammar:
         return self._table.may_accept(state, top)
 
     @property
-    def open(self) -> bool:
+    def has_open_symbols(self) -> bool:
         """Whether some stack symbol can be done with in more than one way (states afterwards, accepting before)."""
         if self._open_at != len(self.symbols):
-            self._open, self._open_at = self._table.open, len(self.symbols)
+            self._open, self._open_at = self._table.has_open_calls, len(self.symbols)
         return self._open
 
-    def targets(self, state: State, top: str | None) -> list[State]:
+    def target_states(self, state: State, top: str | None) -> list[State]:
         """How a run can be done with the top of a stack: accept before it is popped, or pop it in some state."""
         targets: list[State] = [ACCEPTING] if self.may_accept(state, top) else []
-        return targets if top is None else targets + self.exits(state, top)
+        return targets if top is None else targets + self.exit_states(state, top)
 
-    def resolve(self, state: State, top: str | None, rest: Stack | None = None) -> list[tuple[FlowSymbol, State]]:
+    def resolve_top(self, state: State, top: str | None, rest: Stack | None = None) -> list[tuple[FlowSymbol, State]]:
         """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state.
 
-        Where ``rest`` is told, what lies below, only ways are given after which it can be worked off, limits aside; and
-        of several ways with at most one symbol below, one for all of them.
+        Where ``rest`` is given, the stack below, only ways are given after which it can be worked off, limits aside;
+        and of several ways with at most one symbol below, one for all of them.
         """
-        targets = self.targets(state, top)
+        targets = self.target_states(state, top)
         if rest is not None and (len(targets) > 1 or not rest.depth):
             if rest.depth <= 1 and len(targets) > 1:
-                return [(self.symbol(state, top, AcceptBelowTarget(tuple(rest))), ACCEPTING)]
+                return [(self.get_symbol(state, top, AcceptBelowTarget(tuple(rest))), ACCEPTING)]
             targets = [target for target in targets if target is ACCEPTING or self._can_end(target, rest)]
-        return [(self.symbol(state, top, target), target) for target in targets]
+        return [(self.get_symbol(state, top, target), target) for target in targets]
 
     def _can_end(self, state: State, stack: Stack) -> bool:
         """Whether a run can accept from here, limits aside."""
         if len(self._ends) > _KEPT:
             self._ends.clear()
         known = self._ends
-        under_way: list[tuple[State, Stack, Iterator[State]]] = [(state, stack, iter(self.exits(state, stack.top)))]
+        under_way: list[tuple[State, Stack, Iterator[State]]] = [
+            (state, stack, iter(self.exit_states(state, stack.top)))
+        ]
         while under_way:
             at, node, targets = under_way[-1]
             if (at, node) not in known and self.may_accept(at, node.top):
@@ -173,7 +175,7 @@ class FlowGrammar:
                 elif known.get((target, node.rest)):
                     known[at, node] = True
                 elif (target, node.rest) not in known:
-                    under_way.append((target, node.rest, iter(self.exits(target, node.rest.top))))
+                    under_way.append((target, node.rest, iter(self.exit_states(target, node.rest.top))))
                     break
             else:
                 under_way.pop()
@@ -181,41 +183,43 @@ class FlowGrammar:
                     known[under_way[-1][0], under_way[-1][1]] = True
         return known[state, stack]
 
-    def levels(self, state: State, stack: Stack) -> Iterator[list[tuple[FlowSymbol, State]]]:
+    def walk_stack(self, state: State, stack: Stack) -> Iterator[list[tuple[FlowSymbol, State]]]:
         """From the top of a stack down: the ways to be done with each symbol, from any state that can be reached."""
         states: dict[State, None] = {state: None}
         while states:
-            ways = [way for at in states for way in self.resolve(at, stack.top, stack.rest)]
+            ways = [way for at in states for way in self.resolve_top(at, stack.top, stack.rest)]
             yield ways
             states = dict.fromkeys(target for _, target in ways if target is not ACCEPTING)
             stack = stack.rest
 
-    def reached(self, symbols: Iterable[int]) -> list[int]:
+    def reachable_symbols(self, symbols: Iterable[int]) -> list[int]:
         """These symbols and all that completions of them may lead to."""
         return list(
-            find_reachable(symbols, lambda index: (c for way in self.alive(self.symbols[index]) for c in way.children))
+            find_reachable(
+                symbols, lambda index: (c for way in self.live_ways(self.symbols[index]) for c in way.children)
+            )
         )
 
-    def _index(self, key: Key) -> int:
+    def _index_of(self, key: Key) -> int:
         index = self._by_key.get(key)
         if index is None:
             index = self._by_key[key] = len(self.symbols)
             self.symbols.append(FlowSymbol(index, key))
         return index
 
-    def _explore(self) -> None:
+    def _explore_new_symbols(self) -> None:
         """Find the ways of all new symbols and of the symbols they lead to; then learn what is known of each."""
         first = self._known
         while self._known < len(self.symbols):
             symbol = self.symbols[self._known]
             self._known += 1
-            symbol.ways = tuple(dict.fromkeys(self._ways(symbol.key)))
+            symbol.ways = tuple(dict.fromkeys(self._find_ways(symbol.key)))
         new = self.symbols[first:]
-        self._cheapest(new)
+        self._set_cheapest_costs(new)
         if self.counters.dues:
             self._find_due(new)
 
-    def _ways(self, key: Key) -> Iterator[Way]:
+    def _find_ways(self, key: Key) -> Iterator[Way]:
         state, top, target = key
         inside = target is ACCEPTING or isinstance(target, AcceptBelowTarget)
         if inside and state in self.pda.accepting_states:
@@ -228,47 +232,57 @@ class FlowGrammar:
             if target == AcceptBelowTarget(()) and len(pushed) > 1:
                 pushed, whole = pushed[:-1], AcceptBelowTarget(pushed[-1:])  # type: ignore[arg-type]  # nothing lies on no stack
             for end in range(1, len(pushed)) if inside else ():
-                for children in self._chains(t.target, pushed[:end], ACCEPTING):
+                for children in self._chains_of_symbols(t.target, pushed[:end], ACCEPTING):
                     yield Way(t.read, children)
-            for children in self._chains(t.target, pushed, whole):
+            for children in self._chains_of_symbols(t.target, pushed, whole):
                 yield Way(t.read, children)
 
-    def _chains(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
+    def _chains_of_symbols(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
         """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
         if not pushed:
-            return self._below(state, target) if isinstance(target, AcceptBelowTarget) else [()] * (state == target)
+            return (
+                self._ways_below(state, target) if isinstance(target, AcceptBelowTarget) else [()] * (state == target)
+            )
         chains: list[tuple[State, tuple[int, ...]]] = [(state, ())]
         for top in pushed[:-1]:
             chains = [
-                (after, (*chain, self._index((before, top, after))))
+                (after, (*chain, self._index_of((before, top, after))))
                 for before, chain in chains
-                for after in self.exits(before, top)
+                for after in self.exit_states(before, top)
             ]
-        return [(*chain, *ends) for before, chain in chains for ends in self._last(before, pushed[-1], target)]
+        return [
+            (*chain, *ends)
+            for before, chain in chains
+            for ends in self._ways_through_symbol(before, pushed[-1], target)
+        ]
 
-    def _last(self, state: State, top: str | None, target: State) -> list[tuple[int, ...]]:
+    def _ways_through_symbol(self, state: State, top: str | None, target: State) -> list[tuple[int, ...]]:
         """All ways to work off one symbol, with a target of any kind."""
         if not isinstance(target, AcceptBelowTarget):
-            there = self.may_accept(state, top) if target is ACCEPTING else target in self.exits(state, top)
-            return [(self._index((state, top, target)),)] if there else []
-        targets = self.targets(state, top)
+            there = self.may_accept(state, top) if target is ACCEPTING else target in self.exit_states(state, top)
+            return [(self._index_of((state, top, target)),)] if there else []
+        targets = self.target_states(state, top)
         if len(targets) > 1:
-            return [(self._index((state, top, target)),)]
+            return [(self._index_of((state, top, target)),)]
         if targets == [ACCEPTING]:
-            return [(self._index((state, top, ACCEPTING)),)]
-        return [(self._index((state, top, after)), *ends) for after in targets for ends in self._below(after, target)]
+            return [(self._index_of((state, top, ACCEPTING)),)]
+        return [
+            (self._index_of((state, top, after)), *ends)
+            for after in targets
+            for ends in self._ways_below(after, target)
+        ]
 
-    def _below(self, state: State, over: AcceptBelowTarget) -> list[tuple[int, ...]]:
+    def _ways_below(self, state: State, over: AcceptBelowTarget) -> list[tuple[int, ...]]:
         """All ways to work off what lies below."""
         return (
-            self._last(state, over.below[0], AcceptBelowTarget(()))
+            self._ways_through_symbol(state, over.below[0], AcceptBelowTarget(()))
             if over.below
-            else self._last(state, None, ACCEPTING)
+            else self._ways_through_symbol(state, None, ACCEPTING)
         )
 
     # -- what is known before any search ------------------------------------------------------------------------
 
-    def _cheapest(self, new: list[FlowSymbol]) -> None:
+    def _set_cheapest_costs(self, new: list[FlowSymbol]) -> None:
         """The cheapest completions of each symbol, by each of the four measures."""
         first = len(self.symbols) - len(new)  # those before are known
         for name, free, by_length in (
@@ -295,31 +309,31 @@ class FlowGrammar:
                 setattr(symbol, name, found.get(symbol.index, INFINITE))
         self._dead.update(symbol.index for symbol in new if symbol.least_steps == INFINITE)
 
-    def alive(self, symbol: FlowSymbol) -> Sequence[Way]:
+    def live_ways(self, symbol: FlowSymbol) -> Sequence[Way]:
         """The ways that some completion takes, limits aside."""
         return [way for way in symbol.ways if self._dead.isdisjoint(way.children)] if self._dead else symbol.ways
 
     def _find_due(self, new: list[FlowSymbol]) -> None:
         """Mark the symbols in whose completions a terminal with a lower bound may occur."""
-        users = self._users(new)
-        todo = [s for s in new if any(way.read in self.counters.dues for way in self.alive(s))]
-        todo += [s for s in new if any(self.symbols[child].due for way in self.alive(s) for child in way.children)]
+        users = self._ways_by_child(new)
+        todo = [s for s in new if any(way.read in self.counters.dues for way in self.live_ways(s))]
+        todo += [s for s in new if any(self.symbols[child].due for way in self.live_ways(s) for child in way.children)]
         while todo:
             symbol = todo.pop()
             if not symbol.due:
                 symbol.due = True
                 todo += (user for user, _ in users.get(symbol.index, ()))
 
-    def _users(self, symbols: list[FlowSymbol]) -> dict[int, list[tuple[FlowSymbol, Way]]]:
+    def _ways_by_child(self, symbols: list[FlowSymbol]) -> dict[int, list[tuple[FlowSymbol, Way]]]:
         """For each symbol the ways in which it is a child, and whose they are."""
         users: dict[int, list[tuple[FlowSymbol, Way]]] = {}
         for symbol in symbols:
-            for way in self.alive(symbol):
+            for way in self.live_ways(symbol):
                 for child in set(way.children):
                     users.setdefault(child, []).append((symbol, way))
         return users
 
-    def detours(self, index: int) -> dict[str, int]:
+    def detours_of(self, index: int) -> dict[str, int]:
         """For each terminal that completions of a symbol may use, by how many terminals that lengthens the shortest."""
         if self._detours_of != len(self.symbols):
             self._detours_of = len(self.symbols)
@@ -341,7 +355,7 @@ class FlowGrammar:
                 continue
             reached.add(index)
             symbol = self.symbols[index]
-            for way in self.alive(symbol):
+            for way in self.live_ways(symbol):
                 length = sum(self.symbols[child].least_length for child in way.children) + way.moves
                 length += LENGTH if way.read is not None else 0
                 whole = cost + length - symbol.least_length

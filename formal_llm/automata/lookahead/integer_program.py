@@ -96,7 +96,7 @@ class IntegerProgram:
         self._ways: dict[tuple[int, bool], tuple[_ProgramWay, ...]] = {}
 
     @cached_property
-    def _library(self) -> ModuleType | None:
+    def _solver_library(self) -> ModuleType | None:
         # Loading it takes about half a second, so it waits for the first question that needs it.
         try:
             from ortools.sat.python import cp_model
@@ -104,7 +104,7 @@ class IntegerProgram:
             return None
         return cp_model
 
-    def decide(self, state: SearchState, effort: float = INFINITE) -> float | None:
+    def decide_state(self, state: SearchState, effort: float = INFINITE) -> float | None:
         """Whether a state of the search can be completed.
 
         Args:
@@ -116,87 +116,91 @@ class IntegerProgram:
             unknown: the effort was spent, the numbers are too large, or the solver is not installed.
         """
         self.tries = 0.0
-        if self._library is None:
+        if self._solver_library is None:
             return None
         if self._version != self.demands.version:
             self._version = self.demands.version
             self._ways.clear()
-        left = self.demands.resources.amounts(state.left)
-        needed = {shift: amount for _, shift, amount in self.demands.counters.due(state.needed)}
-        pending, moves = self._keep(state.pending, bool(needed))
+        left = self.demands.resources.unpack_amounts(state.left)
+        needed = {shift: amount for _, shift, amount in self.demands.counters.open_bounds(state.needed)}
+        pending, moves = self._kept_symbols(state.pending, bool(needed))
         if state.unresolved is not None:
             pending[state.unresolved] = 1
-        columns = _make_columns(pending, self._reachable(pending, bool(needed)), left, needed)
+        columns = _make_columns(pending, self._reachable_ways(pending, bool(needed)), left, needed)
         if columns is None:
             return INFINITE
         building = _BUILT * len(columns)
         if building >= effort:
             return None
-        program = _Program(self._library, pending, columns, left, needed)
-        found, seconds = program.solve(min(effort - building, self.effort))
+        program = _Program(self._solver_library, pending, columns, left, needed)
+        found, seconds = program.solve_model(min(effort - building, self.effort))
         self.tries = TRIES * (seconds + building)
         return found if found is None else found + moves
 
     # -- what there is to choose from ---------------------------------------------------------------------------
 
-    def _keep(self, multiset: int, needed: bool) -> tuple[Counter[_Node], float]:
+    def _kept_symbols(self, multiset: int, needed: bool) -> tuple[Counter[_Node], float]:
         """The symbols of a multiset that matter, and the moves that complete the others."""
         kept: Counter[_Node] = Counter()
         moves: float = 0
-        for symbol, count, _ in self.demands.multisets.items(multiset):
-            if symbol.free and not (needed and symbol.due):
+        for symbol, count, _ in self.demands.multisets.list_items(multiset):
+            if symbol.is_free and not (needed and symbol.due):
                 moves += symbol.free_steps * count
             else:
                 kept[symbol.index] = count
         return kept, moves
 
-    def _reachable(self, pending: Iterable[_Node], needed: bool) -> dict[_Node, tuple[_ProgramWay, ...]]:
+    def _reachable_ways(self, pending: Iterable[_Node], needed: bool) -> dict[_Node, tuple[_ProgramWay, ...]]:
         """The ways of all symbols that what is pending may lead to."""
         found: dict[_Node, tuple[_ProgramWay, ...]] = {}
         todo = list(pending)
         while todo:
             node = todo.pop()
             if node not in found:
-                found[node] = self._of_symbol(node, needed) if isinstance(node, int) else self._of_stack(node, needed)
+                found[node] = (
+                    self._ways_of_symbol(node, needed) if isinstance(node, int) else self._ways_of_stack(node, needed)
+                )
                 todo += (child for way in found[node] for child in way.children)
         return found
 
-    def _of_symbol(self, index: int, needed: bool) -> tuple[_ProgramWay, ...]:
+    def _ways_of_symbol(self, index: int, needed: bool) -> tuple[_ProgramWay, ...]:
         ways = self._ways.get((index, needed))
         if ways is None:
-            symbols, unit = self.demands.grammar.symbols, self.demands.multisets.unit
+            symbols, unit = self.demands.grammar.symbols, self.demands.multisets.unit_of
             made = []
             for way in self.demands.resources.ways[index]:
-                children, moves = self._keep(sum(unit(child) for child in way.children), needed)
+                children, moves = self._kept_symbols(sum(unit(child) for child in way.children), needed)
                 paid: Counter[int] = Counter()
                 for name in way.reads:
                     for shift, _, weight in self.demands.counters.dues.get(name, ()):
                         paid[shift] += weight
-                made.append(_ProgramWay(self._takes(way.need), tuple(paid.items()), children, way.steps + moves))
-            if symbols[index].free:
+                made.append(
+                    _ProgramWay(self._amounts_taken(way.need), tuple(paid.items()), children, way.steps + moves)
+                )
+            if symbols[index].is_free:
                 made.append(_ProgramWay((), (), {}, symbols[index].free_steps))
             ways = self._ways[index, needed] = tuple(made)
         return ways
 
-    def _of_stack(self, node: tuple[State, Stack], needed: bool) -> tuple[_ProgramWay, ...]:
+    def _ways_of_stack(self, node: tuple[State, Stack], needed: bool) -> tuple[_ProgramWay, ...]:
         """The ways to work off the top of an open stack, each with all below it that is sure then."""
         state, stack = node
         made = []
         for symbol, target in self.demands.resolve(state, stack.top, stack.rest):
-            below = NOTHING if target is ACCEPTING else self.demands.of(target, stack.rest)
-            whole = self.demands.on_top(symbol, below)
+            below = NOTHING if target is ACCEPTING else self.demands.for_configuration(target, stack.rest)
+            whole = self.demands.demand_with_top(symbol, below)
             if whole.least_steps == INFINITE:
                 continue
-            children, moves = self._keep(whole.pending, needed)
+            children, moves = self._kept_symbols(whole.pending, needed)
             if whole.unresolved is not None:
                 children[whole.unresolved] = 1
-            paid = tuple((shift, amount) for _, shift, amount in self.demands.counters.due(whole.paid))
-            takes = self._takes(self.demands.resources.need(whole.promised))
+            paid = tuple((shift, amount) for _, shift, amount in self.demands.counters.open_bounds(whole.paid))
+            takes = self._amounts_taken(self.demands.resources.pack_need(whole.promised))
             made.append(_ProgramWay(takes, paid, children, whole.free_steps + moves))
         return tuple(made)
 
-    def _takes(self, need: int) -> tuple[tuple[int, int], ...]:
-        return tuple((n, amount) for n, amount in enumerate(self.demands.resources.amounts(need)) if amount)
+    def _amounts_taken(self, need: int) -> tuple[tuple[int, int], ...]:
+        return tuple((n, amount) for n, amount in enumerate(self.demands.resources.unpack_amounts(need)) if amount)
 
 
 def _make_columns(
@@ -249,9 +253,9 @@ class _Program:
     left: tuple[int, ...]
     needed: Mapping[int, int]
 
-    def solve(self, effort: float) -> tuple[float | None, float]:
+    def solve_model(self, effort: float) -> tuple[float | None, float]:
         """The moves of a completion, infinite for none, None for unknown; the deterministic time that took."""
-        rows = self._rows()
+        rows = self._make_rows()
         if any(not row and least > 0 for row, least, _ in rows):
             return INFINITE, 0.0  # something is pending, or due, that no way is left for
         if any(sum(abs(f) * self.columns[c].most for c, f in row.items()) > _MOST for row, _, _ in rows):
@@ -263,7 +267,7 @@ class _Program:
             if row:
                 model.add_linear_constraint(weighted([counts[c] for c in row], list(row.values())), least, most)
         if self.needed:
-            self._connect(model, counts)
+            self._require_connectivity(model, counts)
         solver = self.library.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
@@ -277,9 +281,9 @@ class _Program:
             return INFINITE, taken
         if status not in (self.library.OPTIMAL, self.library.FEASIBLE):
             return None, taken
-        return self._moves([solver.value(count) for count in counts]), taken
+        return self._count_moves([solver.value(count) for count in counts]), taken
 
-    def _rows(self) -> list[tuple[dict[int, int], int, int]]:
+    def _make_rows(self) -> list[tuple[dict[int, int], int, int]]:
         """The linear constraints: a factor for each column that is in them, and the least and most of the sum."""
         balance: dict[_Node, dict[int, int]] = {node: {} for node in self.pending}
         taken: dict[int, dict[int, int]] = {}
@@ -296,7 +300,7 @@ class _Program:
         rows += [(row, 0, self.left[resource]) for resource, row in taken.items()]
         return rows + [(row, self.needed[shift], _MOST) for shift, row in paid.items()]
 
-    def _connect(self, model: Any, counts: list[Any]) -> None:
+    def _require_connectivity(self, model: Any, counts: list[Any]) -> None:
         """Require that symbols on cycles are reached from what is pending."""
         import networkx
 
@@ -327,7 +331,7 @@ class _Program:
                 model.add(count == 0).only_enforce_if(~used)
                 model.add_bool_or([*arcs[node], ~used])
 
-    def _moves(self, counts: list[int]) -> float:
+    def _count_moves(self, counts: list[int]) -> float:
         """The moves of a completion that takes each way at most so often (just so often with open lower bounds)."""
         if self.needed:
             return sum(count * column.way.moves for count, column in zip(counts, self.columns, strict=True))

@@ -28,7 +28,7 @@ class BoundFields(NamedTuple):
     takes: dict[str, dict[int, int]]
     uses: dict[str, int]
 
-    def taken(self, reads: Iterable[str]) -> dict[int, int]:
+    def amounts_taken(self, reads: Iterable[str]) -> dict[int, int]:
         """What reading terminals takes, by field."""
         total: dict[int, int] = {}
         for name in reads:
@@ -116,15 +116,15 @@ class FieldPacking:
         self.most = (1 << self.width - 1) - 1
         self.guard = sum(1 << (number + 1) * self.width - 1 for number in range(count))
 
-    def pack(self, amounts: Mapping[int, int]) -> int:
+    def pack_amounts(self, amounts: Mapping[int, int]) -> int:
         """Amounts by field as one number, without guard bits."""
         return sum(min(amount, self.most) << number * self.width for number, amount in amounts.items())
 
-    def amount(self, packed: int, field: int) -> int:
+    def unpack_amount(self, packed: int, field: int) -> int:
         """What one field holds."""
         return packed >> field * self.width & self.most
 
-    def amounts(self, packed: int) -> list[int]:
+    def unpack_amounts(self, packed: int) -> list[int]:
         """What each field holds."""
         return [packed >> place & self.most for place in range(0, self.count * self.width, self.width)]
 
@@ -155,32 +155,32 @@ class ClassVectors:
         # Room for the sum of all that is left, and for more than is left: a mask holds one more than its bound.
         most = sum(mask for group in self._fields.parts for _, mask in group)
         self._packing = FieldPacking(self.total_field, most)
-        self.pack = self._packing.pack
-        self.left = self._packing.amount
+        self.pack = self._packing.pack_amounts
+        self.left = self._packing.unpack_amount
         self.guard = self._packing.guard
 
-    def vector(self, remaining: int) -> int:
+    def vector_of(self, remaining: int) -> int:
         """What ``remaining``, as the counters pack it, leaves of each field; guard bits set."""
         left = {n: sum(remaining >> s & mask for s, mask in group) for n, group in enumerate(self._fields.parts)}
         return self.pack(left) | self.guard
 
     def with_total(self, reads: tuple[str, ...]) -> dict[int, int]:
         """What reading terminals takes, by field, and the sum of that in a field behind the others."""
-        amounts = self._fields.taken(reads)
+        amounts = self._fields.amounts_taken(reads)
         return {**amounts, self.total_field: sum(amounts.values())}
 
-    def taken(self, reads: Iterable[str]) -> int:
+    def pack_reads(self, reads: Iterable[str]) -> int:
         """What reading terminals takes, packed."""
-        return self.pack(self._fields.taken(reads))
+        return self.pack(self._fields.amounts_taken(reads))
 
-    def total(self, vector: int) -> int:
+    def total_left(self, vector: int) -> int:
         """The sum of what is left of all fields."""
-        return sum(self._packing.amounts(vector))
+        return sum(self._packing.unpack_amounts(vector))
 
     def some_remaining(self, vector: int) -> int:
         """A number as the counters pack it whose vector this is: of each class the first members are left."""
         remaining = self._counters.guard
-        for amount, fields in zip(self._packing.amounts(vector), self._fields.parts, strict=True):
+        for amount, fields in zip(self._packing.unpack_amounts(vector), self._fields.parts, strict=True):
             for shift, mask in fields:
                 used = min(amount, 1 if len(fields) > 1 else mask)
                 remaining |= used << shift

@@ -55,11 +55,11 @@ class _ParserStates:
         while todo:
             core = todo.pop()
             waiting.discard(core)
-            items = self._closed(states[core])
+            items = self._close_state(states[core])
             max_items -= len(items)
             if max_items < 0 or self._has_choice(items):
                 return False
-            for kernel in self._shifted(items).values():
+            for kernel in self._shift_states(items).values():
                 target = frozenset(kernel)
                 known = states.setdefault(target, {})
                 grown = False
@@ -72,7 +72,7 @@ class _ParserStates:
                     todo.append(target)
         return True
 
-    def _closed(self, kernel: Mapping[_Item, int]) -> dict[_Item, int]:
+    def _close_state(self, kernel: Mapping[_Item, int]) -> dict[_Item, int]:
         """A state with the rules that may begin in it."""
         items = dict(kernel)
         follow: dict[Name, int] = {}
@@ -84,7 +84,7 @@ class _ParserStates:
             if place == len(body) or isinstance(body[place], str):
                 continue
             head = body[place]
-            bits, open_end = self._behind(item)
+            bits, open_end = self._first_behind(item)
             if open_end:
                 bits |= items[item]
             if head not in follow or bits & ~follow[head]:
@@ -94,7 +94,7 @@ class _ParserStates:
                     todo.append((other, 0))
         return items
 
-    def _behind(self, item: _Item) -> tuple[int, bool]:
+    def _first_behind(self, item: _Item) -> tuple[int, bool]:
         """(what may begin behind the next symbol of an item, whether all that may be empty)."""
         found = self._after.get(item)
         if found is None:
@@ -116,7 +116,7 @@ class _ParserStates:
             if place < len(body := self._rules[number][1]) and isinstance(body[place], str)
         )
 
-    def _shifted(self, items: Mapping[_Item, int]) -> dict[Name, dict[_Item, int]]:
+    def _shift_states(self, items: Mapping[_Item, int]) -> dict[Name, dict[_Item, int]]:
         """The states after each symbol."""
         after: dict[Name, dict[_Item, int]] = {}
         for (number, place), bits in items.items():

@@ -27,7 +27,7 @@ SourceAutomaton = PDA | Automaton[Any, Any]
 
 
 class DescribedAutomaton(Automaton[Any, Any], Protocol):
-    """An automaton that also says what people read of it, as a PDA does."""
+    """An automaton that also has texts for people, as a PDA does."""
 
     @property
     def terminals(self) -> Mapping[str, None]:
@@ -50,7 +50,7 @@ class DescribedAutomaton(Automaton[Any, Any], Protocol):
 
 @runtime_checkable
 class HasSelections(Protocol):
-    """What an automaton may tell besides: where a subset is chosen."""
+    """What an automaton may report besides: where a subset is chosen."""
 
     def selection(self, configuration: Hashable, /) -> tuple[str, ...] | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
@@ -58,7 +58,7 @@ class HasSelections(Protocol):
 
 @runtime_checkable
 class HasClasses(Protocol):
-    """What an automaton may tell besides: where one terminal of a class is chosen."""
+    """What an automaton may report besides: where one terminal of a class is chosen."""
 
     def at_class(self, configuration: Hashable, /) -> bool:
         """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
@@ -82,11 +82,11 @@ class LimitedAutomaton(Generic[M]):
     """An automaton whose words must also keep limits: it counts as it runs.
 
     Args:
-        source: an automaton that tells its ``terminals``; the limits of a PDA are among ``limits``.
+        source: an automaton that declares its ``terminals``; the limits of a PDA are among ``limits``.
         limits: the limits.
 
     Raises:
-        AutomatonError: the automaton does not tell its terminals.
+        AutomatonError: the automaton does not declare its terminals.
     """
 
     def __init__(self, source: PDA | Automaton[Hashable, M], limits: Limits) -> None:
@@ -100,20 +100,20 @@ class LimitedAutomaton(Generic[M]):
         self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
         self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
         self.terminals: Mapping[str, None] = dict.fromkeys(told)
-        self.counters = Counters(source.bounds if isinstance(source, PDA) else self._bounds())
+        self.counters = Counters(source.bounds if isinstance(source, PDA) else self._make_bounds())
 
-    def _bounds(self) -> list[Bound]:
+    def _make_bounds(self) -> list[Bound]:
         numbers = {name: self.symbols[name].numbers for name in self.terminals if name in self.symbols}
         return self.limits.bounds(self.terminals, numbers)
 
     def __repr__(self) -> str:
         return f"<LimitedAutomaton: {self.automaton!r} with {len(self.counters.bounds)} bounds>"
 
-    # -- what the automaton inside tells ------------------------------------------------------------------------
+    # -- what the automaton inside reports ----------------------------------------------------------------------
 
     @property
     def symbols(self) -> Mapping[str, Symbol]:
-        """What is known of terminals; nothing where the automaton inside does not tell."""
+        """What is known of terminals; nothing where the automaton inside does not report it."""
         symbols: Mapping[str, Symbol] = getattr(self.source, "symbols", {})
         return symbols
 
@@ -127,11 +127,11 @@ class LimitedAutomaton(Generic[M]):
         return make_fingerprint([self.automaton.fingerprint, *(bound.line for bound in self.counters.bounds)])
 
     def selection(self, configuration: LimitedConfiguration) -> tuple[str, ...] | None:
-        """As of the automaton inside; None where it does not tell."""
+        """As of the automaton inside; None where it does not report it."""
         return None if self._selecting is None else self._selecting.selection(configuration.inner)
 
     def at_class(self, configuration: LimitedConfiguration) -> bool:
-        """As of the automaton inside; False where it does not tell."""
+        """As of the automaton inside; False where it does not report it."""
         return self._classing is not None and self._classing.at_class(configuration.inner)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class LimitedAutomaton(Generic[M]):
         if read is not None:
             remaining -= self.counters.need.get(read, 0)
             if needed:
-                needed = self.counters.pay(read, needed)
+                needed = self.counters.pay_for(read, needed)
         return LimitedConfiguration(self.automaton.step(inner, move), remaining, needed)
 
     def accepting(self, configuration: LimitedConfiguration) -> bool:
@@ -179,13 +179,13 @@ def as_automaton(source: Source, limits: Limits | None = None) -> SourceAutomato
 
     Raises:
         AutomatonError: a limit names a terminal or a quantity that there is not, a flowchart has places to be filled
-            in, a timetable has no clock or the rules do not say which way plans run.
+            in, a timetable has no clock or the rules do not declare which way plans run.
         TypeError: it is no source.
     """
     automaton, own = _automaton_and_limits(source)
     both = own & limits if limits else own
     if isinstance(automaton, PDA):
-        # Each by itself: of both together what says nothing is left out.
+        # Each by itself: of both together what bounds nothing is left out.
         for one in (own, limits or Limits()):
             problem = one.problem(automaton.terminals, automaton.symbols)
             if problem is not None:

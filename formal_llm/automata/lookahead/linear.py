@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from formal_llm.automata.lookahead.stacks import PendingSymbols, SearchState
 
-#: Multipliers are whole numbers of about so many bits.
+#: The bits of a multiplier, about; multipliers are whole numbers.
 _BITS = 32
 #: How often potentials are gone over until all are right.
 _ROUNDS = 25
@@ -61,11 +61,11 @@ class ConnectivityCut(NamedTuple):
     inside: frozenset[int]
     into: tuple[int, ...]
 
-    def row(self) -> dict[int, int]:
+    def row_factors(self) -> dict[int, int]:
         """The factors of ways: their sum is at most ``most`` for each of the symbols that is pending."""
         return {self.way: 1, **dict.fromkeys(self.into, -self.most)}
 
-    def right(self, pending: Mapping[int, int]) -> int:
+    def right_side(self, pending: Mapping[int, int]) -> int:
         """What that sum is at most."""
         return self.most * sum([count for symbol, count in pending.items() if symbol in self.inside])
 
@@ -94,13 +94,13 @@ class FlowSystem:
         leaves = demands.resources.leaves  # never pending: they are merged into the ways that lead to them
         for index, group in demands.resources.ways.items():
             for way in group if index not in leaves else ():
-                takes = tuple(demands.resources.taken(way.need))
+                takes = tuple(demands.resources.list_taken(way.need))
                 pays: Counter[int] = Counter()
                 for name in way.reads:
                     for shift, _, weight in counters.dues.get(name, ()):
                         pays[shift] += weight
-                idle = [symbols[c] for c in way.children if symbols[c].free and not symbols[c].due]
-                children = Counter(c for c in way.children if not symbols[c].free or symbols[c].due)
+                idle = [symbols[c] for c in way.children if symbols[c].is_free and not symbols[c].due]
+                children = Counter(c for c in way.children if not symbols[c].is_free or symbols[c].due)
                 moves = way.steps + sum(child.free_steps for child in idle)
                 made.append(FlowWay(index, takes, tuple(pays.items()), tuple(children.items()), moves, way.need, None))
         users = Counter(number for one in made for number, _ in one.takes)
@@ -110,29 +110,29 @@ class FlowSystem:
         self.of: dict[int, list[int]] = {}
         for number, one in enumerate(self.ways):
             self.of.setdefault(one.head, []).append(number)
-        self.free = {index: symbols[index].free_steps for index in self.of if symbols[index].free}
+        self.free = {index: symbols[index].free_steps for index in self.of if symbols[index].is_free}
 
-        self.most = [self._most(one) for one in self.ways]
+        self.most = [self._most_uses(one) for one in self.ways]
         self.cuts: list[ConnectivityCut] = []
         #: For each way its factors in cuts.
         self.factors: list[dict[int, int]] = [{} for _ in self.ways]
 
-    def keep(self, cuts: Iterable[ConnectivityCut]) -> None:
+    def keep_cuts(self, cuts: Iterable[ConnectivityCut]) -> None:
         """Forget the other cuts."""
         self.cuts = list(cuts)
         self.factors = [{} for _ in self.ways]
         for place, cut in enumerate(self.cuts):
-            for n, factor in cut.row().items():
+            for n, factor in cut.row_factors().items():
                 self.factors[n][place] = factor
 
-    def _most(self, way: FlowWay) -> int | None:
-        """How often a way can be taken at all, as far as a resource of its own says so."""
+    def _most_uses(self, way: FlowWay) -> int | None:
+        """How often a way can be taken at all, as far as a resource of its own bounds it."""
         if way.alone is None:
             return None
-        begin = self.demands.resources.of(self.demands.counters.remaining)
-        return self.demands.resources.amounts(begin)[way.alone[0]] // way.alone[1]
+        begin = self.demands.resources.resources_left(self.demands.counters.remaining)
+        return self.demands.resources.unpack_amounts(begin)[way.alone[0]] // way.alone[1]
 
-    def cut(self, number: int, inside: frozenset[int]) -> ConnectivityCut | None:
+    def add_cut(self, number: int, inside: frozenset[int]) -> ConnectivityCut | None:
         """A new cut: the way is one of these symbols; None where it has no bound of its own."""
         most = self.most[number]
         if not most:
@@ -142,22 +142,22 @@ class FlowSystem:
         cut = ConnectivityCut(number, most, inside, leads)
         if cut in self.cuts:
             return None
-        for n, factor in cut.row().items():
+        for n, factor in cut.row_factors().items():
             self.factors[n][len(self.cuts)] = factor
         self.cuts.append(cut)
         return cut
 
-    def parts(self, state: SearchState) -> tuple[dict[int, int], tuple[int, ...], dict[int, int]]:
+    def state_parts(self, state: SearchState) -> tuple[dict[int, int], tuple[int, ...], dict[int, int]]:
         """(symbols pending, what is left of each resource, what each lower bound needs) of a state."""
-        pending = {symbol.index: count for symbol, count, _ in self.demands.multisets.items(state.pending)}
+        pending = {symbol.index: count for symbol, count, _ in self.demands.multisets.list_items(state.pending)}
         needed = {shift: state.needed >> shift & mask for shift, mask in self.dues.items()}
-        return pending, self.demands.resources.amounts(state.left), needed
+        return pending, self.demands.resources.unpack_amounts(state.left), needed
 
-    def stranded(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
+    def stranded_symbols(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
         """The symbols that are worked off though nothing leads to them."""
-        return {self.ways[number].head for number in counts} - self.reached(counts, pending)
+        return {self.ways[number].head for number in counts} - self.reached_symbols(counts, pending)
 
-    def reached(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
+    def reached_symbols(self, counts: Mapping[int, float], pending: Mapping[int, int]) -> set[int]:
         """The symbols that ways which are taken lead to."""
         ways, of = self.ways, self.of
         reached = set(pending)
@@ -171,7 +171,7 @@ class FlowSystem:
                             todo.append(child)
         return reached
 
-    def after(
+    def parts_after(
         self, counts: Mapping[int, int], pending: Mapping[int, int], left: Sequence[int], needed: Mapping[int, int]
     ) -> tuple[Counter[int], tuple[int, ...], dict[int, int]]:
         """The parts of a state when each way has been taken so often; below 0 where that is too often."""
@@ -187,11 +187,11 @@ class FlowSystem:
                 due[shift] -= amount * count
         return balance, tuple(over), due
 
-    def moves(
+    def moves_of_completion(
         self, counts: Mapping[int, int], pending: Mapping[int, int], left: tuple[int, ...], needed: Mapping[int, int]
     ) -> float | None:
         """The moves of a completion that takes each way so often; None where it is none, or one is not reached."""
-        balance, over, due = self.after(counts, pending, left, needed)
+        balance, over, due = self.parts_after(counts, pending, left, needed)
         if min(over, default=0) < 0 or any(d > 0 for d in due.values()):
             return None
         moves = sum([self.ways[number].moves * count for number, count in counts.items()])
@@ -201,7 +201,7 @@ class FlowSystem:
                 if count < 0 or steps is None:
                     return None
                 moves += steps * count
-        return None if self.stranded(counts, pending) else moves
+        return None if self.stranded_symbols(counts, pending) else moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,26 +220,26 @@ class LinearArgument:
     potentials: Mapping[int, int]
     cuts: tuple[tuple[int, ConnectivityCut, int], ...] = ()
 
-    def excess(self, pending: Mapping[int, int], left: Sequence[int], needed: Mapping[int, int]) -> int:
+    def excess_demand(self, pending: Mapping[int, int], left: Sequence[int], needed: Mapping[int, int]) -> int:
         """By how much too much is asked; there is no completion where that is more than 0."""
         asked = sum([self.potentials[symbol] * count for symbol, count in pending.items()])
         asked += sum([price * needed[shift] for shift, price in self.dues.items()])
-        asked -= sum([price * cut.right(pending) for _, cut, price in self.cuts])
+        asked -= sum([price * cut.right_side(pending) for _, cut, price in self.cuts])
         return asked - sum([price * left[number] for number, price in self.prices.items()])
 
-    def cost(self, way: FlowWay, factors: Mapping[int, int]) -> int:
+    def way_cost(self, way: FlowWay, factors: Mapping[int, int]) -> int:
         """What a way takes, its children included, less what it pays; ``factors`` are its factors in cuts."""
         taken = sum([price * factors[number] for number, _, price in self.cuts if number in factors]) if factors else 0
         taken += sum([self.prices.get(number, 0) * amount for number, amount in way.takes])
         taken -= sum([self.dues.get(shift, 0) * amount for shift, amount in way.pays])
         return taken + sum([self.potentials[child] * count for child, count in way.children])
 
-    def holds(self, flow: FlowSystem) -> bool:
+    def is_valid(self, flow: FlowSystem) -> bool:
         """Whether prices are from 0 and no potential is more than some way costs: then the argument is right."""
         return (
             all(price >= 0 for price in (*self.prices.values(), *self.dues.values(), *(p for _, _, p in self.cuts)))
             and all(
-                self.potentials[way.head] <= self.cost(way, factors)
+                self.potentials[way.head] <= self.way_cost(way, factors)
                 for way, factors in zip(flow.ways, flow.factors, strict=True)
             )
             and all(self.potentials[symbol] <= 0 for symbol in flow.free)
@@ -288,7 +288,7 @@ def make_argument(
     for _ in range(_ROUNDS):
         changed = False
         for way, factors in loose:
-            cost = made.cost(way, factors)
+            cost = made.way_cost(way, factors)
             if cost < reached[way.head]:
                 reached[way.head] = cost
                 changed = True
@@ -299,7 +299,7 @@ def make_argument(
     extra: dict[int, int] = {}
     for number in bounded:
         way = flow.ways[number]
-        short = reached[way.head] - made.cost(way, flow.factors[number])
+        short = reached[way.head] - made.way_cost(way, flow.factors[number])
         if short > 0:
             if number in capped:
                 extra[number] = short

@@ -1,9 +1,9 @@
 """Deciding states of the search by linear programs: arguments that are learned, completions that are kept.
 
-A state asks how often each way is taken (:mod:`formal_llm.automata.lookahead.integer_program` says why that is enough).
-Let these numbers be fractions, and what is asked is a linear program. It is used in three ways:
+A state asks how often each way is taken (:mod:`formal_llm.automata.lookahead.integer_program` explains why that is
+enough). Let these numbers be fractions, and what is asked is a linear program. It is used in three ways:
 
-- where it has no solution, a linear argument says why, and that argument is tried on every later state first;
+- where it has no solution, a linear argument proves it, and that argument is tried on every later state first;
 - where it has one in whole numbers, that is a completion. What is left of it after each of its first ways is a
   completion of what is left to do then, so the next question finds most of its answers there;
 - else it is split: some way is taken at most, or at least, so often (branch and bound, Land and Doig 1960). A solution
@@ -59,7 +59,7 @@ class LinearProgram:
         self.arguments: list[LinearArgument] = []
         self.tries = 0.0
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Make the table of the grammar as it is known now; False where it would be too large."""
         demands = self._demands
         if self._version == demands.version:
@@ -82,29 +82,31 @@ class LinearProgram:
         self._height = height
         self._fits = height * (height + len(flow.ways)) <= LARGEST
         if self._fits:
-            self._renew()
-            unit = demands.multisets.unit
+            self._reset_table()
+            unit = demands.multisets.unit_of
             self._left_behind = [sum(unit(c) * n for c, n in way.children) for way in flow.ways]
         return self._fits
 
-    def _renew(self) -> None:
+    def _reset_table(self) -> None:
         """A table without cuts."""
         # numpy takes as long to import as all else together, and most rules need no linear program.
         from formal_llm.automata.lookahead.simplex import Simplex
 
         flow = self.flow
-        flow.keep(())
+        flow.keep_cuts(())
         exact = [symbol not in flow.free for symbol in self._rows] + [False] * (self._height - len(self._rows))
-        self._simplex = Simplex([self._column(number) for number in range(len(flow.ways))], exact, self._costs())
+        self._simplex = Simplex(
+            [self._make_column(number) for number in range(len(flow.ways))], exact, self._preference_costs()
+        )
 
-    def _costs(self) -> list[float]:
+    def _preference_costs(self) -> list[float]:
         """What ways take of the bounds that many share, less what they pay: solutions that leave room are preferred.
 
         Below 0 and among equals any order will do; it is fixed by a fraction of the golden ratio for each.
         """
         start = self._demands.counters.needed
-        begin = self._demands.resources.of(self._demands.counters.remaining)
-        left = self._demands.resources.amounts(begin)
+        begin = self._demands.resources.resources_left(self._demands.counters.remaining)
+        left = self._demands.resources.unpack_amounts(begin)
         shared = {number: 1 / max(1, left[number]) for number in self._resource_rows}
         due = {shift: 1 / amount for shift, mask in self.flow.dues.items() if (amount := start >> shift & mask) > 1}
         costs = []
@@ -114,7 +116,7 @@ class LinearProgram:
             costs.append(10 * max(0.0, cost) + 0.1 * (number * 0.618034 % 1.0))
         return costs
 
-    def _column(self, number: int) -> dict[int, int]:
+    def _make_column(self, number: int) -> dict[int, int]:
         way = self.flow.ways[number]
         column = Counter({self._rows[way.head]: 1})
         for child, count in way.children:
@@ -125,40 +127,40 @@ class LinearProgram:
 
     # -- what is known already ----------------------------------------------------------------------------------
 
-    def refuted(self, state: SearchState) -> bool:
+    def is_refuted(self, state: SearchState) -> bool:
         """Whether an argument that was learned rules a state out."""
         if state.unresolved is not None or self._version != self._demands.version or not self.arguments:
             return False
-        parts = self.flow.parts(state)
+        parts = self.flow.state_parts(state)
         for place in range(len(self.arguments) - 1, -1, -1):
-            if self.arguments[place].excess(*parts) > 0:
+            if self.arguments[place].excess_demand(*parts) > 0:
                 self.arguments.append(self.arguments.pop(place))
                 return True
         return False
 
-    def known(self, state: SearchState) -> float | None:
+    def known_moves(self, state: SearchState) -> float | None:
         """The moves of a completion that is known from another state; None where none is."""
         if state.unresolved is not None or self._version != self._demands.version:
             return None
         group = self._kept.get(state.pending)
         if not group:
             return None
-        pending, left, needed = self.flow.parts(state)
+        pending, left, needed = self.flow.state_parts(state)
         for kept in reversed(group):
             counts = {number: count - kept.gone.get(number, 0) for number, count in kept.counts.items()}
             counts = {number: count for number, count in counts.items() if count}
-            moves = self.flow.moves(counts, pending, left, needed)
+            moves = self.flow.moves_of_completion(counts, pending, left, needed)
             if moves is not None:
-                self._keep(state, counts)
+                self._keep_completion(state, counts)
                 return moves
         return None
 
-    def _keep(self, state: SearchState, counts: Mapping[int, int]) -> None:
+    def _keep_completion(self, state: SearchState, counts: Mapping[int, int]) -> None:
         """Remember a completion, under what is pending after each of the ways it may begin with."""
         if len(self._kept) > _COMPLETIONS:
             self._kept.clear()
         self._kept.setdefault(state.pending, []).append(_Completion(counts, {}))
-        for symbol, _, unit in self._demands.multisets.items(state.pending):
+        for symbol, _, unit in self._demands.multisets.list_items(state.pending):
             for number in self.flow.of[symbol.index]:
                 if number in counts:
                     group = self._kept.setdefault(state.pending - unit + self._left_behind[number], [])
@@ -167,7 +169,7 @@ class LinearProgram:
 
     # -- a new program ------------------------------------------------------------------------------------------
 
-    def decide(self, state: SearchState, effort: float = EFFORT) -> tuple[float | None, bool]:
+    def decide_state(self, state: SearchState, effort: float = EFFORT) -> tuple[float | None, bool]:
         """Whether a state can be completed.
 
         Args:
@@ -179,23 +181,23 @@ class LinearProgram:
             first linear program was enough.
         """
         self.tries = 0.0
-        if state.unresolved is not None or effort <= 0 or not self.ready():
+        if state.unresolved is not None or effort <= 0 or not self.is_ready():
             return None, False
         before = self._simplex.work
-        decided = self._branch(state, before + effort * _ENTRIES)
+        decided = self._branch_and_bound(state, before + effort * _ENTRIES)
         self.tries = (self._simplex.work - before) / _ENTRIES
         return decided
 
-    def _branch(self, state: SearchState, last: float) -> tuple[float | None, bool]:
-        """As :meth:`decide`, until the table's work comes to ``last``: branch and bound."""
+    def _branch_and_bound(self, state: SearchState, last: float) -> tuple[float | None, bool]:
+        """As :meth:`decide_state`, until the table's work comes to ``last``: branch and bound."""
         if len(self.flow.cuts) >= _CUTS:
-            kept = self._simplex.drop(self._height)
-            self.flow.keep([self.flow.cuts[row - self._height] for row in kept])
-        pending, left, needed = parts = self.flow.parts(state)
+            kept = self._simplex.drop_loose_rows(self._height)
+            self.flow.keep_cuts([self.flow.cuts[row - self._height] for row in kept])
+        pending, left, needed = parts = self.flow.state_parts(state)
         right = [pending.get(symbol, 0) for symbol in self._rows]
         right += [left[number] for number in self._resource_rows]
         right += [-needed[shift] for shift in self._due_rows]
-        right += [cut.right(pending) for cut in self.flow.cuts]
+        right += [cut.right_side(pending) for cut in self.flow.cuts]
         most = [min([INFINITE, *(left[n] // amount for n, amount in way.takes)]) for way in self.flow.ways]
         todo: list[tuple[dict[int, int], dict[int, int]]] = [({}, {})]
         solved = 0
@@ -206,29 +208,29 @@ class LinearProgram:
             solved += 1
             low = [lower.get(number, 0) for number in range(len(most))]
             high = [min(bound, upper.get(number, INFINITE)) for number, bound in enumerate(most)]
-            solution, factors = self._simplex.solve(right, low, high, last - self._simplex.work)
+            solution, factors = self._simplex.solve_bounded(right, low, high, last - self._simplex.work)
             if factors is not None:
-                if not self._refutes(factors, parts, lower, upper, high):
+                if not self._learn_refutation(factors, parts, lower, upper, high):
                     return None, False
             elif solution is None:
                 return None, False
-            elif self._cuts(solution, pending, right):
+            elif self._learn_cuts(solution, pending, right):
                 todo.append((lower, upper))
-            elif (number := self._split(solution)) is not None:
-                todo += self._halves(number, solution[number], lower, upper)
+            elif (number := self._most_fractional_way(solution)) is not None:
+                todo += self._split_bounds(number, solution[number], lower, upper)
             else:
                 counts = {n: round(value) for n, value in enumerate(solution) if round(value)}
-                moves = self.flow.moves(counts, pending, left, needed)
+                moves = self.flow.moves_of_completion(counts, pending, left, needed)
                 if moves is not None:
-                    self._keep(state, counts)
+                    self._keep_completion(state, counts)
                     return moves, solved == 1
-                stranded = self.flow.stranded(counts, pending)
+                stranded = self.flow.stranded_symbols(counts, pending)
                 if not stranded:
                     return None, False  # rounding made it wrong
-                todo += self._led_to(stranded, lower, upper)
+                todo += self._connect_stranded(stranded, lower, upper)
         return INFINITE, solved == 1
 
-    def _refutes(
+    def _learn_refutation(
         self,
         factors: list[float],
         parts: tuple[Mapping[int, int], tuple[int, ...], Mapping[int, int]],
@@ -238,7 +240,7 @@ class LinearProgram:
     ) -> bool:
         """Whether factors of rows become an argument that rules out a state within bounds; it is learned then."""
         flow = self.flow
-        pending, left, needed = flow.after(lower, *parts)  # what must be taken is taken before
+        pending, left, needed = flow.parts_after(lower, *parts)  # what must be taken is taken before
         # The bound of a way is whole where what is left, divided by what it takes, is not.
         uneven = (n for n, way in enumerate(flow.ways) if way.alone and left[way.alone[0]] % way.alone[1])
         capped = {*upper, *uneven}
@@ -252,7 +254,7 @@ class LinearProgram:
         if made is None:
             return False
         found, extra = made
-        excess = found.excess(pending, left, needed)
+        excess = found.excess_demand(pending, left, needed)
         excess -= sum(int(high[number] - lower.get(number, 0)) * price for number, price in extra.items())
         if excess <= 0:
             return False
@@ -261,24 +263,24 @@ class LinearProgram:
             del self.arguments[:-_ARGUMENTS]
         return True
 
-    def _cuts(self, solution: list[float], pending: Mapping[int, int], right: list[int]) -> bool:
+    def _learn_cuts(self, solution: list[float], pending: Mapping[int, int], right: list[int]) -> bool:
         """Learn of ways that are taken though nothing leads to them; whether there was something new."""
         counts = {number: value for number, value in enumerate(solution) if value > _NEAR}
-        stranded = frozenset(self.flow.stranded(counts, pending))
+        stranded = frozenset(self.flow.stranded_symbols(counts, pending))
         if not stranded or len(self.flow.cuts) >= 30:
             return False
         new = 0
         for number in sorted(counts, key=counts.__getitem__, reverse=True):
             if new < _AT_ONCE and self.flow.ways[number].head in stranded:
-                cut = self.flow.cut(number, stranded)
+                cut = self.flow.add_cut(number, stranded)
                 if cut is not None:
-                    self._simplex.add(cut.row())
-                    right.append(cut.right(pending))
+                    self._simplex.add_row(cut.row_factors())
+                    right.append(cut.right_side(pending))
                     new += 1
         return new > 0
 
     @staticmethod
-    def _split(solution: list[float]) -> int | None:
+    def _most_fractional_way(solution: list[float]) -> int | None:
         """The way that is furthest from being taken a whole number of times."""
         number, worst = None, _NEAR
         for n, value in enumerate(solution):
@@ -288,7 +290,7 @@ class LinearProgram:
         return number
 
     @staticmethod
-    def _halves(
+    def _split_bounds(
         number: int, value: float, lower: dict[int, int], upper: dict[int, int]
     ) -> list[tuple[dict[int, int], dict[int, int]]]:
         """At most, and at least: the nearer one last, to be tried first."""
@@ -297,7 +299,7 @@ class LinearProgram:
         above = ({**lower, number: floor + 1}, upper)
         return [below, above] if value - floor > 0.3 else [above, below]
 
-    def _led_to(
+    def _connect_stranded(
         self, stranded: set[int], lower: dict[int, int], upper: dict[int, int]
     ) -> Iterator[tuple[dict[int, int], dict[int, int]]]:
         """Some way that leads to these symbols is taken, or none of theirs."""

@@ -1,8 +1,8 @@
-"""Whether one terminal of lookahead tells every choice apart: then each word has one derivation.
+"""Whether one terminal of lookahead decides every choice: then each word has one derivation.
 
 On the symbols that stand for what a pushdown automaton does between pushing a stack symbol and popping it. The LL(1)
 condition (Lewis and Stearns 1968; Aho, Lam, Sethi and Ullman, section 4.4) is looked at first, since it takes little;
-where that fails, the LALR(1) condition (:mod:`formal_llm.automata.lookahead.lalr`), which tells apart what begins
+where that fails, the LALR(1) condition (:mod:`formal_llm.automata.lookahead.lalr`), which distinguishes what begins
 alike. Both are sufficient, not necessary: an unambiguous grammar may fail them.
 """
 
@@ -24,7 +24,9 @@ _START = -1
 def is_unambiguous(grammar: FlowGrammar, state: State, stack: Stack) -> bool:
     """Whether every completion of (state, stack), read as a word, is known to have one run only."""
     stacked = _stack_rules(grammar, state, stack)
-    reached = grammar.reached({name for _, body in stacked for name in body if isinstance(name, int) and name >= 0})
+    reached = grammar.reachable_symbols(
+        {name for _, body in stacked for name in body if isinstance(name, int) and name >= 0}
+    )
     rules = [*stacked, *((head, body) for head in reached for body in _bodies_of_symbol(grammar, head))]
     return _is_ll1(rules) or is_lalr(rules, _START)
 
@@ -38,10 +40,10 @@ def _stack_rules(grammar: FlowGrammar, state: State, stack: Stack) -> list[Rule]
     numbers: dict[tuple[State, Stack], int] = {(state, stack): _START}
     todo = [(state, stack)]
     for begin in todo:
-        for symbol, target in grammar.resolve(begin[0], begin[1].top, begin[1].rest):
+        for symbol, target in grammar.resolve_top(begin[0], begin[1].top, begin[1].rest):
             body: list[Name] = [symbol.index]
             at, rest = target, begin[1].rest
-            while at is not ACCEPTING and len(ways := grammar.resolve(at, rest.top, rest.rest)) == 1:
+            while at is not ACCEPTING and len(ways := grammar.resolve_top(at, rest.top, rest.rest)) == 1:
                 body.append(ways[0][0].index)
                 at, rest = ways[0][1], rest.rest
             if at is not ACCEPTING:
@@ -83,5 +85,5 @@ def _is_ll1(rules: Sequence[Rule]) -> bool:
 
 def _bodies_of_symbol(grammar: FlowGrammar, index: int) -> list[tuple[Name, ...]]:
     """The ways of a symbol as bodies of rules."""
-    ways = grammar.alive(grammar.symbols[index])
+    ways = grammar.live_ways(grammar.symbols[index])
     return [way.children if way.read is None else (way.read, *way.children) for way in ways]

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 #: The least budget of states for counting, which visits all of them where a search for one plan stops at the first.
 _COUNTED_STATES = 100_000
-#: For so many bounds on the length it is remembered what was counted; each remembers much where words are long.
+#: The bounds on the length for which counts are kept; each keeps many where words are long.
 _SAMPLERS = 4
-#: The tries that a lower bound may cost where nobody says: a twentieth of a second.
+#: The tries that a lower bound may cost by default: a twentieth of a second.
 _LITTLE_WORK = 4_000
 
 
@@ -117,19 +117,19 @@ class Lookahead(Drawable):
         """The limits over the alphabet, one bound each."""
         return () if self._counted is None else self._counted.counters.bounds
 
-    def _parts(self, configuration: Any) -> LimitedConfiguration:
+    def _split_configuration(self, configuration: Any) -> LimitedConfiguration:
         if self._counted is not None:
             counted: LimitedConfiguration = configuration
             return counted
         return LimitedConfiguration(configuration, 0, 0)
 
-    def _decide(self, configuration: Hashable) -> tuple[float, str]:
+    def _decide_configuration(self, configuration: Hashable) -> tuple[float, str]:
         """(moves of some completion, infinite for none, ``UNKNOWN``; what decided it)."""
         if self._search is None:
-            found = self._plain.steps(configuration)
-            return found, SEARCH if found != UNKNOWN else TIME if self.work.over else BUDGET
-        (state, stack), remaining, needed = self._parts(configuration)
-        return self._search.decide(self._search.demands.of(state, stack), remaining, needed)
+            found = self._plain.least_moves(configuration)
+            return found, SEARCH if found != UNKNOWN else TIME if self.work.is_over else BUDGET
+        (state, stack), remaining, needed = self._split_configuration(configuration)
+        return self._search.decide_demand(self._search.demands.for_configuration(state, stack), remaining, needed)
 
     def completable(self, configuration: Hashable = None, *, steps: int | None = None) -> Verdict:
         """Whether some run from ``configuration`` (the start, if left out) accepts within the limits.
@@ -140,53 +140,55 @@ class Lookahead(Drawable):
         """
         now = self.automaton.start() if configuration is None else configuration
         if steps is not None:
-            found, how = self._within(now, steps)
+            found, how = self._decide_within_steps(now, steps)
             if found != UNKNOWN:
                 return Verdict("yes", how, int(found)) if found <= steps else Verdict("no", "step budget")
-        found, how = self._decide(now)
+        found, how = self._decide_configuration(now)
         if steps is not None and steps < found < INFINITE:
-            return Verdict("unknown", TIME if self.work.over else BUDGET)
+            return Verdict("unknown", TIME if self.work.is_over else BUDGET)
         return Verdict.of(found, how)
 
     def second_look(self, configuration: Hashable, seconds: float | None) -> Verdict:
-        """Whether a configuration can be completed, with so much time for this question alone.
+        """Whether a configuration can be completed, with this time for this question alone.
 
         Nothing found before plays a part, and nothing is remembered (but by :meth:`learn`): it may be asked beforehand.
         """
         if self._search is None:
             plain = PlainSearch[Any, Any](self.automaton, self.max_states)
-            with plain.work.within(seconds):
-                found = plain.steps(configuration)
+            with plain.work.limit_seconds(seconds):
+                found = plain.least_moves(configuration)
             return Verdict.of(found, SEARCH if found != UNKNOWN else TIME)
-        (state, stack), remaining, needed = self._parts(configuration)
-        alone = self._shortest.anew()
-        with alone.work.within(seconds):
-            return Verdict.of(*alone.decide(alone.demands.of(state, stack), remaining, needed))
+        (state, stack), remaining, needed = self._split_configuration(configuration)
+        alone = self._shortest.fresh_completion_search()
+        with alone.work.limit_seconds(seconds):
+            return Verdict.of(*alone.decide_demand(alone.demands.for_configuration(state, stack), remaining, needed))
 
     def learn(self, configuration: Hashable, verdict: Verdict) -> None:
         """Remember a verdict of "no"."""
         if self._search is None:
-            self._plain.note(configuration, INFINITE)
+            self._plain.remember_moves(configuration, INFINITE)
         else:
-            (state, stack), remaining, needed = self._parts(configuration)
-            self._search.note(self._search.demands.of(state, stack), remaining, needed, (INFINITE, verdict.how))
+            (state, stack), remaining, needed = self._split_configuration(configuration)
+            self._search.remember_decision(
+                self._search.demands.for_configuration(state, stack), remaining, needed, (INFINITE, verdict.how)
+            )
 
-    def _within(self, configuration: Hashable, steps: int) -> tuple[float, str]:
-        """(moves of a completion of at most so many, infinite for none, ``UNKNOWN``; what decided it)."""
+    def _decide_within_steps(self, configuration: Hashable, steps: int) -> tuple[float, str]:
+        """(moves of a completion of at most ``steps``, infinite for none, ``UNKNOWN``; what decided it)."""
         if self._search is None:
-            return (found if (found := self._plain.steps(configuration)) <= steps else INFINITE), SEARCH
-        (state, stack), remaining, needed = self._parts(configuration)
-        return self._shortest.within(state, stack, remaining, needed, steps)
+            return (found if (found := self._plain.least_moves(configuration)) <= steps else INFINITE), SEARCH
+        (state, stack), remaining, needed = self._split_configuration(configuration)
+        return self._shortest.decide_within_steps(state, stack, remaining, needed, steps)
 
-    def _cheapest(self, configuration: Hashable, *, by_length: bool) -> float:
+    def _cheapest_cost(self, configuration: Hashable, *, by_length: bool) -> float:
         """The least moves of a completion, or its least length in the unit of :data:`flow.LENGTH`.
 
         Infinite where there is none, ``UNKNOWN`` where the budget of states ran out first.
         """
         if self._search is None:
-            return self._plain.cheapest(configuration, by_length=by_length)
-        (state, stack), remaining, needed = self._parts(configuration)
-        return self._shortest.find(state, stack, remaining, needed, by_length=by_length)
+            return self._plain.cheapest_cost(configuration, by_length=by_length)
+        (state, stack), remaining, needed = self._split_configuration(configuration)
+        return self._shortest.find_cheapest(state, stack, remaining, needed, by_length=by_length)
 
     def fewest_moves(self, configuration: Hashable = None, *, search_time: float | None = None) -> int | None:
         """The least number of moves that complete a configuration; None where nothing does.
@@ -194,19 +196,19 @@ class Lookahead(Drawable):
         Raises:
             Undecided: the budget of states, or the seconds of search (None for no bound), ran out before it was known.
         """
-        return self._least(configuration, search_time, by_length=False)
+        return self._least_cost(configuration, search_time, by_length=False)
 
     def shortest(self, configuration: Hashable = None, *, search_time: float | None = None) -> int | None:
         """The least number of terminals that complete a configuration; otherwise as :meth:`fewest_moves`."""
-        least = self._least(configuration, search_time, by_length=True)
+        least = self._least_cost(configuration, search_time, by_length=True)
         return None if least is None else least // LENGTH
 
-    def _least(self, configuration: Hashable, search_time: float | None, *, by_length: bool) -> int | None:
+    def _least_cost(self, configuration: Hashable, search_time: float | None, *, by_length: bool) -> int | None:
         now = self.automaton.start() if configuration is None else configuration
-        with self.work.within(search_time):
-            found = self._cheapest(now, by_length=by_length)
+        with self.work.limit_seconds(search_time):
+            found = self._cheapest_cost(now, by_length=by_length)
             if found == UNKNOWN:
-                spent = "the search time; allow more" if self.work.over else "the budget of states; raise max_states"
+                spent = "the search time; allow more" if self.work.is_over else "the budget of states; raise max_states"
                 raise Undecided(f"the shortest completion was not found within {spent}")
         return None if found == INFINITE else int(found)
 
@@ -217,7 +219,7 @@ class Lookahead(Drawable):
             Undecided: the budget of states ran out before it was known.
         """
         now = self.automaton.start() if configuration is None else configuration
-        return shortest_word(self.automaton, partial(self._cheapest, by_length=True), now)
+        return shortest_word(self.automaton, partial(self._cheapest_cost, by_length=True), now)
 
     def detours(self, configuration: Hashable, *, limits: bool = True) -> dict[str, int]:
         """The terminals that a completion may still use, each with by how many terminals that lengthens it at least.
@@ -225,9 +227,9 @@ class Lookahead(Drawable):
         An upper set: of the limits only those that are used up are looked at, without ``limits`` not even those.
         """
         if self._search is None:
-            return dict.fromkeys(self._plain.terminals(configuration), 0)
-        (state, stack), remaining, _ = self._parts(configuration)
-        found = self._search.demands.detours(state, stack)
+            return dict.fromkeys(self._plain.reachable_terminals(configuration), 0)
+        (state, stack), remaining, _ = self._split_configuration(configuration)
+        found = self._search.demands.detours_of_stack(state, stack)
         need, guard = self._search.counters.need, self._search.counters.guard
         if not need or not limits:
             return found
@@ -243,9 +245,9 @@ class Lookahead(Drawable):
 
         Raises:
             InfiniteLanguage: there are infinitely many; give ``max_length``.
-            Undecided: the budget of states, or of words where they must be told apart one by one, is spent.
+            Undecided: the budget of states, or of words where they must be distinguished one by one, is spent.
         """
-        sampler, begin, words = self._sampler(configuration, max_length, of)
+        sampler, begin, words = self._get_sampler(configuration, max_length, of)
         return 0 if self.completable(configuration).value == "no" else sampler.count(begin, words=words)
 
     def sample(
@@ -259,10 +261,10 @@ class Lookahead(Drawable):
             of: what is equally likely.
             max_length: the most terminals of a completion.
         """
-        sampler, begin, words = self._sampler(configuration, max_length, of)
+        sampler, begin, words = self._get_sampler(configuration, max_length, of)
         return None if self.completable(configuration).value == "no" else sampler.sample(begin, rng, words=words)
 
-    def _sampler(
+    def _get_sampler(
         self, configuration: Hashable, max_length: int | None, of: Of
     ) -> tuple[Sampler, LimitedConfiguration, bool]:
         """What counts completions of ``max_length`` terminals at most, where it begins, and whether it counts words."""
@@ -278,7 +280,7 @@ class Lookahead(Drawable):
                 self._samplers.pop(next(iter(self._samplers)))
             max_states = max(self.max_states, _COUNTED_STATES)
             sampler = self._samplers[max_length] = Sampler(self.pda, self.bounds, max_length, max_states)
-        begin = self._parts(self.automaton.start() if configuration is None else configuration)
+        begin = self._split_configuration(self.automaton.start() if configuration is None else configuration)
         return sampler, begin, counts_words(of)
 
     def selection(self, configuration: Hashable) -> Word | None:
@@ -291,7 +293,7 @@ class Lookahead(Drawable):
 
     def uncounted(self, configuration: Hashable) -> Configuration:
         """The configuration of the pushdown automaton, without counters."""
-        return Configuration(*self._parts(configuration).inner)
+        return Configuration(*self._split_configuration(configuration).inner)
 
     def signature(self, configuration: Hashable) -> tuple[Hashable, float]:
         """(what decides the moves and their verdicts, moves that complete what does not decide them).
@@ -300,11 +302,11 @@ class Lookahead(Drawable):
         """
         if self._search is None:
             return configuration, 0.0
-        (state, stack), remaining, needed = self._parts(configuration)
+        (state, stack), remaining, needed = self._split_configuration(configuration)
         if stack.top is None:
             return (state, None, remaining, needed), 0.0
         # The state below the top is known only where the top can be popped in one way; else the stack itself decides.
-        below = self._search.demands.below(state, stack)
+        below = self._search.demands.demand_below(state, stack)
         if below is None:
             return (state, stack, remaining, needed), 0.0
         if below.least_steps == INFINITE:
@@ -316,9 +318,9 @@ class Lookahead(Drawable):
 
     def top(self, configuration: Hashable) -> tuple[State, str | None] | None:
         """The state and the stack top, where these alone decide which branches there are; None where more does."""
-        if self._search is None or self._search.grammar.open:
+        if self._search is None or self._search.grammar.has_open_symbols:
             return None
-        state, stack = self._parts(configuration).inner
+        state, stack = self._split_configuration(configuration).inner
         return state, stack.top
 
     def branches(self, top: tuple[State, str | None], found: Iterable[Branch]) -> Branches:
@@ -327,12 +329,12 @@ class Lookahead(Drawable):
         return Branches(self._search, *top, found)
 
     def able(self, branches: Branches, configuration: Hashable) -> JudgedBranches:
-        """Which branches a plan may be finished after; see :meth:`Branches.able`."""
-        return branches.able(*self._parts(configuration))
+        """Which branches a plan may be finished after; see :meth:`Branches.judge_branches`."""
+        return branches.judge_branches(*self._split_configuration(configuration))
 
     def leap(self, configuration: Hashable, leap: BranchLeap) -> Hashable:
         """The configuration after all moves of a branch."""
-        (_, stack), remaining, needed = self._parts(configuration)
+        (_, stack), remaining, needed = self._split_configuration(configuration)
         after = Configuration(leap.target, stack.rest.push(leap.pushed))
         if self._counted is None:
             return after
@@ -343,14 +345,20 @@ class Lookahead(Drawable):
     def least_steps(self, configuration: Hashable) -> float:
         """A cheap lower bound of the moves to the end, limits aside; infinite where even that is impossible."""
         search = self._search
-        return 0.0 if search is None else search.demands.of(*self._parts(configuration).inner).least_steps
+        return (
+            0.0
+            if search is None
+            else search.demands.for_configuration(*self._split_configuration(configuration).inner).least_steps
+        )
 
     def least_length(self, configuration: Hashable, *, tries: int = _LITTLE_WORK) -> float:
-        """A lower bound of the terminals to the end; open lower bounds are looked at in so many tries, too."""
+        """A lower bound of the terminals to the end; ``tries`` are for open lower bounds."""
         return self.least_lengths([configuration], tries)[0]
 
     def least_lengths(self, configurations: Sequence[Hashable], tries: float = _LITTLE_WORK) -> list[float]:
-        """The :meth:`least_length` of several, in so many tries together."""
+        """The :meth:`least_length` of several, in ``tries`` together."""
         if self._search is None:
             return [0.0] * len(configurations)
-        return self._shortest.bounds([self._parts(configuration) for configuration in configurations], tries)
+        return self._shortest.lower_length_bounds(
+            [self._split_configuration(configuration) for configuration in configurations], tries
+        )

@@ -30,7 +30,7 @@ class PlainSearch(Generic[C, M]):
         self._steps: dict[C, float] = {}
         self._foresees = automaton if isinstance(automaton, Foresees) else None
 
-    def cheapest(self, configuration: C, *, by_length: bool) -> float:
+    def cheapest_cost(self, configuration: C, *, by_length: bool) -> float:
         """The least moves, or least length, to acceptance; infinite for none, ``UNKNOWN`` when the budget is spent."""
 
         def successor_costs(now: C) -> Iterator[tuple[float, C, float]]:
@@ -42,27 +42,27 @@ class PlainSearch(Generic[C, M]):
                 if least is not None:
                     yield price, then, least
 
-        self.work.begin()
-        ends, over = self.automaton.accepting, lambda: self.work.over
+        self.work.begin_query()
+        ends, over = self.automaton.accepting, lambda: self.work.is_over
         return least_cost((0, configuration, 0), successor_costs, ends, self.max_states, over)
 
-    def steps(self, configuration: C) -> float:
+    def least_moves(self, configuration: C) -> float:
         """Like ``cheapest`` in moves, remembered."""
         found = self._steps.get(configuration)
         if found is None and self._foresees is not None:
             least = self._foresees.to_end(configuration)
             found = self._steps[configuration] = INFINITE if least is None else float(least)
         if found is None:
-            found = self.cheapest(configuration, by_length=False)
-            if found != UNKNOWN or not self.work.over:
+            found = self.cheapest_cost(configuration, by_length=False)
+            if found != UNKNOWN or not self.work.is_over:
                 self._steps[configuration] = found
         return found
 
-    def note(self, configuration: C, steps: float) -> None:
-        """Remember what :meth:`steps` of a search like this one has said."""
+    def remember_moves(self, configuration: C, steps: float) -> None:
+        """Remember what :meth:`least_moves` of a search like this one has found."""
         self._steps[configuration] = steps
 
-    def terminals(self, configuration: C) -> frozenset[str]:
+    def reachable_terminals(self, configuration: C) -> frozenset[str]:
         """The terminals that moves within the budget can read; all of them where the automaton has them at hand."""
         if self._foresees is not None and isinstance(self.automaton, HasTerminals):
             return frozenset(self.automaton.terminals)

@@ -22,11 +22,11 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 #: One way to work off a symbol: the symbol, what it costs, what it pays to each lower bound, the symbols it leaves.
 PricedWay = tuple[int, int, Mapping[int, int], Sequence[int]]
 
-#: Looking at so many ways, prices are given up; and so many times a price is lowered.
+#: The ways looked at before prices are given up; and how often one price is lowered.
 _WORK, _LOWERED = 40_000, 20
 #: What pays more than this may as well pay without an end.
 _LARGEST = 1 << 60
-#: So many sets of prices are made at most; each makes every estimate a little dearer.
+#: The most sets of prices; each makes every estimate a little dearer.
 _MOST = 4
 
 
@@ -67,7 +67,7 @@ class CostEstimate:
         self._rests = {index: [one.rest[index] for one in self.prices] for index in inside}
         self._most = {index: {bound: most[bound].get(index, 0) for bound in bounds} for index in inside}
 
-    def least(self, pending: Iterable[tuple[int, int]], due: Sequence[tuple[int, int]]) -> float:
+    def least_cost_of(self, pending: Iterable[tuple[int, int]], due: Sequence[tuple[int, int]]) -> float:
         """The least that completing costs; infinite where what is pending cannot pay what is due.
 
         Args:
@@ -77,7 +77,7 @@ class CostEstimate:
         pending = list(pending)
         for index, _ in pending:
             if index not in self._rests:
-                self._add(index)
+                self._add_outside_symbol(index)
         for bound, amount in due:
             if sum([self._most[index][bound] * count for index, count in pending]) < amount:
                 return INFINITE
@@ -91,7 +91,7 @@ class CostEstimate:
             least = max(least, -(-total // scale))
         return least
 
-    def _add(self, index: int) -> None:
+    def _add_outside_symbol(self, index: int) -> None:
         """Work out what is known of a symbol that no other one leads to."""
         ways = self._outside[index]
         self._rests[index] = [
@@ -203,7 +203,7 @@ def _ways_by_child(ways: Sequence[PricedWay]) -> dict[int, list[int]]:
 def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) -> list[BoundPrices]:
     """Some sets of prices: in each the bounds get theirs one after the other, as high as those before leave it.
 
-    None where nothing goes round in a circle: no price would be too high, and so none tells anything.
+    None where nothing goes round in a circle: no price would be too high, and so none bounds anything.
 
     Args:
         groups: the ways, as :func:`group_ways` has them; each symbol can be derived.
@@ -214,7 +214,7 @@ def find_prices(groups: Sequence[Sequence[PricedWay]], bounds: Sequence[int]) ->
         return []
     found: list[BoundPrices] = []
     for first in range(min(len(bounds), _MOST)):
-        prices = finder.find([*bounds[first:], *bounds[:first]])
+        prices = finder.find_price_set([*bounds[first:], *bounds[:first]])
         if prices is not None and prices not in found:
             found.append(prices)
     return found
@@ -238,20 +238,20 @@ class _PriceFinder:
                 self.users |= {symbol: [first + number for number in numbers] for symbol, numbers in found}
             first += len(group)
 
-    def find(self, bounds: Sequence[int]) -> BoundPrices | None:
+    def find_price_set(self, bounds: Sequence[int]) -> BoundPrices | None:
         """Prices for the bounds in this order; None where too much would have to be looked at."""
         unit: dict[int, Fraction] = {}
         for bound in bounds:
-            scale, _, base = self._at(unit)
-            highest = self._highest(base, [pays.get(bound, 0) for _, _, pays, _ in self.ways])
+            scale, _, base = self._scale_prices(unit)
+            highest = self._highest_price(base, [pays.get(bound, 0) for _, _, pays, _ in self.ways])
             if highest is None:
                 return None
             unit[bound] = highest / scale
-        scale, whole, costs = self._at(unit)
-        rest = self._derive(costs, [0] * len(costs), Fraction(0))
+        scale, whole, costs = self._scale_prices(unit)
+        rest = self._cheapest_derivations(costs, [0] * len(costs), Fraction(0))
         return BoundPrices(whole, {i: cost for i, (cost, _) in rest.items()}, scale) if isinstance(rest, dict) else None
 
-    def _at(self, unit: Mapping[int, Fraction]) -> tuple[int, dict[int, int], list[int]]:
+    def _scale_prices(self, unit: Mapping[int, Fraction]) -> tuple[int, dict[int, int], list[int]]:
         """Prices as whole numbers: (what they are multiplied by, the prices, what is left of the cost of each way)."""
         scale = lcm(*(price.denominator for price in unit.values()))
         whole = {bound: int(price * scale) for bound, price in unit.items()}
@@ -261,19 +261,19 @@ class _PriceFinder:
         ]
         return scale, whole, costs
 
-    def _highest(self, base: Sequence[int], pays: Sequence[int]) -> Fraction | None:
+    def _highest_price(self, base: Sequence[int], pays: Sequence[int]) -> Fraction | None:
         """The highest price at which no circle earns, for what ``pays`` when ways cost ``base``; None as above."""
-        # Where nothing goes round in a circle no price is too high; beyond this one more would tell nothing.
+        # Where nothing goes round in a circle no price is too high; beyond this one more would bound nothing.
         least = min((amount for amount in pays if amount), default=0)
         price = Fraction(sum(map(abs, base)), least) if least else Fraction(0)
         for _ in range(_LOWERED):
-            found = self._derive(base, pays, price)
+            found = self._cheapest_derivations(base, pays, price)
             if not isinstance(found, Fraction):
                 return None if found is None else price
             price = found if 0 < found < price else Fraction(0)
         return Fraction(0)
 
-    def _derive(
+    def _cheapest_derivations(
         self, base: Sequence[int], pays: Sequence[int], price: Fraction
     ) -> dict[int, tuple[int, int]] | Fraction | None:
         """The cheapest derivations as (cost, payment); or a price at which a circle that earns does not any more."""
@@ -302,14 +302,17 @@ class _PriceFinder:
                 if self.work < 0:
                     return None
                 # A circle among the cheapest ways earns: it is looked for from time to time, and not only in the end.
-                if not turn & turn - 1 and (circle := self._circle(changed, base, pays, best, by)) is not None:
+                if (
+                    not turn & turn - 1
+                    and (circle := self._find_cycle_ratio(changed, base, pays, best, by)) is not None
+                ):
                     return circle
                 todo = sorted(again)
             else:
-                return self._circle(changed, base, pays, best, by) or Fraction(0)
+                return self._find_cycle_ratio(changed, base, pays, best, by) or Fraction(0)
         return best
 
-    def _circle(
+    def _find_cycle_ratio(
         self,
         head: int,
         base: Sequence[int],

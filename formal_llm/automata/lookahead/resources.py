@@ -20,7 +20,7 @@ class PackedWay(NamedTuple):
     steps: int
 
 
-#: So many amounts are remembered in their packed form.
+#: The amounts that are kept in their packed form.
 _CACHE = 20_000
 
 
@@ -30,7 +30,7 @@ class Resources:
     Args:
         grammar: the commutative grammar.
         exchange: whether interchangeable terminals may share a resource. That is exact only where the terminals that
-            wait on a stack can be told before the search, not where the search itself finds out.
+            wait on a stack can be determined before the search, not where the search itself finds out.
 
     Attributes:
         guard: the guard bits of a packed amount.
@@ -59,15 +59,15 @@ class Resources:
         self._places = {field: number for number, group in enumerate(self._fields.parts) for field in group}
         self._upper = sorted(self._places)
         self._shifts = [shift for shift, _ in self._upper]
-        self._full = self._everything() | self._packing.guard
+        self._full = self._pack_all_limits() | self._packing.guard
         self.guard = self._packing.guard
         self.ways: dict[int, tuple[PackedWay, ...]] = {
             index: tuple(dict.fromkeys(self._pack_way(*parts) for parts in group)) for index, group in ways.items()
         }
         self.least: dict[int, int] = {}
         self.least_total: dict[int, int] = {}
-        for index, amounts in least_taken(grammar.symbols, ways, self._takes).items():
-            self.least[index] = self._packing.pack(amounts)
+        for index, amounts in least_taken(grammar.symbols, ways, self._amounts_with_totals).items():
+            self.least[index] = self._packing.pack_amounts(amounts)
             self.least_total[index] = amounts.get(self._count + 1, 0)
 
     def _find_ends(self, grammar: FlowGrammar, ways: Ways) -> frozenset[int]:
@@ -78,18 +78,18 @@ class Resources:
         """
         ends: set[int] = set()
         for index, group in ways.items():
-            if grammar.symbols[index].free or index in self.leaves:
+            if grammar.symbols[index].is_free or index in self.leaves:
                 continue
             for reads, children, _ in group:
-                if all(grammar.symbols[child].free for child in children):
+                if all(grammar.symbols[child].is_free for child in children):
                     taken = [number for name in reads for number in self._fields.takes.get(name, {})]
                     if ends.isdisjoint(taken):
                         ends.add(taken[0])
         return frozenset(ends)
 
-    def _takes(self, reads: Iterable[str]) -> Mapping[int, int]:
+    def _amounts_with_totals(self, reads: Iterable[str]) -> Mapping[int, int]:
         """What reading terminals takes by field, and behind that in fields of their own for ends and in all."""
-        amounts = self._fields.taken(reads)
+        amounts = self._fields.amounts_taken(reads)
         if not amounts:
             return amounts
         ends = sum([amount for number, amount in amounts.items() if number in self._ends])
@@ -97,27 +97,27 @@ class Resources:
         return {**amounts, self._count: ends, self._count + 1: total}
 
     def _pack_way(self, reads: tuple[str, ...], children: tuple[int, ...], steps: int) -> PackedWay:
-        return PackedWay(self._packing.pack(self._takes(reads)), reads, children, steps)
+        return PackedWay(self._packing.pack_amounts(self._amounts_with_totals(reads)), reads, children, steps)
 
-    def of(self, remaining: int) -> int:
+    def resources_left(self, remaining: int) -> int:
         """What ``remaining``, a packed number of the counters, leaves of each resource; guard bits set."""
         packed = self._known.get(remaining)
         if packed is None:
             # What has been used is looked at, and not what is left: plans are short where tools are many.
             if len(self._known) >= _CACHE:
                 self._known.clear()
-            packed = self._known[remaining] = self._full - self.need(self._counters.remaining - remaining)
+            packed = self._known[remaining] = self._full - self.pack_need(self._counters.remaining - remaining)
         return packed
 
-    def _everything(self) -> int:
+    def _pack_all_limits(self) -> int:
         """All that the limits allow, packed (without guard bits)."""
         amounts: dict[int, int] = {}
         for (shift, mask), number in self._places.items():
             amounts[number] = amounts.get(number, 0) + (self._counters.remaining >> shift & mask)
         ends = sum([amount for number, amount in amounts.items() if number in self._ends])
-        return self._packing.pack({**amounts, self._count: ends, self._count + 1: sum(amounts.values())})
+        return self._packing.pack_amounts({**amounts, self._count: ends, self._count + 1: sum(amounts.values())})
 
-    def need(self, amounts: int) -> int:
+    def pack_need(self, amounts: int) -> int:
         """Amounts packed as the counters do, packed as here (without guard bits)."""
         total = packed = ends = 0
         while amounts:
@@ -132,11 +132,11 @@ class Resources:
             packed += amount << number * self._width
         return packed + (ends << self._top - self._width) + (total << self._top)
 
-    def amounts(self, packed: int) -> tuple[int, ...]:
+    def unpack_amounts(self, packed: int) -> tuple[int, ...]:
         """A packed number of this class as one amount for each resource (without the sums behind them)."""
-        return tuple(self._packing.amounts(packed)[: self._count])
+        return tuple(self._packing.unpack_amounts(packed)[: self._count])
 
-    def place(self, bound: int) -> int:
+    def resource_of_bound(self, bound: int) -> int:
         """The resource of an upper bound, by the number of the bound."""
         field = self._counters.fields[bound]
         return next(
@@ -145,11 +145,11 @@ class Resources:
             if field in group and self._counters.bounds[bound].most is not None
         )
 
-    def amount(self, packed: int, number: int) -> int:
+    def unpack_amount(self, packed: int, number: int) -> int:
         """What a packed number of this class holds of one resource."""
-        return self._packing.amount(packed, number)
+        return self._packing.unpack_amount(packed, number)
 
-    def taken(self, need: int) -> Iterator[tuple[int, int]]:
+    def list_taken(self, need: int) -> Iterator[tuple[int, int]]:
         """(resource, amount) of all that a packed need takes."""
         while need:
             number = ((need & -need).bit_length() - 1) // self._width
@@ -158,7 +158,7 @@ class Resources:
             if number < self._count:
                 yield number, amount
 
-    def cover(self, left: int, least: int, least_total: int) -> bool:
+    def covers_least(self, left: int, least: int, least_total: int) -> bool:
         """Whether what is left pays for least amounts; the total first, since only then no field has overflowed."""
         return least_total <= left >> self._top & self._most and (left - least) & self.guard == self.guard
 
@@ -169,9 +169,9 @@ class Resources:
             if len(self._dues) >= _CACHE:
                 self._dues.clear()
             total: dict[int, int] = {}
-            for bound, _, due in self._counters.due(needed):
+            for bound, _, due in self._counters.open_bounds(needed):
                 if bound.terminal is not None:
                     for number, amount in self._fields.takes.get(bound.terminal, {}).items():
                         total[number] = total.get(number, 0) + amount * due
-            least = self._dues[needed] = (self._packing.pack(total), sum(total.values()))
-        return self.cover(left, *least)
+            least = self._dues[needed] = (self._packing.pack_amounts(total), sum(total.values()))
+        return self.covers_least(left, *least)

@@ -61,10 +61,10 @@ class Sampler:
 
     def count(self, configuration: LimitedConfiguration, *, words: bool) -> int:
         """The number of completions of a configuration: distinct words, or derivations; raises as :meth:`sample`."""
-        configuration = self._bounded(configuration)
-        if not words or self._unambiguous(configuration):
-            return self._derivations(configuration)
-        return len(self._list(configuration))
+        configuration = self._add_length_bound(configuration)
+        if not words or self._is_unambiguous(configuration):
+            return self._count_derivations(configuration)
+        return len(self._list_words(configuration))
 
     def sample(self, configuration: LimitedConfiguration, rng: random.Random, *, words: bool) -> Word | None:
         """A completion, all words (or all derivations) equally likely; None where there is none.
@@ -73,19 +73,19 @@ class Sampler:
             InfiniteLanguage: there are infinitely many.
             Undecided: a budget is spent.
         """
-        configuration = self._bounded(configuration)
-        if words and not self._unambiguous(configuration):
-            listed = self._list(configuration)
+        configuration = self._add_length_bound(configuration)
+        if words and not self._is_unambiguous(configuration):
+            listed = self._list_words(configuration)
             return rng.choice(listed) if listed else None
-        if not self._derivations(configuration):
+        if not self._count_derivations(configuration):
             return None
         word: list[str] = []
         while True:
             # Stopping here is one derivation; a move is as many as complete what it leads to.
             stops = int(not configuration.needed and self._pda.accepting(configuration.inner))
             moves = self._pda.moves(configuration.inner)
-            steps = [(move, after) for move in moves if (after := self._step(configuration, move))]
-            weights = [stops, *(self._derivations(after) for _, after in steps)]
+            steps = [(move, after) for move in moves if (after := self._step_configuration(configuration, move))]
+            weights = [stops, *(self._count_derivations(after) for _, after in steps)]
             chosen = _draw_index(weights, rng)
             if not chosen:
                 return tuple(word)
@@ -93,26 +93,26 @@ class Sampler:
             if move.read is not None:
                 word.append(move.read)
 
-    def _bounded(self, configuration: LimitedConfiguration) -> LimitedConfiguration:
+    def _add_length_bound(self, configuration: LimitedConfiguration) -> LimitedConfiguration:
         """A configuration of the limited automaton with the bound on the length added."""
         length = self._counting.counters.remaining >> self._width << self._width
         return configuration._replace(remaining=configuration.remaining | length)
 
-    def _derivations(self, configuration: LimitedConfiguration) -> int:
+    def _count_derivations(self, configuration: LimitedConfiguration) -> int:
         (state, stack), remaining, needed = configuration
-        return self._counting.derivations(state, stack, remaining, needed)
+        return self._counting.count_derivations(state, stack, remaining, needed)
 
-    def _unambiguous(self, configuration: LimitedConfiguration) -> bool:
+    def _is_unambiguous(self, configuration: LimitedConfiguration) -> bool:
         """Whether every word is known to have one derivation."""
         state, stack = configuration.inner
         told = self._told.get((state, stack))
         if told is None:
-            told = self._told[state, stack] = is_unambiguous(self._counting.grammar, state, stack) or self._by_factors(
-                state, stack
-            )
+            told = self._told[state, stack] = is_unambiguous(
+                self._counting.grammar, state, stack
+            ) or self._is_unambiguous_by_factors(state, stack)
         return told
 
-    def _by_factors(self, state: State, stack: Stack) -> bool:
+    def _is_unambiguous_by_factors(self, state: State, stack: Stack) -> bool:
         """Whether a product is unambiguous since its base is, and its constraints are deterministic.
 
         A run of the product is a run of each factor, and a deterministic one has no choice; so a word has as many runs
@@ -123,29 +123,29 @@ class Sampler:
         base, *constraints = self._pda.factors
         if not all(map(_is_deterministic, constraints)):
             return False
-        for _ in constraints:  # the state of a product is a pair: that of what it was made of, and the constraint's
+        for _ in constraints:  # the state of a product is a pair: that of its base, and the constraint's
             state = state[0]  # type: ignore[index]
         if self._base is None:
             self._base = FlowGrammar(base, Counters(()))
         return is_unambiguous(self._base, state, stack)
 
-    def _list(self, configuration: LimitedConfiguration) -> list[Word]:
+    def _list_words(self, configuration: LimitedConfiguration) -> list[Word]:
         listed = self._listed.get(configuration)
         if listed is None:
             (state, stack), remaining, needed = configuration
             if not self._finite:
                 self._counting.check_words(state, stack, remaining, needed)
-            listed = self._listed[configuration] = self._enumeration.words(state, stack, remaining, needed)
+            listed = self._listed[configuration] = self._enumeration.enumerate_words(state, stack, remaining, needed)
         return listed
 
-    def _step(self, configuration: LimitedConfiguration, move: Transition) -> LimitedConfiguration | None:
+    def _step_configuration(self, configuration: LimitedConfiguration, move: Transition) -> LimitedConfiguration | None:
         inner, remaining, needed = configuration
         counters = self._counting.counters
         if move.read is not None:
             remaining -= counters.need.get(move.read, 0)
             if remaining & counters.guard != counters.guard:
                 return None
-            needed = counters.pay(move.read, needed)
+            needed = counters.pay_for(move.read, needed)
         return LimitedConfiguration(self._pda.step(inner, move), remaining, needed)
 
 

@@ -14,7 +14,7 @@ cover). So the search has a budget of states. Where a little of it did not do, l
 that are too large for them have a search by prices (:mod:`formal_llm.automata.lookahead.prices`). Then an integer
 program decides (:mod:`formal_llm.automata.lookahead.integer_program`), where the optional solver is installed, then
 the whole budget; when that is spent the answer is "unknown". It is "unknown" for now where the work that a
-question may cost is spent first; then the search stands still where it is, and goes on from there when it is asked
+question may cost is spent first; then the search pauses, and continues from there when it is asked
 again.
 """
 
@@ -36,21 +36,21 @@ from formal_llm.automata.lookahead.work import WorkBudget
 _CACHE = 200_000
 
 #: The states that a search visits before linear programs are asked. Few searches that have not ended by then end soon;
-#: a linear program takes about as long as so many states (benchmarks/strain_cases/sums.py).
+#: the states that take as long as a linear program (benchmarks/strain_cases/sums.py).
 PATIENCE = 10
 #: The same before the integer program, where there are no linear programs: few searches that have not ended by then end
-#: soon, and it takes about as long as so many states.
+#: soon, and the states that take as long as it.
 _LONGER = 100
 #: The same where sums are bounded from both sides, and lead it to an end.
 _PATIENCE = 200
-#: The searches that stand still at once.
+#: The most paused searches.
 _STANDING = 32
 #: The least seconds that are worth an integer program.
 _LEAST_EFFORT = 0.01
 
 
 class _PausedSearch:
-    """A search that stands still: what it has visited, where it stands, whether something unknown was left out."""
+    """A paused search: what it has visited, its open states, whether something unknown was left out."""
 
     __slots__ = ("frames", "unsure", "visited")
 
@@ -71,7 +71,8 @@ class CompletionSearch:
 
     Attributes:
         work: what queries may still cost.
-        guide: where lower bounds are open, a search that tries first what pays best: as :meth:`steps`, from a state.
+        guide: where lower bounds are open, a search that tries first what pays best, from a state; see
+            :meth:`completion_moves`.
         missed: whether an integer program was wanted that is not installed.
     """
 
@@ -89,22 +90,22 @@ class CompletionSearch:
         self._version = 0
         self.linear = LinearProgram(self.demands)
 
-    def anew(self) -> CompletionSearch:
+    def fresh_copy(self) -> CompletionSearch:
         """The same search, with nothing remembered: what it finds depends on what it is asked alone."""
         return CompletionSearch(self.grammar, self.max_states, solver=self.solver, demands=self.demands)
 
-    def note(self, demand: StackDemand, remaining: int, needed: int, decided: tuple[float, str]) -> None:
-        """Remember what :meth:`decide` of a search like this one has said."""
-        key = self._key(demand, remaining, needed)
+    def remember_decision(self, demand: StackDemand, remaining: int, needed: int, decided: tuple[float, str]) -> None:
+        """Remember what :meth:`decide_demand` of a search like this one has found."""
+        key = self._key_of_demand(demand, remaining, needed)
         if key is not None:
             self._finished[key] = decided
 
     @cached_property
-    def program(self) -> IntegerProgram | None:
+    def integer_program(self) -> IntegerProgram | None:
         """The integer program; None where it is switched off or not installed."""
         return IntegerProgram(self.demands) if self.solver and is_solver_installed() else None
 
-    def _forget(self) -> None:
+    def _forget_old_version(self) -> None:
         """Drop what was concluded from an older version of the grammar."""
         if self._version != self.demands.version:
             self._version = self.demands.version
@@ -115,49 +116,51 @@ class CompletionSearch:
             self._tried: dict[tuple[SearchState, str], float] = {}
             self._finished: dict[tuple[int, Unresolved, int, int], tuple[float, str]] = {}
 
-    def steps(self, demand: StackDemand, remaining: int, needed: int) -> float:
+    def completion_moves(self, demand: StackDemand, remaining: int, needed: int) -> float:
         """Moves of *some* completion; infinite when there is none, ``UNKNOWN`` when the budget is spent."""
-        return self.decide(demand, remaining, needed)[0]
+        return self.decide_demand(demand, remaining, needed)[0]
 
-    def decide(self, demand: StackDemand, remaining: int, needed: int) -> tuple[float, str]:
-        """(as :meth:`steps`, what decided it)."""
-        key = self._key(demand, remaining, needed)
+    def decide_demand(self, demand: StackDemand, remaining: int, needed: int) -> tuple[float, str]:
+        """(as :meth:`completion_moves`, what decided it)."""
+        key = self._key_of_demand(demand, remaining, needed)
         if key is None:
             return INFINITE, FILTER
         found, how = self.decide_rest(*key)
         return (found if found == UNKNOWN else found + demand.free_steps), how
 
-    def _key(self, demand: StackDemand, remaining: int, needed: int) -> tuple[int, Unresolved, int, int] | None:
+    def _key_of_demand(
+        self, demand: StackDemand, remaining: int, needed: int
+    ) -> tuple[int, Unresolved, int, int] | None:
         """What there is to finish; None where that is impossible."""
         if demand.least_steps == INFINITE:
             return None
         if needed and demand.paid:
-            needed = self.counters.less(needed, demand.paid)
+            needed = self.counters.subtract_paid(needed, demand.paid)
         remaining -= demand.promised
         if remaining & self.counters.guard != self.counters.guard:
             return None
-        return demand.pending, demand.unresolved, self.demands.resources.of(remaining), needed
+        return demand.pending, demand.unresolved, self.demands.resources.resources_left(remaining), needed
 
-    def finish(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> float:
-        """Moves that complete what is pending, when ``left`` is left of the resources; else as :meth:`steps`."""
+    def finish_moves(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> float:
+        """Moves that complete what is pending with the resources ``left``; otherwise as :meth:`completion_moves`."""
         return self.decide_rest(pending, unresolved, left, needed)[0]
 
     def decide_rest(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
-        """(as :meth:`finish`, what decided it)."""
+        """(as :meth:`finish_moves`, what decided it)."""
         if self._version != self.demands.version:
-            self._forget()
+            self._forget_old_version()
         key = (pending, unresolved, left, needed)
         found = self._finished.get(key)
         if found is None:
             if len(self._finished) > _CACHE:
                 self._finished.clear()
-            found = self._finish(pending, unresolved, left, needed)
+            found = self._decide_unseen(pending, unresolved, left, needed)
             if found[1] is not TIME:
                 self._finished[key] = found
         return found
 
-    def _finish(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
-        begin = self._after.normal(pending, unresolved, left, needed)
+    def _decide_unseen(self, pending: int, unresolved: Unresolved, left: int, needed: int) -> tuple[float, str]:
+        begin = self._after.normalize_state(pending, unresolved, left, needed)
         if begin is None:
             return INFINITE, FILTER
         cost, state = begin
@@ -165,48 +168,48 @@ class CompletionSearch:
             return cost, FILTER
         found = self._memo.get(state)
         if found is None:
-            found = self._solve(state)
+            found = self._solve_state(state)
         if found == UNKNOWN:
             return UNKNOWN, BUDGET if state in self._memo else TIME
         return found + cost, self._how.get(state, SEARCH)
 
-    def _solve(self, state: SearchState) -> float:
+    def _solve_state(self, state: SearchState) -> float:
         """What is known, a little search, linear programs or else more search and prices, the solver, all the search.
 
         What is certain is noted, also that the budget of states is spent; not what only the end of the work left open.
         """
-        self.work.begin()
-        if self.linear.refuted(state):
-            return self._settled(state, INFINITE, LINEAR)
-        moves = self.linear.known(state)
+        self.work.begin_query()
+        if self.linear.is_refuted(state):
+            return self._record_moves(state, INFINITE, LINEAR)
+        moves = self.linear.known_moves(state)
         if moves is not None:
-            return self._settled(state, moves, SEARCH)
-        if self.work.over:
+            return self._record_moves(state, moves, SEARCH)
+        if self.work.is_over:
             return UNKNOWN
         guided = state.needed and self.guide is not None and state not in self._standing
-        found = self._search(state, min(_PATIENCE if self._after.sums else PATIENCE, self.max_states))
+        found = self._depth_first_search(state, min(_PATIENCE if self._after.sums else PATIENCE, self.max_states))
         if found == UNKNOWN:
             found = self._by_linear_programs(state)
-        if found == UNKNOWN and (state.unresolved is not None or not self.linear.ready()):
-            found = self._search(state, min(_LONGER, self.max_states))
-        if found == UNKNOWN and self.guide is not None and guided and not self.linear.ready():
+        if found == UNKNOWN and (state.unresolved is not None or not self.linear.is_ready()):
+            found = self._depth_first_search(state, min(_LONGER, self.max_states))
+        if found == UNKNOWN and self.guide is not None and guided and not self.linear.is_ready():
             found = self.guide(state)
             if found != UNKNOWN:
                 self._memo[state] = found
         if found == UNKNOWN:
             found = self._by_solver(state)
-        if found == UNKNOWN and not self.work.over:
+        if found == UNKNOWN and not self.work.is_over:
             self._memo.pop(state, None)
-            found = self._search(state, self.max_states)
+            found = self._depth_first_search(state, self.max_states)
         return found
 
-    def _settled(self, state: SearchState, moves: float, how: str) -> float:
+    def _record_moves(self, state: SearchState, moves: float, how: str) -> float:
         self._memo[state] = moves
         if how != SEARCH:
             self._how[state] = how
         return moves
 
-    def _worth(self, state: SearchState, how: str, effort: float) -> bool:
+    def _is_worth_trying(self, state: SearchState, how: str, effort: float) -> bool:
         """Whether to try something that was tried before: only with twice the effort."""
         if effort <= 0 or effort < 2 * self._tried.get((state, how), 0.0):
             return False
@@ -218,60 +221,60 @@ class CompletionSearch:
     def _by_linear_programs(self, state: SearchState) -> float:
         """Linear programs, as far as their effort goes."""
         effort = min(EFFORT, self.max_states, self.work.left - self.work.floor)
-        if not self._worth(state, LINEAR, effort):
+        if not self._is_worth_trying(state, LINEAR, effort):
             return UNKNOWN
-        moves, at_once = self.linear.decide(state, effort)
+        moves, at_once = self.linear.decide_state(state, effort)
         self.work.left -= self.linear.tries
         if moves is None:
             return UNKNOWN
-        return self._settled(state, moves, LINEAR if at_once and moves == INFINITE else SEARCH)
+        return self._record_moves(state, moves, LINEAR if at_once and moves == INFINITE else SEARCH)
 
     def _by_solver(self, state: SearchState) -> float:
         """The integer program, where there is one."""
-        effort = min(1.0, self.work.seconds)
-        self.missed = self.missed or (self.solver and self.program is None)
-        if self.program is None or effort < _LEAST_EFFORT or not self._worth(state, PROGRAM, effort):
+        effort = min(1.0, self.work.seconds_left)
+        self.missed = self.missed or (self.solver and self.integer_program is None)
+        if self.integer_program is None or effort < _LEAST_EFFORT or not self._is_worth_trying(state, PROGRAM, effort):
             return UNKNOWN
-        moves = self.program.decide(state, effort)
-        self.work.left -= self.program.tries
-        return UNKNOWN if moves is None else self._settled(state, moves, PROGRAM)
+        moves = self.integer_program.decide_state(state, effort)
+        self.work.left -= self.integer_program.tries
+        return UNKNOWN if moves is None else self._record_moves(state, moves, PROGRAM)
 
-    def _search(self, root: SearchState, max_states: int) -> float:
+    def _depth_first_search(self, root: SearchState, max_states: int) -> float:
         memo, work = self._memo, self.work
         if len(memo) > _CACHE:
             memo.clear()
             self._how.clear()
-        standing = self._standing.pop(root, None) or _PausedSearch(root, self._after.of(root))
+        standing = self._standing.pop(root, None) or _PausedSearch(root, self._after.list_successors(root))
         visited, frames = standing.visited, standing.frames
         while frames and work.left > work.floor:
             for cost, state in frames[-1][2]:
                 if not state.pending and state.unresolved is None and not state.needed:
-                    return self._found(frames, cost)
+                    return self._record_path(frames, cost)
                 known = memo.get(state)
                 if known == UNKNOWN:
                     standing.unsure = True
                 elif known is not None and known < INFINITE:
-                    return self._found(frames, cost + known)
+                    return self._record_path(frames, cost + known)
                 elif known is None and state not in visited:
                     if len(visited) >= max_states:
                         here, arrival, after = frames[-1]
                         frames[-1] = here, arrival, chain(((cost, state),), after)
-                        return self._stand(root, standing)
+                        return self._pause_search(root, standing)
                     visited.add(state)
-                    frames.append((state, cost, self._after.of(state)))
+                    frames.append((state, cost, self._after.list_successors(state)))
                     break
             else:
                 frames.pop()
         if frames:
-            return self._stand(root, standing)
+            return self._pause_search(root, standing)
         if standing.unsure:
             memo[root] = UNKNOWN
             return UNKNOWN
         memo.update(dict.fromkeys(visited, INFINITE))
         return INFINITE
 
-    def _stand(self, root: SearchState, standing: _PausedSearch) -> float:
-        """Let a search stand still, to go on later; where it has visited all states that it may, it is given up."""
+    def _pause_search(self, root: SearchState, standing: _PausedSearch) -> float:
+        """Pause a search, to continue it later; where it has visited all states that it may, it is given up."""
         if len(standing.visited) >= self.max_states:
             self._memo[root] = UNKNOWN
         else:
@@ -280,7 +283,7 @@ class CompletionSearch:
             self._standing[root] = standing
         return UNKNOWN
 
-    def _found(
+    def _record_path(
         self, frames: list[tuple[SearchState, float, Iterator[tuple[float, SearchState]]]], cost: float
     ) -> float:
         for state, arrival, _ in reversed(frames):

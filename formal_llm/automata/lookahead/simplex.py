@@ -5,7 +5,7 @@ side and the bounds change from one question to the next, and the basis of the l
 begins (Lemke 1954, The dual method of solving the linear programming problem). Costs only break ties: any basis is as
 good a beginning as another, since a solution is all that is asked for.
 
-It counts in floating point numbers, so nothing it says is certain: who asks checks the solution, or the combination of
+It counts in floating point numbers, so no result is certain: the caller checks the solution, or the combination of
 rows that no solution can meet (Farkas' lemma), in whole numbers.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 _ZERO = 1e-9
 _OUTSIDE = 1e-7
-#: After so many pivots the table is made anew, so that errors do not add up.
+#: The pivots after which the table is made anew, so that errors do not add up.
 _FRESH = 300
 #: What a pivot and a new question cost whatever the size of the table, in entries of it.
 _PIVOT, _QUESTION = 25_000, 50_000
@@ -32,7 +32,7 @@ class Simplex:
     Args:
         columns: for each variable its factors by row.
         exact: for each row whether its slack must be 0.
-        costs: for each variable a cost from 0, which says what is preferred.
+        costs: for each variable a cost from 0, lower where it is preferred.
 
     Attributes:
         pivots: how many steps were taken in all.
@@ -48,9 +48,9 @@ class Simplex:
         self._exact = list(exact)
         self._costs = costs
         self.pivots = self.work = 0
-        self._reset()
+        self._reset_basis()
 
-    def _reset(self) -> None:
+    def _reset_basis(self) -> None:
         """The basis of all slacks."""
         height, width = len(self._exact), self._width
         self._rows: _Numbers = np.hstack([self._factors, np.eye(height)])
@@ -60,7 +60,7 @@ class Simplex:
         self._prices: _Numbers = np.concatenate([np.array(self._costs, dtype=float), np.zeros(height)])
         self._made = self.pivots
 
-    def add(self, row: Mapping[int, int]) -> None:
+    def add_row(self, row: Mapping[int, int]) -> None:
         """One more row (by column), its slack from 0 up; the basis stays."""
         height, width = self._rows.shape
         line = np.zeros(width)
@@ -79,7 +79,7 @@ class Simplex:
         self._upper = np.append(self._upper, False)
         self._prices = np.append(self._prices, 0.0)
 
-    def drop(self, first: int) -> list[int]:
+    def drop_loose_rows(self, first: int) -> list[int]:
         """Take out the rows from ``first`` on that do not bind now; the numbers of those that stay."""
         basic = set(self._basis.tolist())
         loose = [n for n in range(first, len(self._exact)) if self._width + n in basic]
@@ -96,7 +96,7 @@ class Simplex:
             self._exact = [exact for n, exact in enumerate(self._exact) if n not in loose]
         return kept
 
-    def solve(
+    def solve_bounded(
         self, right: Sequence[int], lower: Sequence[int], upper: Sequence[float], most: float
     ) -> tuple[list[float] | None, list[float] | None]:
         """(a solution, None), (None, factors of rows that no solution can meet), or (None, None) after ``most`` work.
@@ -104,13 +104,13 @@ class Simplex:
         The factors y are such that y A x + y s > y b for all x and s within their bounds.
         """
         if self.pivots - self._made > _FRESH:
-            self._reset()
+            self._reset_basis()
         last = self.work + most
         self.work += _QUESTION + self._rows.size
         height = len(right)
         low = np.concatenate([np.array(lower, dtype=float), np.zeros(height)])
         high = np.concatenate([np.array(upper, dtype=float), np.where(self._exact, 0.0, np.inf)])
-        values = self._values(np.array(right, dtype=float), low, high)
+        values = self._basis_values(np.array(right, dtype=float), low, high)
         fixed = low == high
         while True:
             over, under = values - high[self._basis], low[self._basis] - values
@@ -122,15 +122,15 @@ class Simplex:
                 found: list[float] = solution[: self._width].tolist()
                 return found, None
             excess = float(over[out] if over[out] >= under[out] else -under[out])
-            into = self._entering(out, excess > 0, fixed)
+            into = self._choose_entering(out, excess > 0, fixed)
             if into < 0:
                 factors: list[float] = ((-1.0 if excess > 0 else 1.0) * self._rows[out, self._width :]).tolist()
                 return None, factors
             if self.work >= last:
                 return None, None
-            self._pivot(out, into, excess, values, low, high)
+            self._pivot_row(out, into, excess, values, low, high)
 
-    def _values(self, right: _Numbers, low: _Numbers, high: _Numbers) -> _Numbers:
+    def _basis_values(self, right: _Numbers, low: _Numbers, high: _Numbers) -> _Numbers:
         """The values of the basis."""
         # Bounds may have changed: at the bound that its price asks for, or at no price where there is none.
         asks = self._free & (self._prices < 0)
@@ -141,7 +141,7 @@ class Simplex:
         values: _Numbers = self._rows @ inside
         return values
 
-    def _entering(self, out: int, above: bool, fixed: NDArray[np.bool_]) -> int:
+    def _choose_entering(self, out: int, above: bool, fixed: NDArray[np.bool_]) -> int:
         """The variable that can mend the row at the least price; -1 for none."""
         line = self._rows[out]
         size = np.abs(line)
@@ -153,7 +153,7 @@ class Simplex:
         ratio = np.abs(self._prices[places]) / size
         return int(places[np.where(ratio <= ratio.min() + _ZERO, size, 0.0).argmax()])
 
-    def _pivot(self, out: int, into: int, excess: float, values: _Numbers, low: _Numbers, high: _Numbers) -> None:
+    def _pivot_row(self, out: int, into: int, excess: float, values: _Numbers, low: _Numbers, high: _Numbers) -> None:
         rows, gone = self._rows, self._basis[out]
         step = excess / rows[out, into]
         begin = high[into] if self._upper[into] else low[into]

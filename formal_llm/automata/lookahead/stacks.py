@@ -1,4 +1,4 @@
-"""What a stack asks for: the way from stacks to multisets, and the states of the search that are made of these.
+"""What a stack asks for: the way from stacks to multisets, and the states of the search, which consist of these.
 
 The stack of a pushdown automaton becomes a :class:`StackDemand`: a multiset of flow symbols and a few sums. A demand is
 made from the demand of the stack below, so on a stack that grows and shrinks it costs next to nothing.
@@ -17,7 +17,7 @@ from formal_llm.automata.models.automaton import Stack, State
 _BITS = 32
 _COUNT = (1 << _BITS) - 1
 _CACHE = 200_000
-#: Of so many stacks the detours are kept: the options of a question lead to a few stacks.
+#: The stacks of which detours are kept: the options of a question lead to a few stacks.
 _DETOURS = 100
 
 #: The part of a stack, and the state above it, where it is not settled how its symbols will be worked off.
@@ -64,7 +64,7 @@ class Multisets:
         #: All bits of the fields of free symbols.
         self.free = 0
 
-    def unit(self, index: int) -> int:
+    def unit_of(self, index: int) -> int:
         """One of the symbol with this index."""
         unit = self._units.get(index)
         if unit is None:
@@ -72,11 +72,11 @@ class Multisets:
             unit = self._units[index] = 1 << shift
             symbol = self._grammar.symbols[index]
             self._fields.append(symbol)
-            if symbol.free:
+            if symbol.is_free:
                 self.free |= _COUNT << shift
         return unit
 
-    def items(self, pending: int) -> Iterator[tuple[FlowSymbol, int, int]]:
+    def list_items(self, pending: int) -> Iterator[tuple[FlowSymbol, int, int]]:
         """(symbol, count, unit) of each symbol in a multiset."""
         while pending:
             place = ((pending & -pending).bit_length() - 1) // _BITS
@@ -108,55 +108,55 @@ class PendingSymbols:
 
     def __init__(self, grammar: FlowGrammar) -> None:
         self.grammar = grammar
-        self.resolve = grammar.resolve
+        self.resolve = grammar.resolve_top
         self.counters = grammar.counters
         self.multisets = Multisets(grammar)
         self.version = 0
         self._demands: dict[tuple[State, Stack], StackDemand] = {}
         self._detours: dict[tuple[State, Stack, int], dict[str, int]] = {}
         start = grammar.pda.start()
-        for _ in grammar.levels(start.state, start.stack):
+        for _ in grammar.walk_stack(start.state, start.stack):
             pass  # all symbols are met, so that what is concluded of them need not be forgotten soon
-        self._refresh()
+        self._refresh_symbols()
 
-    def _refresh(self) -> None:
+    def _refresh_symbols(self) -> None:
         """Take in the symbols that the grammar has learnt since; what was concluded without them is forgotten."""
-        self.resources = Resources(self.grammar, exchange=not self.grammar.open)
+        self.resources = Resources(self.grammar, exchange=not self.grammar.has_open_symbols)
         self._symbols = len(self.grammar.symbols)
         self.version += 1
         self._demands.clear()
         self._below_cache: dict[tuple[State, Stack], StackDemand] = {}
 
-    def of(self, state: State, stack: Stack) -> StackDemand:
+    def for_configuration(self, state: State, stack: Stack) -> StackDemand:
         """The demand of a stack worked off from ``state``."""
         found = self._demands.get((state, stack))
         if found is None:
             found = self._make_demand(state, stack)
             if len(self.grammar.symbols) != self._symbols:
-                self._refresh()
+                self._refresh_symbols()
                 found = self._make_demand(state, stack)
         return found
 
-    def below(self, state: State, stack: Stack) -> StackDemand | None:
+    def demand_below(self, state: State, stack: Stack) -> StackDemand | None:
         """The demand of what lies under the top, where it is sure in which state it will be reached."""
         found = self._below_cache.get((state, stack))
         if found is None:
-            targets = self.grammar.targets(state, stack.top)
+            targets = self.grammar.target_states(state, stack.top)
             if len(targets) != 1:
                 return None
             target = targets[0]
-            found = NOTHING if target is ACCEPTING else self.of(target, stack.rest)
+            found = NOTHING if target is ACCEPTING else self.for_configuration(target, stack.rest)
             self._below_cache[state, stack] = found
         return found
 
-    def detours(self, state: State, stack: Stack) -> dict[str, int]:
+    def detours_of_stack(self, state: State, stack: Stack) -> dict[str, int]:
         """For each terminal that a completion may use, limits aside, by how many terminals that lengthens it."""
         if (known := self._detours.get((state, stack, len(self.grammar.symbols)))) is not None:
             return known
         found: dict[str, int] = {}
-        for ways in self.grammar.levels(state, stack):
+        for ways in self.grammar.walk_stack(state, stack):
             for symbol, _ in ways:
-                for name, extra in self.grammar.detours(symbol.index).items():
+                for name, extra in self.grammar.detours_of(symbol.index).items():
                     if extra < found.get(name, extra + 1):
                         found[name] = extra
         if len(self._detours) >= _DETOURS:
@@ -180,14 +180,14 @@ class PendingSymbols:
             states = [at for at in below if (at, node) not in self._demands]
         for node, ways in reversed(levels):
             for at, group in ways.items():
-                self._demands[at, node] = self._combine(at, node, group)
+                self._demands[at, node] = self._combine_ways(at, node, group)
         return self._demands[state, stack]
 
-    def _combine(self, state: State, stack: Stack, ways: list[tuple[FlowSymbol, State]]) -> StackDemand:
+    def _combine_ways(self, state: State, stack: Stack, ways: list[tuple[FlowSymbol, State]]) -> StackDemand:
         whole = [
             demand
             for symbol, target in ways
-            if (demand := self.on_top(symbol, self._below(target, stack))).least_steps < INFINITE
+            if (demand := self.demand_with_top(symbol, self._known_demand_below(target, stack))).least_steps < INFINITE
         ]
         if not whole:
             return DEAD
@@ -199,10 +199,10 @@ class PendingSymbols:
             least_length=min(demand.least_length for demand in whole),
         )
 
-    def _below(self, target: State, stack: Stack) -> StackDemand:
+    def _known_demand_below(self, target: State, stack: Stack) -> StackDemand:
         return NOTHING if target is ACCEPTING else self._demands[target, stack.rest]
 
-    def on_top(self, symbol: FlowSymbol, below: StackDemand) -> StackDemand:
+    def demand_with_top(self, symbol: FlowSymbol, below: StackDemand) -> StackDemand:
         """The demand of a stack when ``symbol`` has to be worked off before what is below."""
         if below.least_steps == INFINITE or symbol.least_steps == INFINITE:
             return DEAD
@@ -212,15 +212,15 @@ class PendingSymbols:
             promised = below.promised + self.counters.need.get(name, 0)
             if (self.counters.remaining - promised) & self.counters.guard != self.counters.guard:
                 return DEAD
-            paid = self.counters.earn(name, below.paid)
+            paid = self.counters.add_payment(name, below.paid)
             return StackDemand(below.pending, below.unresolved, promised, paid, below.free_steps + 1, steps, length)
-        if symbol.free and not symbol.due:
+        if symbol.is_free and not symbol.due:
             free = below.free_steps + symbol.free_steps
             return below._replace(free_steps=free, least_steps=steps, least_length=length)
-        pending = below.pending + self.multisets.unit(symbol.index)
+        pending = below.pending + self.multisets.unit_of(symbol.index)
         return below._replace(pending=pending, least_steps=steps, least_length=length)
 
-    def delta(self, state: State, pushed: tuple[str, ...]) -> StackDemand:
+    def demand_of_pushed(self, state: State, pushed: tuple[str, ...]) -> StackDemand:
         """What symbols on top add to the demand of the stack below, where each can be done with in one way only."""
         chain = []
         for top in pushed:
@@ -233,5 +233,5 @@ class PendingSymbols:
                 break
         added = NOTHING
         for symbol in reversed(chain):
-            added = self.on_top(symbol, added)
+            added = self.demand_with_top(symbol, added)
         return added

@@ -12,7 +12,7 @@ FILTER, SEARCH, LINEAR, PROGRAM = "filter", "search", "linear argument", "intege
 #: What ended it before it was decided.
 BUDGET, TIME = "state budget", "time"
 
-#: Counts of what decided, in one number: a field of so many bits for each of :data:`KINDS`.
+#: Counts of what decided, in one number: a field of this many bits for each of :data:`KINDS`.
 BITS = 32
 KINDS = (FILTER, SEARCH, LINEAR, PROGRAM, "unknown")
 TALLY = {kind: 1 << BITS * place for place, kind in enumerate(KINDS)}
@@ -27,7 +27,7 @@ class Verdict:
         value: ``"yes"``, ``"no"`` or ``"unknown"``.
         how: what decided it: ``"filter"`` (no search was needed), ``"linear argument"`` (what is pending and what the
             limits leave add up to no: :mod:`formal_llm.automata.lookahead.linear`), ``"search"``,
-            ``"integer program"``, or the budget that ran out: ``"time"`` (it goes on when it is asked again),
+            ``"integer program"``, or the budget that ran out: ``"time"`` (it continues when it is asked again),
             ``"state budget"``, ``"step budget"``.
         steps: for yes, the moves of one completion (not the cheapest one in general).
     """

@@ -29,7 +29,7 @@ def find_ways(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, list
     """The ways of all symbols that some completion takes, with leaves and links merged in."""
     links = _find_links(grammar, leaves)
     ways = {
-        symbol.index: [_merge_links(_merge_leaves(way, leaves), links) for way in grammar.alive(symbol)]
+        symbol.index: [_merge_links(_merge_leaves(way, leaves), links) for way in grammar.live_ways(symbol)]
         for symbol in grammar.symbols
     }
     uses = Counter(child for group in ways.values() for _, children, _ in group for child in children)
@@ -78,7 +78,7 @@ def _find_links(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, Pa
         path: list[int] = []
         index = symbol.index
         while index not in links:
-            ways = grammar.alive(grammar.symbols[index])
+            ways = grammar.live_ways(grammar.symbols[index])
             only = _merge_leaves(ways[0], leaves) if len(ways) == 1 and index not in leaves else None
             links[index] = only = only if only and len(only[0]) <= 1 and len(only[1]) <= 1 else None
             if only and only[1]:
@@ -123,7 +123,7 @@ def least_taken(
     costs: dict[int, list[tuple[Mapping[int, int], tuple[int, ...]]]] = {}
     known: dict[tuple[str, ...], Mapping[int, int]] = {}
     for index, group in ways.items():
-        if symbols[index].free:
+        if symbols[index].is_free:
             continue
         costs[index] = priced = []
         for reads, children, _ in group:
@@ -131,14 +131,14 @@ def least_taken(
             if taken is None:
                 taken = known[reads] = takes(reads)
             # What free symbols take is nothing.
-            paid = tuple([child for child in children if not symbols[child].free])
+            paid = tuple([child for child in children if not symbols[child].is_free])
             priced.append((taken, paid))
             for child in paid:
                 users.setdefault(child, {})[index] = None
     least: dict[int, dict[int, int]] = {}
     first: list[int] = []
     for symbol in sorted(symbols, key=lambda symbol: symbol.least_steps):
-        if symbol.free:
+        if symbol.is_free:
             least[symbol.index] = {}  # no work: most symbols are free where few terminals are limited
         elif symbol.least_steps < INFINITE:
             first.append(symbol.index)

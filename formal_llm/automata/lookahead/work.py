@@ -15,9 +15,9 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 
 #: Tries in a second of search, on the core that the rate was measured on (``benchmarks/strain_cases/clock.py``).
 TRIES = 80_000
-#: The seconds of search that a question may take where nobody says.
+#: The seconds of search that a question may take by default.
 SEARCH_TIME = 0.05
-#: Making a lookahead takes as long as so many tries for each symbol of its flow grammar.
+#: The tries that building a lookahead costs for each symbol of its flow grammar.
 MADE = 8
 #: One query uses no more than such a part of what is left, when others come after it.
 _PARTS = 4
@@ -58,29 +58,29 @@ class WorkBudget:
         self._bounds: dict[float | None, _BudgetWindow] = {}
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the query that runs has used up its part."""
         return self.left <= self.floor
 
     @property
-    def seconds(self) -> float:
+    def seconds_left(self) -> float:
         """The seconds that the query that runs may still take."""
         return (self.left - self.floor) / TRIES
 
-    def begin(self) -> None:
+    def begin_query(self) -> None:
         """Begin a query."""
         self.floor = max(0.0, self.left - self.part) if self.part < INFINITE else 0.0
 
-    def share(self, queries: int) -> None:
-        """Let a query to come not use up what is left, when there are so many.
+    def share_among(self, queries: int) -> None:
+        """Leave something of what is left for each of the queries to come.
 
         The first ones may use more: what they find often decides those after them.
         """
         left = self.left
         self.part = (left if left > 0 else 0.0) / (_PARTS if queries >= _PARTS else queries or 1)
 
-    def within(self, seconds: float | None) -> AbstractContextManager[None]:
-        """Let the queries inside take so many seconds together, None for no bound; within another bound that one."""
+    def limit_seconds(self, seconds: float | None) -> AbstractContextManager[None]:
+        """Bound the seconds of all queries inside together, None for no bound; within another bound that one."""
         bound = self._bounds.get(seconds)
         if bound is None:
             bound = self._bounds[seconds] = _BudgetWindow(self, INFINITE if seconds is None else seconds * TRIES)

@@ -90,7 +90,7 @@ EMPTY = _make_empty_stack()
 
 
 class Configuration(NamedTuple):
-    """An instantaneous description without its input: where a pushdown automaton stands."""
+    """An instantaneous description without its input: the state and the stack of a pushdown automaton."""
 
     state: State
     stack: Stack
@@ -135,7 +135,8 @@ class Foresees(Protocol):
     """An automaton that knows by itself how soon a configuration can be completed.
 
     For rules whose sums and choices a search would take too long over, and a proof does not: the cheapest completion,
-    found by dynamic programming, tells whether there is one. What it says is taken as it is, so it has to be exact.
+    found by dynamic programming, determines whether there is one. Its result is not checked again, so it has to be
+    exact.
     """
 
     def to_end(self, configuration: Any, /) -> int | None:
@@ -144,7 +145,7 @@ class Foresees(Protocol):
 
 @runtime_checkable
 class HasTerminals(Protocol):
-    """Rules that tell their terminals."""
+    """Rules that declare their terminals."""
 
     @property
     def terminals(self) -> Iterable[str]:

@@ -1,8 +1,8 @@
 """Behaviours: in which order an agent may act.
 
-A behaviour has states, each with the text that announces it ("[Thought]"), and a formula over them that says which
-sequences of states are allowed (Crouse et al. 2023, arXiv 2310.08535). A state whose text is followed by what the
-environment says, the observation of a tool call for instance, has the flag ``env-input``.
+A behaviour has states, each with the text that announces it ("[Thought]"), and a formula over them that determines
+which sequences of states are allowed (Crouse et al. 2023, arXiv 2310.08535). A state whose text is followed by what the
+environment produces, the observation of a tool call for instance, has the flag ``env-input``.
 
 A behaviour is a finite automaton: :attr:`Behaviour.pda` is the smallest one. So it can be planned with, drawn, and put
 on top of a grammar, ``grammar & behaviour``.
@@ -52,7 +52,7 @@ class BehaviourState:
 
     @property
     def from_environment(self) -> bool:
-        """Whether the environment, and not the agent, says what follows the text."""
+        """Whether the environment, and not the agent, writes what follows the text."""
         return ENV_INPUT in self.flags
 
 
@@ -155,8 +155,8 @@ class Behaviour(PickledByFields, Written, Drawable):
     def next_states(self, prefix: Iterable[str] = ()) -> tuple[str, ...]:
         """The states that can follow, so that the sequence can still be completed; in the order of declaration.
 
-        None for a prefix that no allowed sequence begins with, and for one that is complete and cannot go on;
-        :meth:`accepts` tells these apart.
+        None for a prefix that no allowed sequence begins with, and for one that is complete and cannot continue;
+        :meth:`accepts` distinguishes these.
         """
         state = self.dfa.run(prefix)
         return () if state is None else tuple(self.dfa.table[state])
@@ -175,11 +175,11 @@ class Behaviour(PickledByFields, Written, Drawable):
 
         Kinds: ``"unused"`` (a state that no allowed sequence holds) and ``"impossible"`` (such a state that the formula
         names), ``"same text"`` (two states that can come at the same point and have the same text: only then can a
-        reader of the texts not tell which state it is), ``"empty"`` (the empty sequence is allowed).
+        reader of the texts unable to determine the state), ``"empty"`` (the empty sequence is allowed).
         """
-        return tuple(self._check())
+        return tuple(self._find_warnings())
 
-    def _check(self) -> Iterable[Diagnostic]:
+    def _find_warnings(self) -> Iterable[Diagnostic]:
         possible = {name for row in self.dfa.table for name in row}
         for name in self.states:
             if name not in possible:

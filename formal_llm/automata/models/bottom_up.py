@@ -1,7 +1,7 @@
 """Reading bottom up, after Knuth (1965, "On the translation of languages from left to right"): LR(1).
 
 What is read stands on a stack of states; a state knows which productions are under way, and what may follow each of
-them. With the next terminal it tells whether to read on or which production ends here, and where that is always one
+them. With the next terminal it decides whether to read on or which production ends here, and where that is always one
 answer a word is read in linear time: left recursion too, on which reading from the top down fails. The states are made
 as words lead to them, so a large grammar costs only what its words use. Where there are two answers, reading gives up.
 """
@@ -76,25 +76,25 @@ class LRState(dict[object, "LRState | LRRule | None"]):
                     todo += ((begun, 0, follow | known) for begun in tables.left_corners(name))
 
     def __missing__(self, terminal: object) -> LRState | LRRule | None:
-        bit = self.tables.bit(terminal)
+        bit = self.tables.bit_of(terminal)
         ends = [item.rule for item in self._items if item.at == item.rule.length and item.follow & bit]
         for name, follow in self._begun.items():
             if follow & bit:
-                ends += self.tables.beginning(name, "")
-        read = self.after(terminal) if bit and isinstance(terminal, str) else ()
+                ends += self.tables.rules_beginning_with(name, "")
+        read = self.items_after(terminal) if bit and isinstance(terminal, str) else ()
         if len(ends) + bool(read) > 1:
             raise LRConflict
-        self[terminal] = ends[0] if ends else self.tables.state(read) if read else None
+        self[terminal] = ends[0] if ends else self.tables.get_state(read) if read else None
         return self[terminal]
 
-    def after(self, symbol: str) -> tuple[_LRItem, ...]:
+    def items_after(self, symbol: str) -> tuple[_LRItem, ...]:
         """What is under way when a symbol is read here."""
         found: dict[tuple[LRRule, int], int] = {}
         for rule, at, follow in self._items:
             if at < rule.length and rule.body[at] == symbol:
                 found[rule, at + 1] = found.get((rule, at + 1), 0) | follow
         for name, follow in self._begun.items():
-            for rule in self.tables.beginning(name, symbol):
+            for rule in self.tables.rules_beginning_with(name, symbol):
                 found[rule, 1] = found.get((rule, 1), 0) | follow
         return tuple(_LRItem(rule, at, follow) for (rule, at), follow in found.items())
 
@@ -109,7 +109,7 @@ class _GotoTable(dict[str, LRState]):
         self._state = state
 
     def __missing__(self, symbol: str) -> LRState:
-        self[symbol] = self._state.tables.state(self._state.after(symbol))
+        self[symbol] = self._state.tables.get_state(self._state.items_after(symbol))
         return self[symbol]
 
 
@@ -140,11 +140,11 @@ class LRTables:
         self._states: dict[frozenset[_LRItem], LRState] = {}
         self._readers: dict[tuple[str, int], BottomUpReader] = {}
 
-    def bit(self, terminal: object) -> int:
+    def bit_of(self, terminal: object) -> int:
         """The bit of a terminal, or of the end of the word; 0 for what is no terminal."""
         return self.end if terminal is _END else self._bits.get(terminal, 0)  # type: ignore[call-overload]
 
-    def beginning(self, head: str, symbol: str) -> Sequence[LRRule]:
+    def rules_beginning_with(self, head: str, symbol: str) -> Sequence[LRRule]:
         """The productions of a nonterminal that begin with a symbol; the empty ones for ``""``."""
         found = self._beginning.get(head)
         if found is None:
@@ -155,10 +155,10 @@ class LRTables:
 
     def left_corners(self, head: str) -> list[LRRule]:
         """The productions of a nonterminal that begin with a nonterminal."""
-        self.beginning(head, "")
+        self.rules_beginning_with(head, "")
         return [rule for name, group in self._beginning[head].items() if name in self.rules for rule in group]
 
-    def state(self, items: Iterable[_LRItem]) -> LRState:
+    def get_state(self, items: Iterable[_LRItem]) -> LRState:
         """The state in which these productions are under way.
 
         Raises:
@@ -172,7 +172,7 @@ class LRTables:
             found = self._states[key] = LRState(self, key)
         return found
 
-    def reader(self, symbol: str, follow: int) -> BottomUpReader:
+    def get_reader(self, symbol: str, follow: int) -> BottomUpReader:
         """What reads ``symbol`` where one of the terminals in ``follow`` comes behind it."""
         found = self._readers.get((symbol, follow))
         if found is None:
@@ -189,7 +189,7 @@ class BottomUpReader:
         #: How many terminals were read with success, less those that were read in vain.
         self._gained = _IN_VAIN
 
-    def read(self, word: Sequence[str], at: int) -> int | None:
+    def read_symbol(self, word: Sequence[str], at: int) -> int | None:
         """Where the symbol that begins at ``at`` ends: -1 where it cannot be there, None where that was not found out.
 
         What was not found out is not tried again before enough others were.

@@ -6,7 +6,7 @@ may use up, its limits.
 
 A body may hold a *selection* ``some(a, b, c)``: any non-empty subset of the terminals, in that order. It is sugar for
 the unambiguous right-linear productions that :attr:`CFG.expanded` adds. It may hold repetitions and groups, ``X*`` or
-``(a b | c){1,3}``: nonterminals whose names tell their rules, which are the last among the productions
+``(a b | c){1,3}``: nonterminals whose names contain their rules, which are the last among the productions
 (:mod:`formal_llm.automata.models.repetition`).
 """
 
@@ -61,7 +61,7 @@ class CFG(PickledByFields, Written, Drawable):
         symbols: labels, descriptions and numbers of symbols.
         limits: bounds that every plan must keep.
         order: whether a plan's word runs from its last step to its first (``"backward"``), as where each production is
-            a tool and what it is applied to, or from the first to the last; None where the grammar does not say.
+            a tool and what it is applied to, or from the first to the last; None where the grammar does not declare it.
         comments: what is printed with statements that have not changed, by what is printed for them; they mean nothing,
             and grammars with other comments are equal.
 
@@ -69,7 +69,7 @@ class CFG(PickledByFields, Written, Drawable):
         GrammarError: a name that the notation cannot write, no production at all, an unknown start symbol, a limit or
             label for an unknown symbol.
 
-    What is legal and still looks like a mistake is told by :func:`formal_llm.automata.languages.cfg_warnings`.
+    What is legal and still looks like a mistake is reported by :func:`formal_llm.automata.languages.cfg_warnings`.
     """
 
     productions: tuple[Production, ...]

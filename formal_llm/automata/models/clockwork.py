@@ -1,9 +1,9 @@
 """Timetables as automata: each rule of a timetable is a finite automaton that reads the clock.
 
 Its states are the times that come up, in whatever steps the durations make, each with what a gap must remember. A plan
-has only so much time, so they are finitely many. On top of a grammar or a pushdown automaton they are constraints like
-any others (:func:`~formal_llm.automata.models.product.product`): lookahead stays exact, and a clash or a wrong plan is
-told with the rule's own line.
+has a bounded amount of time, so they are finitely many. On top of a grammar or a pushdown automaton they are
+constraints like any others (:func:`~formal_llm.automata.models.product.product`): lookahead stays exact, and a clash or
+a wrong plan is reported with the rule's own line.
 
 Where the word of a plan runs from its last step to its first, the automaton of the reversed words is taken: the subset
 construction over the reversed transitions (Rabin and Scott 1959).
@@ -33,7 +33,7 @@ def runs_backward(pda: PDA) -> bool:
     """Whether the words of an automaton run from the last step to the first.
 
     Raises:
-        AutomatonError: it is that of a grammar that does not say its order.
+        AutomatonError: it is that of a grammar that does not declare its order.
     """
     if pda.order is None and pda.cfg is not None:
         raise AutomatonError("a clock needs to know which way plans run; write %order forward, or %order backward")
@@ -44,10 +44,10 @@ def runs_backward(pda: PDA) -> bool:
 def apply_timetable(pda: PDA, table: Timetable) -> PDA:
     """The words of an automaton that keep a timetable: a product with one constraint for each of its rules.
 
-    Where words run forward, the transitions that read a terminal tell its times in their texts.
+    Where words run forward, the transitions that read a terminal show its times in their texts.
 
     Raises:
-        AutomatonError: there is no clock, or the rules do not say which way plans run.
+        AutomatonError: there is no clock, or the rules do not declare which way plans run.
         Undecided: the clock can show too many different times.
     """
     if table.clock is None:
@@ -65,7 +65,7 @@ def apply_timetable(pda: PDA, table: Timetable) -> PDA:
 
 @lru_cache(maxsize=32)
 def base_with_clock(pda: PDA) -> PDA:
-    """What a product was made of first, without its limits; under a clock with the clock, so that texts tell times."""
+    """What a product was made of first, without its limits; under a clock with the clock, so that texts show times."""
     base, *rules = pda.factors or (pda,)
     base = base.without_limits
     clock = next((rule for rule in rules if rule.name.startswith("%clock ")), None)

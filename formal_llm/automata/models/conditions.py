@@ -71,7 +71,7 @@ def read_condition(text: str) -> Condition | None:
         return None
     reader = _ConditionReader([token for token in tokens if token is not None])
     try:
-        found = reader.either()
+        found = reader.read_or()
     except _NoCondition:
         return None
     return found if not reader.tokens else None
@@ -131,39 +131,39 @@ class _ConditionReader:
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self.tokens = tokens
 
-    def take(self, *words: str) -> str | None:
+    def take_word(self, *words: str) -> str | None:
         """The next token, where it is one of these words or signs."""
         if self.tokens and self.tokens[0][0] in ("sign", "word") and self.tokens[0][1].casefold() in words:
             return self.tokens.pop(0)[1].casefold()
         return None
 
-    def either(self) -> Condition:
-        return self._joined("or", self.every)
+    def read_or(self) -> Condition:
+        return self._read_joined("or", self.read_and)
 
-    def every(self) -> Condition:
-        return self._joined("and", self.one)
+    def read_and(self) -> Condition:
+        return self._read_joined("and", self.read_term)
 
-    def _joined(self, word: str, part: Callable[[], Condition]) -> Condition:
+    def _read_joined(self, word: str, part: Callable[[], Condition]) -> Condition:
         parts = [part()]
-        while self.take(word):
+        while self.take_word(word):
             parts.append(part())
         return parts[0] if len(parts) == 1 else JoinedConditions(word, tuple(parts))
 
-    def one(self) -> Condition:
-        if self.take("not"):
-            return JoinedConditions("not", (self.one(),))
-        if self.take("("):
-            found = self.either()
-            if not self.take(")"):
+    def read_term(self) -> Condition:
+        if self.take_word("not"):
+            return JoinedConditions("not", (self.read_term(),))
+        if self.take_word("("):
+            found = self.read_or()
+            if not self.take_word(")"):
                 raise _NoCondition
             return found
-        left = self.side()
-        sign = self.take(*_SIGNS)
+        left = self.read_side()
+        sign = self.take_word(*_SIGNS)
         if sign is None:
             raise _NoCondition
-        return Comparison(sign, left, self.side())
+        return Comparison(sign, left, self.read_side())
 
-    def side(self) -> FactName | Value:
+    def read_side(self) -> FactName | Value:
         if not self.tokens or self.tokens[0][0] == "sign":
             raise _NoCondition
         kind, text = self.tokens.pop(0)

@@ -39,7 +39,7 @@ class ChartSymbol(Protocol):
     terminal: bool
     nullable: bool
 
-    def fitting(self, terminal: str | None) -> Sequence[ChartItem]:
+    def fitting_items(self, terminal: str | None) -> Sequence[ChartItem]:
         """The bodies that ``terminal`` can begin, as items; none at the end of the word (None)."""
 
 
@@ -65,7 +65,7 @@ class ChartItem:
         self._after = after
 
     @property
-    def after(self) -> ChartItem:
+    def next_item(self) -> ChartItem:
         """The item when the next symbol is derived."""
         if self._after is None:
             self._after = make_ground_item(self.below)
@@ -111,7 +111,7 @@ class GatheredItems:
     own: dict[ChartItem, int] = field(default_factory=dict)
     others: dict[ChartItem, list[int]] = field(default_factory=dict)
 
-    def up_to(self, end: int, columns: Sequence[ChartColumn], symbol: str) -> None:
+    def update_up_to(self, end: int, columns: Sequence[ChartColumn], symbol: str) -> None:
         """Make it that of the first columns; a chart that is taken back and read on has others at its end."""
         mine = self.columns
         if mine and (len(mine) > end or mine[-1] is not columns[len(mine) - 1]):
@@ -154,15 +154,13 @@ def append_column(columns: list[ChartColumn], items: Mapping[ChartItem, Origins]
                 continue
             # What begins and ends here derives ε, and whatever waits for it has stepped over it.
             for waiter, more in _waiting_items(columns, item.head.symbol, origins):
-                new = _add_origins(seen, waiter, more)
-                if new is not None:
-                    todo.append((waiter, new))
+                _queue_item(todo, seen, waiter, more)
         elif row.terminal:
             if terminal in (row.symbol, ANY):
-                _add_origins(following.setdefault(row.symbol, {}), item.after, origins)
+                _add_origins(following.setdefault(row.symbol, {}), item.next_item, origins)
         else:
-            after = item.after
-            fitting = row.fitting(terminal)
+            after = item.next_item
+            fitting = row.fitting_items(terminal)
             if fitting:
                 waiters = waiting.get(row.symbol)
                 if waiters is None:
@@ -172,10 +170,17 @@ def append_column(columns: list[ChartColumn], items: Mapping[ChartItem, Origins]
                         todo.append((begun, ~here))
                 _add_origins(waiters, after, origins)
             if row.nullable:
-                new = _add_origins(seen, after, origins)
-                if new is not None:
-                    todo.append((after, new))
+                _queue_item(todo, seen, after, origins)
     return column
+
+
+def _queue_item(
+    todo: list[tuple[ChartItem, Origins]], seen: dict[ChartItem, Origins], item: ChartItem, origins: Origins
+) -> None:
+    """Add an item to what is still to be done, with those of its origins that are new."""
+    new = _add_origins(seen, item, origins)
+    if new is not None:
+        todo.append((item, new))
 
 
 def collapse_to_stack(columns: list[ChartColumn], items: Mapping[ChartItem, Origins]) -> ChartStack:
@@ -189,7 +194,7 @@ def collapse_to_stack(columns: list[ChartColumn], items: Mapping[ChartItem, Orig
                 rows = []
                 while part.row is not None:
                     rows.append(part.row)
-                    part = part.after
+                    part = part.next_item
                 for row in reversed(rows):
                     stack = (row, stack)
             return stack
@@ -213,7 +218,7 @@ def _waiting_items(
     gathered = columns[0].gathered.get(symbol)
     if gathered is None:
         gathered = columns[0].gathered[symbol] = GatheredItems()
-    gathered.up_to(here, columns, symbol)
+    gathered.update_up_to(here, columns, symbol)
     origins &= ~(1 << here)
     chosen = bin(origins)[:1:-1].encode().translate(_TRUTH)
     for item, others in gathered.others.items():

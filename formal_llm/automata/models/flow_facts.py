@@ -1,6 +1,6 @@
 """Decisions of a flowchart that facts decide.
 
-The texts of their arrows are conditions; or their own text is one, and the arrows say yes and no.
+The texts of their arrows are conditions; or their own text is one, and the arrows are labelled yes and no.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def read_answer_conditions(graph: FlowGraph, name: str) -> dict[FlowEdge, Condit
     """The conditions of the arrows out of a decision; empty where one of them has another text.
 
     A text that begins with a sign, as in ``> 10000``, compares the fact that is called as the node is. Where the text
-    of the decision is a condition, as in ``amount > 10000?``, its arrows say yes and no.
+    of the decision is a condition, as in ``amount > 10000?``, its arrows are labelled yes and no.
     """
     if graph.kind(name) != "decision" or graph.is_selection(name):
         return {}
-    edges = graph.asked(name)
+    edges = graph.answer_edges(name)
     whole = read_condition(one_line(graph.node[name].text).rstrip("? "))
     told = [_ANSWERS.get(one_line(edge.text).casefold()) for edge in edges]
     if whole is not None and not isinstance(whole, ElseCondition) and sorted(map(str, told)) == ["False", "True"]:

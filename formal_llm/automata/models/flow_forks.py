@@ -30,7 +30,7 @@ class BranchSplit(NamedTuple):
 
 
 def find_splits(graph: FlowGraph) -> Mapping[str, BranchSplit | None]:
-    """What each fork means, by its name; None for one whose branches cannot be told apart.
+    """What each fork means, by its name; None for one whose branches cannot be distinguished.
 
     From every node of the graph an end must be reached.
     """
@@ -40,13 +40,13 @@ def find_splits(graph: FlowGraph) -> Mapping[str, BranchSplit | None]:
     after = {name: list(dict.fromkeys(edge.target for edge in edges)) or [END] for name, edges in graph.leaving.items()}
     after[END] = []
     later = _PostdominatorTree(after)
-    return {name: _split_branches(after[name], later.meeting(after[name]), after, later) for name in forks}
+    return {name: _split_branches(after[name], later.meeting_node(after[name]), after, later) for name in forks}
 
 
 def _split_branches(
     targets: Sequence[str], join: str, after: Mapping[str, Sequence[str]], later: _PostdominatorTree, depth: int = 0
 ) -> BranchSplit | None:
-    """Branches that begin at ``targets`` and meet at ``join``; None where they cannot be told apart."""
+    """Branches that begin at ``targets`` and meet at ``join``; None where they cannot be distinguished."""
     apart: list[tuple[list[str], dict[str, None]]] = []
     for target in targets:
         region = {} if target == join else find_reachable([target], lambda name: [n for n in after[name] if n != join])
@@ -59,7 +59,7 @@ def _split_branches(
         if len(begin) == 1:
             branches.append(begin[0])
             continue
-        meeting = later.meeting(begin)
+        meeting = later.meeting_node(begin)
         inner = None if meeting == join or depth > 50 else _split_branches(begin, meeting, after, later, depth + 1)
         if inner is None:
             return None
@@ -82,12 +82,12 @@ class _PostdominatorTree:
         while changed:
             changed = False
             for name in reversed(order[:-1]):
-                nearest = self.meeting([target for target in after[name] if target in self.next])
+                nearest = self.meeting_node([target for target in after[name] if target in self.next])
                 if self.next.get(name) != nearest:
                     self.next[name] = nearest
                     changed = True
 
-    def meeting(self, names: Sequence[str]) -> str:
+    def meeting_node(self, names: Sequence[str]) -> str:
         """The nearest node that every way from each of these comes by; it may be one of them."""
         found, *others = names
         for other in others:

@@ -1,7 +1,7 @@
 """What can be done at each place of a flowchart: its transitions as an automaton.
 
 A place is a node. In a fork it is a place for each branch, and one of them moves at a time. A branch that has come to
-where all of them meet is done, and when all are, the way goes on from there.
+where all of them meet is done, and when all are, the way continues from there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Place = str | ForkPlace
 
 
 class _ChartStep(NamedTuple):
-    """A move from a place: what it reads, what it says, and what is asked where it is a decision."""
+    """A move from a place: what it reads, its text, and what is asked where it is a decision."""
 
     read: str
     label: str
@@ -60,7 +60,7 @@ class FlowchartTransitions:
         self.drawn = drawn
         self.splits = find_splits(graph)
 
-    def made(self) -> tuple[dict[str, Symbol], list[Transition], str]:
+    def make_transitions(self) -> tuple[dict[str, Symbol], list[Transition], str]:
         """The symbols of the terminals, the transitions, and the first state.
 
         Raises:
@@ -68,7 +68,7 @@ class FlowchartTransitions:
         """
         graph = self.graph
         several = len(graph.starts) > 1
-        start = f"{graph.opening}?" if several else self._enter(graph.start, END, 0)
+        start = f"{graph.opening}?" if several else self._enter_place(graph.start, END, 0)
         places: dict[Place, None] = {start: None}
         found: dict[Place, list[Transition]] = {}
         symbols: dict[str, Symbol] = {}
@@ -76,9 +76,9 @@ class FlowchartTransitions:
         for place in todo:
             state, seen = name_of(place), set[str]()
             found[place] = []
-            for step, after in self._moves(place, END, 0):
+            for step, after in self._list_moves(place, END, 0):
                 target = name_of(after)
-                found[place] += self._transitions(state, step, target, seen, symbols)
+                found[place] += self._transitions_of_step(state, step, target, seen, symbols)
                 if after not in places:
                     places[after] = None
                     todo.append(after)
@@ -101,7 +101,7 @@ class FlowchartTransitions:
 
     # -- places ---------------------------------------------------------------------------------------------------
 
-    def _enter(self, name: str, join: str, depth: int) -> Place:
+    def _enter_place(self, name: str, join: str, depth: int) -> Place:
         """The place to which an arrow leads, past what is no step, in a branch that ends at ``join``."""
         while name != join:
             kind = self.graph.kind(name)
@@ -109,7 +109,7 @@ class FlowchartTransitions:
             if kind == "fork":
                 split = self.splits[name]
                 assert split is not None
-                place = self._open(split, name, depth + 1)
+                place = self._open_fork(split, name, depth + 1)
                 if any(part != _DONE for part in place.parts):
                     return place
                 name = place.join
@@ -119,30 +119,30 @@ class FlowchartTransitions:
                 return name
         return END if depth == 0 else _DONE
 
-    def _open(self, split: BranchSplit, name: str, depth: int) -> ForkPlace:
+    def _open_fork(self, split: BranchSplit, name: str, depth: int) -> ForkPlace:
         if depth > _DEEPEST:
             raise AutomatonError(f"forks stand in each other more than {_DEEPEST} deep; the last one is {name}")
         parts: list[Place] = []
         for branch in split.branches:
             if isinstance(branch, str):
-                parts.append(self._enter(branch, split.join, depth))
+                parts.append(self._enter_place(branch, split.join, depth))
             else:
-                parts.append(self._settled(self._open(branch, name, depth + 1), split.join, depth))
+                parts.append(self._settle_fork(self._open_fork(branch, name, depth + 1), split.join, depth))
         return ForkPlace(name, split.join, tuple(parts))
 
-    def _settled(self, fork: ForkPlace, join: str, depth: int) -> Place:
-        """A place in a fork, or where the way goes on when all branches are done."""
-        return fork if any(part != _DONE for part in fork.parts) else self._enter(fork.join, join, depth)
+    def _settle_fork(self, fork: ForkPlace, join: str, depth: int) -> Place:
+        """A place in a fork, or where the way continues when all branches are done."""
+        return fork if any(part != _DONE for part in fork.parts) else self._enter_place(fork.join, join, depth)
 
     # -- moves ----------------------------------------------------------------------------------------------------
 
-    def _moves(self, place: Place, join: str, depth: int) -> Iterator[tuple[_ChartStep, Place]]:
+    def _list_moves(self, place: Place, join: str, depth: int) -> Iterator[tuple[_ChartStep, Place]]:
         """What can be done at a place, and where it leads, in a branch that ends at ``join``."""
         if isinstance(place, ForkPlace):
             for number, part in enumerate(place.parts):
-                for step, after in self._moves(part, place.join, depth + 1):
+                for step, after in self._list_moves(part, place.join, depth + 1):
                     parts = (*place.parts[:number], after, *place.parts[number + 1 :])
-                    yield step, self._settled(place._replace(parts=parts), join, depth)
+                    yield step, self._settle_fork(place._replace(parts=parts), join, depth)
                 if self.drawn and part != _DONE:
                     return
             return
@@ -152,25 +152,25 @@ class FlowchartTransitions:
         name = place.removesuffix("?")
         if place == name and graph.kind(name) == "step":
             targets = [edge.target for edge in graph.leaving[name]] or [END]
-            reached = f"{name}?" if len(targets) > 1 else self._enter(targets[0], join, depth)
+            reached = f"{name}?" if len(targets) > 1 else self._enter_place(targets[0], join, depth)
             yield _ChartStep(name, one_line(graph.node[name].text), None), reached
         elif name != graph.opening and graph.is_selection(name):
             yield (
                 _ChartStep("", "", graph.question(name), name),
-                self._enter(graph.leaving[name][0].target, join, depth),
+                self._enter_place(graph.leaving[name][0].target, join, depth),
             )
         else:
             question = graph.question(name)
-            for terminal, (text, edge) in graph.told(name).items():
+            for terminal, (text, edge) in graph.answer_texts(name).items():
                 if terminal in self.never:
                     continue
-                yield _ChartStep(terminal, text, question), self._enter(edge.target, join, depth)
+                yield _ChartStep(terminal, text, question), self._enter_place(edge.target, join, depth)
 
-    def _transitions(
+    def _transitions_of_step(
         self, state: str, step: _ChartStep, target: str, seen: set[str], symbols: dict[str, Symbol]
     ) -> Iterator[Transition]:
         if step.selects is not None:
-            yield from self._selection(state, step.selects, target, symbols)
+            yield from self._transitions_of_selection(state, step.selects, target, symbols)
         elif step.question is None:
             symbols[step.read] = Symbol(step.label)
             yield Transition(state, step.read, None, target, (), step.label)
@@ -185,12 +185,14 @@ class FlowchartTransitions:
             seen.add(decided)
             yield Transition(state, read, None, decided, (), step.label, question=step.question, decision=True)
 
-    def _selection(self, state: str, name: str, target: str, symbols: dict[str, Symbol]) -> Iterator[Transition]:
+    def _transitions_of_selection(
+        self, state: str, name: str, target: str, symbols: dict[str, Symbol]
+    ) -> Iterator[Transition]:
         """Several answers together: they are worked off on the stack before anything else moves."""
         if not self.decisions:
             yield Transition(state, None, None, target)
             return
-        told = self.graph.told(name)
+        told = self.graph.answer_texts(name)
         symbols |= {terminal: Symbol(text) for terminal, (text, _) in told.items()}
         inside = f"{state}?" if state == name else f"{state}?{name}"
         choice, end, question = selection(*told), f"{name}$", self.graph.question(name)

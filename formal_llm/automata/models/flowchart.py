@@ -5,11 +5,11 @@ A flowchart is read from Mermaid. Its nodes mean:
 - a *decision* is a node of the shape ``{..}`` or ``{{..}}``, or any node with more than one arrow out of it. It is a
   question, and the texts of its arrows are the answers;
 - a *selection* is a hexagon ``{{..}}`` whose arrows all lead to one node: any of its answers may be chosen together, in
-  the order in which they stand, and each that is chosen is a step of the plan;
+  the order of the chart, and each that is chosen is a step of the plan;
 - every other node is a *step* of the plan, its text the text of the step, but for
-- *markers*, which are no steps: the first node where it is a stadium ``([..])`` or circle ``((..))``, since it tells
-  when the chart applies, or says nothing but a word such as "Start"; a last node that says nothing but a word such as
-  "End"; and nodes without any text. A last node that tells an outcome, ``([Refuse])``, is a step.
+- *markers*, which are no steps: the first node where it is a stadium ``([..])`` or circle ``((..))``, since it states
+  when the chart applies, or has only a word such as "Start"; a last node that has only a word such as
+  "End"; and nodes without any text. A last node that names an outcome, ``([Refuse])``, is a step.
 
 A flowchart is a finite automaton, and :meth:`Flowchart.pda` shows it as one: its words are the ways through the chart.
 (Where it has selections, they are worked off on the stack of a pushdown automaton.)
@@ -140,7 +140,7 @@ class Flowchart(FlowGraph, Written, Drawable):
         hold (see :mod:`formal_llm.automata.models.conditions`).
 
         Args:
-            values: what stands for each name; and the facts that are known.
+            values: the value of each name; and the facts that are known.
 
         Raises:
             AutomatonError: a name has no value, or there is no such name; all of them are listed. Or no condition of a
@@ -183,7 +183,7 @@ class Flowchart(FlowGraph, Written, Drawable):
         transitions ask its question, and only the progress of a plan shows the answer.
 
         Args:
-            decisions: True: a word tells every decision too, as ``name=answer``, and the automaton is deterministic.
+            decisions: True: a word contains every decision too, as ``name=answer``, and the automaton is deterministic.
                 False: a word is made of steps only, and decisions are moves without input; so the chart can constrain
                 another automaton over the names of its steps.
 
@@ -199,7 +199,7 @@ class Flowchart(FlowGraph, Written, Drawable):
             if counted := [name for name in named if "=" in name]:
                 raise AutomatonError(f"a word without decisions has no answers to count: {', '.join(counted)}")
         moves = FlowchartTransitions(self, decisions=decisions, drawn=self.order == "drawn", never=never)
-        symbols, transitions, start = moves.made()
+        symbols, transitions, start = moves.make_transitions()
         symbols = {name: replace(known, numbers=self.numbers.get(name, {})) for name, known in symbols.items()}
         return PDA(transitions, start=start, accepting=(END,), symbols=symbols, name=self.title,
                    limits=limits, check=False)  # fmt: skip

@@ -46,7 +46,7 @@ def _check_parts(chart: FlowGraph) -> ChartProblem | None:
 
 
 def _check_start(chart: FlowGraph) -> ChartProblem | None:
-    said = [name for name in chart.starts if chart.begins(name)]
+    said = [name for name in chart.starts if chart.is_start_marker(name)]
     others = [name for name in chart.starts if name not in said]
     if said and others:
         return ChartProblem(

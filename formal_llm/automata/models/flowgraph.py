@@ -67,7 +67,7 @@ class FlowNode:
 
     Attributes:
         id: its name, a word.
-        text: what it says; its name, where nothing was given.
+        text: its text; its name, where none was given.
         shape: its shape, by the short name that Mermaid has for it (``rect``, ``diam``, ``stadium`` ...).
     """
 
@@ -119,23 +119,26 @@ class FlowGraph(PickledByFields):
     def starts(self) -> tuple[str, ...]:
         """The nodes that a plan can begin with: those to which no arrow leads but from themselves.
 
-        Of nodes in a circle to which no arrow leads from outside it is the marker that says "Start", or the first one.
+        Of nodes in a circle to which no arrow leads from outside it is the marker with the text "Start", or the first
+        one.
         """
         before: dict[str, list[str]] = {node.id: [] for node in self.nodes}
         for edge in self.edges:
             if edge.source != edge.target:
                 before[edge.target].append(edge.source)
         found = {name for name, sources in before.items() if not sources}
-        reached = find_reachable(found, self._after)
+        reached = find_reachable(found, self._target_names)
         circles = [name for name in before if name not in reached]
-        for name in reversed(leaving_order(circles, self._after)):  # the last lies in a circle with no arrow into it
+        for name in reversed(
+            leaving_order(circles, self._target_names)
+        ):  # the last lies in a circle with no arrow into it
             if name not in reached:
                 circle = find_reachable([name], before.__getitem__)
-                found.add(min((one for one in before if one in circle), key=lambda one: not self.begins(one)))
-                reached |= find_reachable([name], self._after)
+                found.add(min((one for one in before if one in circle), key=lambda one: not self.is_start_marker(one)))
+                reached |= find_reachable([name], self._target_names)
         return tuple(name for name in before if name in found)
 
-    def _after(self, name: str) -> list[str]:
+    def _target_names(self, name: str) -> list[str]:
         return [edge.target for edge in self.leaving[name]]
 
     @property
@@ -143,8 +146,8 @@ class FlowGraph(PickledByFields):
         """The node that a plan begins with; the first of them, where there are several."""
         return self.starts[0]
 
-    def begins(self, name: str) -> bool:
-        """Whether a node says that the chart begins there."""
+    def is_start_marker(self, name: str) -> bool:
+        """Whether the text of a node marks the beginning of the chart."""
         node = self.node[name]
         return node.shape == "sm-circ" or (node.shape in MARKERS and _is_labelled_with(node, START_WORDS))
 
@@ -167,10 +170,10 @@ class FlowGraph(PickledByFields):
             return "fork" if len(leaving) > 1 else "junction" if leaving else "end"
         if node.shape == "diam" or (node.shape == "hex" and (len(leaving) > 1 or any(e.text for e in leaving))):
             return "decision"
-        marker = name in self._starts and (node.shape in MARKERS or _is_labelled_with(node, START_WORDS))
+        marker = name in self._start_set and (node.shape in MARKERS or _is_labelled_with(node, START_WORDS))
         if len(leaving) > 1 and (marker or not node.text or all(edge.text for edge in leaving)):
             return "decision"
-        if name in self._starts and (marker or not node.text):
+        if name in self._start_set and (marker or not node.text):
             return "start"
         if not leaving and (not node.text or _is_labelled_with(node, END_WORDS)):
             return "end"
@@ -178,7 +181,7 @@ class FlowGraph(PickledByFields):
         return "step" if told else "junction"
 
     @cached_property
-    def _starts(self) -> frozenset[str]:
+    def _start_set(self) -> frozenset[str]:
         return frozenset(self.starts)
 
     # -- what is asked --------------------------------------------------------------------------------------------
@@ -199,7 +202,7 @@ class FlowGraph(PickledByFields):
         text = one_line(self.node[name].text)
         return text if self.is_decision(name) else f'What follows "{text}"?'
 
-    def asked(self, name: str) -> tuple[FlowEdge, ...]:
+    def answer_edges(self, name: str) -> tuple[FlowEdge, ...]:
         """The arrows of which one is chosen at a node, or at the :attr:`opening`; none where nothing is asked."""
         if name == self.opening:
             return tuple(FlowEdge(name, start) for start in self.starts) if len(self.starts) > 1 else ()
@@ -208,15 +211,15 @@ class FlowGraph(PickledByFields):
 
     def answers(self, name: str) -> dict[str, FlowEdge]:
         """The arrows of which one is chosen at a node, by the terminals that stand for them, as ``entitled=yes``."""
-        return {terminal: edge for terminal, (_, edge) in self.told(name).items()}
+        return {terminal: edge for terminal, (_, edge) in self.answer_texts(name).items()}
 
-    def told(self, name: str) -> dict[str, tuple[str, FlowEdge]]:
+    def answer_texts(self, name: str) -> dict[str, tuple[str, FlowEdge]]:
         """The answers at a node, each with its text and its arrow, by the terminals that stand for them.
 
         The text is that of the arrow; where it has none, that of the node to which it leads.
         """
         found: dict[str, tuple[str, FlowEdge]] = {}
-        edges = self.asked(name)
+        edges = self.answer_edges(name)
         texts = [one_line(edge.text) or self._text_of(edge.target) for edge in edges]
         for text, edge in zip(texts, edges, strict=True):
             if not edge.text and texts.count(text) > 1:
@@ -230,7 +233,7 @@ class FlowGraph(PickledByFields):
         return found
 
     def _text_of(self, name: str, depth: int = 9) -> str:
-        """What a node says; where it says nothing, what comes after it."""
+        """The text of a node; where it has none, that of what comes after it."""
         text = one_line(self.node[name].text)
         if text or depth == 0:
             return text or name

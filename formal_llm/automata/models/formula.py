@@ -60,7 +60,7 @@ class Formula(PickledByFields):
     """A set of sequences; see the table above. ``str(f)`` is its notation.
 
     Attributes:
-        parts: the formulas that it is made of.
+        parts: the formulas inside it.
         head: its operator in the notation, or the name that it is.
     """
 
@@ -84,13 +84,13 @@ class Formula(PickledByFields):
         return isinstance(self, Always | Empty)
 
     @cached_property
-    def _key(self) -> object:
+    def _identity_key(self) -> object:
         """What makes it the formula that it is, beside its operator."""
         return frozenset(self.parts) if isinstance(self, Or | And) else (str(self.opening), self.parts)
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.head, self._key))
+        return hash((self.head, self._identity_key))
 
     def __hash__(self) -> int:
         return self._hash
@@ -100,7 +100,7 @@ class Formula(PickledByFields):
             return NotImplemented
         if self is other:
             return True
-        return type(self) is type(other) and self._hash == other._hash and self._key == other._key
+        return type(self) is type(other) and self._hash == other._hash and self._identity_key == other._identity_key
 
     @property
     def opening(self) -> str:

@@ -17,11 +17,11 @@ class FrozenDict(dict[K, V]):
 
     __slots__ = ()
 
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
+    def _refuse_change(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("this mapping belongs to a value, and does not change")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = _refuse_change
+    clear = pop = popitem = setdefault = update = _refuse_change
 
     def __hash__(self) -> int:  # type: ignore[override]  # a dictionary has none since it changes
         return hash(frozenset(self.items()))

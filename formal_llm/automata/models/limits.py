@@ -110,7 +110,7 @@ class Limits:
         ValueError: a negative or fractional count, a sum bounded by what is no finite number from 0; with ``&``, two
             clocks that do not start together.
 
-    Limits that contradict each other are legal: they describe the empty language, and planning says so.
+    Limits that contradict each other are legal: they describe the empty language, and planning reports that.
     """
 
     at_most: Mapping[str, int | None] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Limits:
     times: Timetable = field(default_factory=Timetable)
 
     def __post_init__(self) -> None:
-        # What says nothing is left out, so that equal limits are equal values.
+        # What bounds nothing is left out, so that equal limits are equal values.
         most = {name: count for name, count in self.at_most.items() if count != self.default}
         least = {name: count for name, count in self.at_least.items() if count != 0}
         for name, count in (*most.items(), *least.items(), ("every terminal", self.default)):
@@ -202,8 +202,8 @@ class Limits:
     def problem(self, terminals: Collection[str], symbols: Mapping[str, Symbol]) -> str | None:
         """What is wrong with these limits for rules with these terminals; None where nothing is.
 
-        Unknown names are told with the nearest known one: terminals, quantities that no terminal carries; so is a sum
-        in another unit than what it sums.
+        Unknown names are reported with the nearest known one: terminals, quantities that no terminal carries; so is a
+        sum in another unit than what it sums.
         """
         for name in (*self.at_most, *self.at_least):
             if name not in terminals:

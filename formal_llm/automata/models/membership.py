@@ -70,19 +70,19 @@ class PredictRow(dict[str, "tuple[PredictRow, ...] | None"]):
         self._stuck: set[str] = set()
 
     @property
-    def bodies(self) -> tuple[PredictBody, ...]:
+    def predict_bodies(self) -> tuple[PredictBody, ...]:
         """The bodies of the symbol's productions."""
         if self._bodies is None:
-            self._bodies = tuple(self.grammar.body(self, names) for names in self.grammar.by_head[self.symbol])
+            self._bodies = tuple(self.grammar.make_body(self, names) for names in self.grammar.by_head[self.symbol])
         return self._bodies
 
-    def fitting(self, terminal: str | None) -> tuple[ChartItem, ...]:
+    def fitting_items(self, terminal: str | None) -> tuple[ChartItem, ...]:
         """The bodies that ``terminal`` can begin, as items; none at the end of the word (None)."""
         found = self._fitting.get(terminal)
         if found is None:
             assert terminal is not None
             bit = -1 if terminal == ANY else self.grammar.bits.get(terminal, 0)
-            found = self._fitting[terminal] = tuple(body.item for body in self.bodies if body.first & bit)
+            found = self._fitting[terminal] = tuple(body.item for body in self.predict_bodies if body.first & bit)
         return found
 
     def __missing__(self, terminal: str) -> tuple[PredictRow, ...] | None:
@@ -99,7 +99,7 @@ class PredictRow(dict[str, "tuple[PredictRow, ...] | None"]):
                     raise _Reject
                 self[terminal] = tuple(stack)
                 return self[terminal]
-            fits = [b for b in row.bodies if b.first & bit or (b.nullable and row.follow & bit)]
+            fits = [b for b in row.predict_bodies if b.first & bit or (b.nullable and row.follow & bit)]
             if not fits:
                 raise _Reject
             if len(fits) > 1:
@@ -136,16 +136,16 @@ class Recognizer:
         self._rows: dict[str, PredictRow] = {}
         self._tables: LRTables | None = None
 
-    def row(self, symbol: str) -> PredictRow:
+    def get_row(self, symbol: str) -> PredictRow:
         """The row of a symbol."""
         row = self._rows.get(symbol)
         if row is None:
             row = self._rows[symbol] = PredictRow(self, symbol)
         return row
 
-    def body(self, head: PredictRow, names: Sequence[str]) -> PredictBody:
+    def make_body(self, head: PredictRow, names: Sequence[str]) -> PredictBody:
         """A production's body; at its end ``head`` is derived."""
-        rows = tuple(map(self.row, names))
+        rows = tuple(map(self.get_row, names))
         item = ChartItem(None, head)
         first, nullable = 0, True
         for row in reversed(rows):
@@ -154,15 +154,15 @@ class Recognizer:
             nullable = nullable and row.nullable
         return PredictBody(first, nullable, rows, item)
 
-    def begin(self) -> ChartStack:
+    def initial_stack(self) -> ChartStack:
         """The stack before anything is read: the start symbol."""
-        return (self.row(self.start), (PredictRow(self, _BOTTOM), None))
+        return (self.get_row(self.start), (PredictRow(self, _BOTTOM), None))
 
     def accepts(self, word: Sequence[str]) -> bool:
         """Whether the start symbol derives ``word``."""
         if self.empty:
             return False
-        stack, at, end = self.begin(), 0, len(word)
+        stack, at, end = self.initial_stack(), 0, len(word)
         while True:
             row = None
             try:
@@ -193,7 +193,7 @@ class Recognizer:
                     at = found
 
     def _bottom_up(self, word: Sequence[str], at: int, row: Any, stack: ChartStack) -> int | None:
-        """Where the symbol of ``row``, which stands on ``stack``, ends; as :meth:`BottomUp.read` tells it."""
+        """Where the symbol of ``row``, which stands on ``stack``, ends; as :meth:`BottomUp.read` reports it."""
         if self._tables is None:
             self._tables = LRTables(self.by_head, self.bits, self.first, self.nullable)
         symbol, follow = row.symbol, 0
@@ -201,7 +201,7 @@ class Recognizer:
             row, stack = stack
             follow |= self._tables.end if row.symbol == _BOTTOM else self.first.get(row.symbol, 0)
             if not row.nullable:
-                return self._tables.reader(symbol, follow).read(word, at)
+                return self._tables.get_reader(symbol, follow).read_symbol(word, at)
 
     def _by_chart(self, word: Sequence[str], at: int, stack: ChartStack) -> tuple[int, ChartStack]:
         """Read on from ``at`` until one stack is left: (position, stack).

@@ -46,10 +46,10 @@ class PDA(PickledByFields, Written, Drawable):
         classes: the stack symbols that stand for a choice of one terminal (see :attr:`CFG.classes`).
         cfg: the grammar it was made from, if it was.
         name: what messages call it, for instance where a constraint is to blame.
-        factors: for a product, the automata it was made of: the base first, then the constraints.
+        factors: for a product, its factors: the base first, then the constraints.
         limits: the bounds that belong to it, as those of a grammar do: planning and lookahead keep them.
         order: whether a plan's word runs from its last step to its first (``"backward"``) or from the first to the
-            last; None where it does not say. That of a grammar is the grammar's.
+            last; None where that is not declared. That of a grammar is the grammar's.
         alphabet: terminals that it knows, besides those that its transitions read.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
@@ -200,7 +200,7 @@ class PDA(PickledByFields, Written, Drawable):
     @cached_property
     def without_limits(self) -> PDA:
         """The same automaton less its limits: :meth:`accepts_by_tabulation` then asks none."""
-        return self._with(Limits(), self.alphabet) if self.limits else self
+        return self._copy_with_limits(Limits(), self.alphabet) if self.limits else self
 
     def with_limits(self, limits: Limits, alphabet: Iterable[str] = ()) -> PDA:
         """The same automaton under these limits and no others.
@@ -212,14 +212,14 @@ class PDA(PickledByFields, Written, Drawable):
         more = [name for name in alphabet if name not in self.terminals]
         if limits == self.limits and not more:
             return self
-        bare = self._with(Limits(), (*self.terminals, *more)) if more else self.without_limits
+        bare = self._copy_with_limits(Limits(), (*self.terminals, *more)) if more else self.without_limits
         if not limits:
             return bare
-        made = bare._with(limits, bare.alphabet)
+        made = bare._copy_with_limits(limits, bare.alphabet)
         made.__dict__["without_limits"] = bare
         return made
 
-    def _with(self, limits: Limits, alphabet: tuple[str, ...]) -> PDA:
+    def _copy_with_limits(self, limits: Limits, alphabet: tuple[str, ...]) -> PDA:
         """A copy with other limits or another alphabet; what was worked out of the transitions is shared."""
         made = object.__new__(type(self))
         shared = {name: self.__dict__[name] for name in _OF_TRANSITIONS if name in self.__dict__}
@@ -253,7 +253,7 @@ class PDA(PickledByFields, Written, Drawable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PDA):
             return NotImplemented
-        return self is other or self._parts() == other._parts()
+        return self is other or self._comparison_key() == other._comparison_key()
 
     def __hash__(self) -> int:
         return self._hash
@@ -262,7 +262,7 @@ class PDA(PickledByFields, Written, Drawable):
     def _hash(self) -> int:
         return hash((self.start_state, self.start_stack, self.accepting_states, self.transitions, self.limits))
 
-    def _parts(self) -> tuple[object, ...]:
+    def _comparison_key(self) -> tuple[object, ...]:
         """What makes it equal to another one: all that planning reads of it."""
         texts = [(t.text, t.production, t.question, t.decision) for t in self.transitions]
         return (
@@ -353,5 +353,5 @@ class PDA(PickledByFields, Written, Drawable):
 
 @singledispatch
 def intersect_languages(one: object, other: object) -> PDA:  # noqa: ARG001  # those that are registered use them
-    """``one & other``; told by :mod:`formal_llm.automata.models.product`, which stands above this module."""
+    """``one & other``; registered by :mod:`formal_llm.automata.models.product`, which lies above this module."""
     return NotImplemented  # type: ignore[no-any-return]  # what an operator's method gives

@@ -26,8 +26,8 @@ def product(pda: PDA, finite: PDA) -> PDA:
         pda: any pushdown automaton.
         finite: one whose transitions leave the stack alone. A terminal that none of its transitions reads is forbidden.
 
-    The product remembers what it was made of (:attr:`PDA.factors`): what ``pda`` was made of and, as one more factor,
-    ``finite``. It may have no word at all; as for any automaton, lookahead tells (``Lookahead(both).completable()``).
+    The product remembers its factors (:attr:`PDA.factors`): those of ``pda`` and, as one more factor,
+    ``finite``. It may have no word at all; as for any automaton, lookahead decides (``Lookahead(both).completable()``).
 
     Raises:
         AutomatonError: both use their stacks (the intersection may not be context-free).

@@ -42,7 +42,7 @@ class Amount(Decimal):
     unit: str
 
     def __new__(cls, value: int | str | Decimal, unit: str) -> Self:
-        """An amount of so much, in this unit."""
+        """A number as an amount of this unit."""
         made = super().__new__(cls, value)
         made.unit = unit
         return made
@@ -90,7 +90,7 @@ def amount(value: NumberLike) -> int | Decimal:
         value: a number, a ``timedelta``, or a text such as ``"1h30"``, ``"12.50"`` or ``"€12.50"``.
 
     Raises:
-        ValueError: it is no amount; says what to write.
+        ValueError: it is no amount; the message suggests what to write.
         TypeError: it is neither a number nor a text nor a duration.
     """
     if isinstance(value, str):
@@ -123,7 +123,7 @@ def read_amount(text: str) -> int | Decimal:
     """The amount that a text writes: ``15``, ``12.50``, ``1h30``, ``90min``, ``€12.50``.
 
     Raises:
-        ValueError: it is none; says what is meant, as far as that can be told.
+        ValueError: it is none; the message suggests what was meant, where that can be guessed.
     """
     if len(text) > DIGITS:
         raise ValueError(f"a number of {len(text)} digits")

@@ -1,6 +1,6 @@
 """Repetitions and groups in bodies: ``X*``, ``X+``, ``X?``, ``X{1,3}``, ``(a b | c)*``.
 
-They are sugar. Each is a nonterminal whose name tells its rules, and :func:`expand_sugar` gives these::
+They are sugar. Each is a nonterminal whose name contains its rules, and :func:`expand_sugar` gives these::
 
     X*      -> X X* | ε             X{1,3}  -> X X{0,2}
     X+      -> X X*                 X{0,2}  -> X X{0,1} | ε
@@ -125,7 +125,7 @@ def list_held_symbols(symbol: str) -> tuple[str, ...]:
 
 
 def is_sugar(symbol: str) -> bool:
-    """Whether a symbol is a repetition or a group, whose rules are told by its name."""
+    """Whether a symbol is a repetition or a group, whose rules its name contains."""
     return parse_repetition(symbol) is not None or parse_group(symbol) is not None
 
 
@@ -139,7 +139,7 @@ def expand_sugar(symbol: str) -> tuple[Production, ...]:
         return ()
     of, least, most = again.of, again.least, again.most
     rest = (max(least - 1, 0), None if most is None else most - 1)
-    # The last of several that may be is told from one that stands alone: it is "another" one.
+    # The last of several that may be is distinguished from one that stands alone: it is "another" one.
     more = (of,) if most == 1 else (of, f"{of}{{0,1}}" if rest == (0, 1) else write_repetition(of, *rest))
     return (Production(symbol, more), *(() if least else (Production(symbol, ()),)))
 

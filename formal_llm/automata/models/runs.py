@@ -20,7 +20,7 @@ _Owner = tuple[State, str | None]
 def some_run_accepts(pda: TabulatedAutomaton, transitions: tuple[Transition, ...]) -> bool:
     """Whether some run of ``pda``, with these transitions, gets to a final state."""
     search = _RunSearch(transitions)
-    search.begin(pda.start_stack, pda.start_state)
+    search.find_reached_states(pda.start_stack, pda.start_state)
     return any(state in search.reached for state in pda.accepting_states)
 
 
@@ -42,26 +42,26 @@ class _RunSearch:
         self._todo: list[tuple[tuple[str, ...], _Owner, State]] = []
         self._seen: set[tuple[tuple[str, ...], _Owner, State]] = set()
 
-    def begin(self, stack: tuple[str, ...], state: State) -> None:
+    def find_reached_states(self, stack: tuple[str, ...], state: State) -> None:
         """Find all states that are got to."""
         # Under the stack lies nothing that could be popped: a level that begins in no state of the automaton.
-        self._go(stack, (_StackBottom, None), state)
+        self._add_item(stack, (_StackBottom, None), state)
         while self._todo:
             rest, owner, state = self._todo.pop()
             if rest:
-                self._wait(rest, owner, state)
+                self._wait_for_symbol(rest, owner, state)
             elif owner[1] is None:
                 self._get_to(owner[0], state)
             else:
-                self._leave((owner[0], owner[1]), state)
+                self._leave_call((owner[0], owner[1]), state)
 
-    def _go(self, rest: tuple[str, ...], owner: _Owner, state: State) -> None:
+    def _add_item(self, rest: tuple[str, ...], owner: _Owner, state: State) -> None:
         item = (rest, owner, state)
         if item not in self._seen:
             self._seen.add(item)
             self._todo.append(item)
 
-    def _wait(self, rest: tuple[str, ...], owner: _Owner, state: State) -> None:
+    def _wait_for_symbol(self, rest: tuple[str, ...], owner: _Owner, state: State) -> None:
         """Work off the first of some symbols, then the others."""
         call = (state, rest[0])
         if state not in self._above:
@@ -70,9 +70,9 @@ class _RunSearch:
         waiting.append((rest[1:], owner))
         if len(waiting) == 1:
             for at in tuple(self._above[state]):
-                self._pop(call, at)
+                self._pop_symbol(call, at)
         for left in tuple(self._exits.get(call, ())):
-            self._go(rest[1:], owner, left)
+            self._add_item(rest[1:], owner, left)
 
     def _get_to(self, begin: State, state: State) -> None:
         above = self._above.setdefault(begin, {})
@@ -81,21 +81,21 @@ class _RunSearch:
         above[state] = None
         self.reached.add(state)
         for transition in self._pushing.get(state, ()):
-            self._go(transition.push, (begin, None), transition.target)
+            self._add_item(transition.push, (begin, None), transition.target)
         for top in self._popping.get(state, ()):
             if (begin, top) in self._waiting:
-                self._pop((begin, top), state)
+                self._pop_symbol((begin, top), state)
 
-    def _pop(self, call: _Call, state: State) -> None:
+    def _pop_symbol(self, call: _Call, state: State) -> None:
         for transition in self._popping.get(state, {}).get(call[1], ()):
-            self._go(transition.push, call, transition.target)
+            self._add_item(transition.push, call, transition.target)
 
-    def _leave(self, call: _Call, state: State) -> None:
+    def _leave_call(self, call: _Call, state: State) -> None:
         exits = self._exits.setdefault(call, {})
         if state not in exits:
             exits[state] = None
             for rest, owner in self._waiting[call]:
-                self._go(rest, owner, state)
+                self._add_item(rest, owner, state)
 
 
 class _StackBottom:

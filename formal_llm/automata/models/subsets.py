@@ -29,7 +29,7 @@ class StateSet(dict[str, "StateSet | None"]):
         self.accepting = not owner.accepting.isdisjoint(states)
 
     def __missing__(self, letter: str) -> StateSet | None:
-        after = self.owner.after(self.states, letter)
+        after = self.owner.states_after(self.states, letter)
         self[letter] = after
         return after
 
@@ -53,13 +53,13 @@ class SubsetConstruction:
             else:
                 self._reading.setdefault((transition.state, transition.read), []).append(transition.target)
         self._sets: dict[frozenset[State], StateSet] = {}
-        self._start = self._closed([start])
+        self._start = self._close_states([start])
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Whether some run reads ``word`` and ends in a final state."""
         if len(self._sets) > _KEPT:
             self._sets.clear()
-            self._start = self._closed(self._start.states)
+            self._start = self._close_states(self._start.states)
         now: StateSet | None = self._start
         for letter in word:
             now = now[letter]  # type: ignore[index]  # it was looked at one letter ago
@@ -67,12 +67,12 @@ class SubsetConstruction:
                 return False
         return now is not None and now.accepting
 
-    def after(self, states: Iterable[State], letter: str) -> StateSet | None:
+    def states_after(self, states: Iterable[State], letter: str) -> StateSet | None:
         """Where a letter leads from a set of states; None: nowhere."""
         targets = [target for state in states for target in self._reading.get((state, letter), ())]
-        return self._closed(targets) if targets else None
+        return self._close_states(targets) if targets else None
 
-    def _closed(self, states: Iterable[State]) -> StateSet:
+    def _close_states(self, states: Iterable[State]) -> StateSet:
         """These states, and those that moves without input lead to."""
         closed = frozenset(find_reachable(states, lambda state: self._silent.get(state, ())))
         found = self._sets.get(closed)

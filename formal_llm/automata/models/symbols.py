@@ -1,4 +1,4 @@
-"""Symbols, productions, selections: what grammars and automata are made of.
+"""Symbols, productions, selections: the parts of grammars and automata.
 
 A body may hold a *selection* ``some(a, b, c)``: any non-empty subset of the terminals, in that order. It is sugar for
 unambiguous right-linear productions, which :func:`expand_selections` gives.
@@ -107,7 +107,7 @@ def _subset_productions(symbol: str) -> list[Production]:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Something to tell the author of a grammar.
+    """A report to the author of a grammar.
 
     Attributes:
         kind: ``"empty"``, ``"unproductive"``, ``"unreachable"``, ``"order"`` or ``"typo"``.

@@ -69,27 +69,30 @@ class Tabulation:
         self._ending: dict[StackCall, list[StackCall]] = {}
         self._callers: dict[StackCall, list[StackCall]] = {}
         self._accepting: set[StackCall] = set()
+        #: The work of a call that is being filled.
+        self._todo: list[tuple[_Frame, State, int]] = []
+        self._seen: set[tuple[_Frame, State, int]] = set()
         #: Every (state, position) that some run gets to, whatever the stack.
         self.reached: set[Exit] = set()
 
-    def exits(self, state: State, symbol: str | None, position: int = 0) -> dict[Exit, None]:
+    def find_exits(self, state: State, symbol: str | None, position: int = 0) -> dict[Exit, None]:
         """All (state, position) in which ``symbol`` can be gone from the stack, in the order they were found."""
         call = (state, symbol, position)
         if call not in self._exits:
-            self._fill(call)
+            self._fill_call(call)
         return self._exits[call]
 
     def may_accept(self, state: State, symbol: str | None, position: int = 0) -> bool:
         """Whether a final state can be entered while ``symbol``, or what replaces it, is still on the stack."""
-        self.exits(state, symbol, position)
+        self.find_exits(state, symbol, position)
         return (state, symbol, position) in self._accepting
 
     @property
-    def open(self) -> bool:
+    def has_open_calls(self) -> bool:
         """Whether some call has several ways out: more than one exit, or an exit and a final state inside."""
         return any(len(found) + (call in self._accepting) > 1 for call, found in self._exits.items())
 
-    def _accept(self, call: StackCall) -> None:
+    def _mark_accepting(self, call: StackCall) -> None:
         todo = [call]
         while todo:
             call = todo.pop()
@@ -97,78 +100,75 @@ class Tabulation:
                 self._accepting.add(call)
                 todo += self._callers[call]
 
-    def _fill(self, call: StackCall) -> None:
+    def _fill_call(self, call: StackCall) -> None:
         """Work until nothing new is found. Everything that a call leads to is completed with it."""
-        todo: list[tuple[_Frame, State, int]] = []
-        seen: set[tuple[_Frame, State, int]] = set()
-        table, advance, reached = self._pda.transitions_at, self._advance, self.reached
-
-        def add_frame(frame: _Frame, state: State, position: int) -> None:
-            item = (frame, state, position)
-            if item not in seen:
-                seen.add(item)
-                todo.append(item)
-
-        def begin_call(call: StackCall) -> None:
-            self._exits[call] = {}
-            self._waiting[call] = []
-            self._ending[call] = []
-            self._callers[call] = []
-            state, top, position = call
-            reached.add((state, position))
-            if state in self._pda.accepting_states:
-                self._accept(call)
-            transitions = table(state, top)
-            if len(transitions) == 1 and not transitions[0].push and transitions[0].pop is not None:
-                # A terminal is popped as it is read: its one exit is known, and nobody waits for it yet.
-                only = transitions[0]
-                after = position if only.read is None else advance(only.read, position)
-                if after is not None:
-                    reached.add((only.target, after))
-                    self._exits[call][only.target, after] = None
-                return
-            for transition in transitions:
-                after = position if transition.read is None else advance(transition.read, position)
-                if after is not None:
-                    rest: tuple[str | None, ...] = transition.push
-                    if transition.pop is None:
-                        rest += (top,)
-                    add_frame(_Frame(rest, call), transition.target, after)
-
-        def leave_call(call: StackCall, exit_: Exit) -> None:
-            calls = [call]
-            while calls:
-                call = calls.pop()
-                found = self._exits[call]
-                if exit_ not in found:
-                    found[exit_] = None
-                    for waiting in self._waiting[call]:
-                        add_frame(waiting, *exit_)
-                    calls += self._ending[call]
-
-        begin_call(call)
-        while todo:
-            frame, state, position = todo.pop()
-            reached.add((state, position))
+        self._todo, self._seen = [], set()
+        self._begin_call(call)
+        while self._todo:
+            frame, state, position = self._todo.pop()
+            self.reached.add((state, position))
             rest, caller = frame
             if not rest:
-                leave_call(caller, (state, position))
+                self._leave_call(caller, (state, position))
                 continue
             inner: StackCall = (state, rest[0], position)
             if inner not in self._exits:
-                begin_call(inner)
+                self._begin_call(inner)
             self._callers[inner].append(caller)
             if inner in self._accepting:
-                self._accept(caller)
+                self._mark_accepting(caller)
             if len(rest) == 1:
                 self._ending[inner].append(caller)
                 for exit_ in tuple(self._exits[inner]):
-                    leave_call(caller, exit_)
+                    self._leave_call(caller, exit_)
             else:
                 after_inner = _Frame(rest[1:], caller)
                 self._waiting[inner].append(after_inner)
                 for exit_ in tuple(self._exits[inner]):
-                    add_frame(after_inner, *exit_)
+                    self._add_frame(after_inner, *exit_)
+
+    def _add_frame(self, frame: _Frame, state: State, position: int) -> None:
+        item = (frame, state, position)
+        if item not in self._seen:
+            self._seen.add(item)
+            self._todo.append(item)
+
+    def _begin_call(self, call: StackCall) -> None:
+        self._exits[call] = {}
+        self._waiting[call] = []
+        self._ending[call] = []
+        self._callers[call] = []
+        state, top, position = call
+        self.reached.add((state, position))
+        if state in self._pda.accepting_states:
+            self._mark_accepting(call)
+        transitions = self._pda.transitions_at(state, top)
+        if len(transitions) == 1 and not transitions[0].push and transitions[0].pop is not None:
+            # A terminal is popped as it is read: its one exit is known, and no caller waits for it yet.
+            only = transitions[0]
+            after = position if only.read is None else self._advance(only.read, position)
+            if after is not None:
+                self.reached.add((only.target, after))
+                self._exits[call][only.target, after] = None
+            return
+        for transition in transitions:
+            after = position if transition.read is None else self._advance(transition.read, position)
+            if after is not None:
+                rest: tuple[str | None, ...] = transition.push
+                if transition.pop is None:
+                    rest += (top,)
+                self._add_frame(_Frame(rest, call), transition.target, after)
+
+    def _leave_call(self, call: StackCall, exit_: Exit) -> None:
+        calls = [call]
+        while calls:
+            call = calls.pop()
+            found = self._exits[call]
+            if exit_ not in found:
+                found[exit_] = None
+                for waiting in self._waiting[call]:
+                    self._add_frame(waiting, *exit_)
+                calls += self._ending[call]
 
 
 def accepts_by_tabulation(pda: TabulatedAutomaton, word: tuple[str, ...]) -> bool:
@@ -185,5 +185,5 @@ def can_reach_end(pda: TabulatedAutomaton, end: int, advance: Callable[[str, int
     # The stack is worked off symbol by symbol, the empty stack (None) last, from every state the one above it leaves.
     fronts: set[Exit] = {(pda.start_state, 0)}
     for symbol in (*pda.start_stack, None):
-        fronts = {exit_ for state, at in fronts for exit_ in table.exits(state, symbol, at)}
+        fronts = {exit_ for state, at in fronts for exit_ in table.find_exits(state, symbol, at)}
     return any((state, end) in table.reached for state in pda.accepting_states)

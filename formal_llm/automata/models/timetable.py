@@ -154,7 +154,7 @@ class Timetable:
         return Timetable(clock, self.windows + other.windows, self.gaps + other.gaps)
 
     def lines(self, written: Callable[[str], str] = str) -> list[str]:
-        """The timetable as lines of the notations; ``written`` says how the name of a terminal is written in one."""
+        """The timetable as lines of the notations; ``written`` writes the name of a terminal in that notation."""
         named = self.renamed({name: written(name) for name in self.names})
         return [str(one) for one in (*((self.clock,) if self.clock else ()), *named.windows, *named.gaps)]
 
@@ -187,7 +187,7 @@ class Timetable:
                 return f"{name} carries {shown}, which moves no clock; write a time such as 15min"
         return None
 
-    # -- what it says of a plan -----------------------------------------------------------------------------------
+    # -- what it determines of a plan -----------------------------------------------------------------------------
 
     def seconds(self, numbers: Mapping[str, Mapping[str, Number]], name: str) -> int:
         """How long a step takes."""

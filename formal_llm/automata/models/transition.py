@@ -21,7 +21,7 @@ class Transition:
         pop: the symbol it takes from the stack, None to take nothing.
         target: where it leads.
         push: what it puts on the stack, the first symbol on top.
-        text: what an option that shows this transition says; where empty, it is made from the labels.
+        text: the text of an option that shows this transition; where empty, it is composed of the labels.
         production: the grammar's production that it expands, if it comes from one.
         question: what is asked where this can be chosen; where empty, the wording's own words for the next part.
         decision: whether it only answers its question: the progress of a plan shows it, but it is no step of the plan.

@@ -1,6 +1,6 @@
 """Notations: how ``from_string``, ``from_file`` and ``str()`` come to a class that knows nothing of its notation.
 
-The readers and writers stand above the values that they read and write. So they are kept in a table by class, as a
+The readers and writers lie above the values that they read and write. So they are kept in a table by class, as a
 printer keeps its methods, and :mod:`formal_llm.automata` fills it.
 """
 
@@ -83,7 +83,7 @@ class Written:
             file: what messages call the place it is from.
 
         Raises:
-            NotationError: it cannot be read, or says nothing that makes sense; with line, column, a caret and what was
+            NotationError: it cannot be read, or has no meaning; with line, column, a caret and what was
                 expected there. Of grammars it is a ``GrammarError``.
         """
         return notation_of(cls).get_reader()(text, file)

@@ -115,13 +115,17 @@ class Reasons:
             state, stacks = None, []  # the plan ends here
         broken = [] if several else self._verifier.broken(word, ends=not choice.moves)
         if broken:
-            return f"because of {'; '.join(map(self._rules.shown, broken))}"
+            return f"because of {'; '.join(map(self._rules.describe_rule, broken))}"
         begun = constrained(_build_continuation(self._rules.base, word, state, stacks), self._rules.constraints)
         rules = RuleSet(begun.with_limits(self._pda.limits, self._pda.terminals), self._max_states)
-        if rules.verdict(frozenset()) == "yes":
+        if rules.verdict_without(frozenset()) == "yes":
             return "it led to a dead end"
-        clash = rules.clash()
-        return f"because of {'; '.join(map(rules.shown, clash))}" if clash else "no plan can be finished from there"
+        clash = rules.find_clash()
+        return (
+            f"because of {'; '.join(map(rules.describe_rule, clash))}"
+            if clash
+            else "no plan can be finished from there"
+        )
 
     def _list_member_stacks(self, here: Configuration, member: str) -> Iterator[Word]:
         """The stacks after a selection of which one member at least is chosen."""
@@ -179,7 +183,7 @@ class Reasons:
         begun = _build_continuation(self._pda, walk.word, state, [tuple(stack)]).with_limits(
             self._pda.limits, self._pda.terminals
         )
-        return ViablePrefixes(Lookahead(begun, max_states=self._max_states)).viable((*walk.word, name)) is True
+        return ViablePrefixes(Lookahead(begun, max_states=self._max_states)).is_viable((*walk.word, name)) is True
 
 
 def _build_continuation(pda: PDA, word: Word, state: Any, stacks: Iterable[Word]) -> PDA:

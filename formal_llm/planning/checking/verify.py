@@ -141,7 +141,7 @@ class Verifier:
         return self._explain_invalid(word, found or Nearest(None, decided=False))
 
     def _explain_invalid(self, word: Word, found: Nearest) -> Verification:
-        longest, decided = self._prefixes.longest(word)
+        longest, decided = self._prefixes.longest_viable(word)
         position: int | None = max(longest, 0) if decided else None
         allowed: Word = ()
         may_stop = False
@@ -154,11 +154,13 @@ class Verifier:
             limits, constraints = why.limits, why.constraints
             reason = f"no plan is valid: {why.reason}"
         else:
-            allowed, may_stop, decided = self._prefixes.following(word[:position])
+            allowed, may_stop, decided = self._prefixes.next_terminals(word[:position])
             rules, blamed = self.rules, self.to_blame(word, position)
-            limits = rules.called(rule for rule in blamed if rules.is_limit(rule))
-            constraints = rules.called(rule for rule in blamed if not rules.is_limit(rule))
-            reason = self._write_reason(word, position, allowed, may_stop, [rules.shown(rule) for rule in blamed])
+            limits = rules.name_rules(rule for rule in blamed if rules.is_limit(rule))
+            constraints = rules.name_rules(rule for rule in blamed if not rules.is_limit(rule))
+            reason = self._write_reason(
+                word, position, allowed, may_stop, [rules.describe_rule(rule) for rule in blamed]
+            )
         return Verification(
             word, False, reason, position, allowed, may_stop, tuple(limits), tuple(constraints), decided,
             found.word, found.edits, found.distance if found.decided else None, found.decided,
@@ -204,21 +206,21 @@ class Verifier:
         if number not in self._alone:
             alone = Lookahead(constraint, max_states=self._max_states)
             self._alone[number] = ViablePrefixes(alone, search_time=self._time)
-        return self._alone[number].viable(prefix) is False
+        return self._alone[number].is_viable(prefix) is False
 
     def _allows_prefix(self, prefix: Word, ends: bool, dropped: frozenset[int]) -> bool:
         """Whether a word begins with ``prefix``, or is it, when some rules are dropped; unknown counts as yes."""
         if ends:
-            return bool(self.rules.without(dropped).accepts(prefix))
+            return bool(self.rules.automaton_without(dropped).accepts(prefix))
         prefixes = self._under.get(dropped)
         if prefixes is None:
             if len(self._under) > _KEPT:
                 self._under.clear()
-            lookahead = Lookahead(self.rules.without(dropped), max_states=self._max_states)
+            lookahead = Lookahead(self.rules.automaton_without(dropped), max_states=self._max_states)
             # There are as many questions as there are rules: together they may take about as long as one.
             each = None if self._time is None else self._time / len(self.rules.every)
             prefixes = self._under[dropped] = ViablePrefixes(lookahead, search_time=each)
-        return prefixes.viable(prefix) is not False
+        return prefixes.is_viable(prefix) is not False
 
     def label(self, name: str) -> str:
         """The text for a terminal; a decision is told with its question, since many have the answer "yes"."""

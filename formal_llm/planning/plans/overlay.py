@@ -149,7 +149,7 @@ class Overlay(Drawable):
                 follow_edge(answers[move.read], number)
             elif move.read is not None:
                 nodes[move.read] = _add_number(nodes.get(move.read, ()), number)
-                if not chart.asked(move.read):
+                if not chart.answer_edges(move.read):
                     for edge in chart.leaving[move.read]:
                         follow_edge(edge, None)
         return nodes, arrows

@@ -451,7 +451,7 @@ class ChoiceTable:
         found = self._forks.get(signature)
         if found is not None and not found[0].unknown and found[1] + deeper <= steps:
             return found[0]
-        with self.lookahead.work.within(self.search_time):
+        with self.lookahead.work.limit_seconds(self.search_time):
             if found is None or found[0].open:
                 found = self._forks.store_fork(signature, *self._make_fork(configuration, deeper))
                 if found[0].unknown and self.lookahead.lacks_solver:
@@ -464,7 +464,7 @@ class ChoiceTable:
 
     def in_time(self) -> AbstractContextManager[None]:
         """Bound what a question takes."""
-        return self.lookahead.work.within(self.search_time)
+        return self.lookahead.work.limit_seconds(self.search_time)
 
     def _filter_remaining(self, configuration: Hashable, fork: ChoiceFork, steps: float, enough: bool) -> ChoiceFork:
         """What is left of a fork with so many moves: asked anew, not remembered.
@@ -476,7 +476,7 @@ class ChoiceTable:
                 0
             ]
         asked = fork.unknown if enough else collect_indices(fork.choices)
-        self.lookahead.work.share(len(asked))
+        self.lookahead.work.share_among(len(asked))
         if enough and self.search_time is not None:
             self.lookahead.work.part = 0.0
         ruled_out = {
@@ -499,7 +499,7 @@ class ChoiceTable:
 
     def begin(self, configuration: Hashable) -> Verdict:
         """Whether a plan can be made at all, from where it starts."""
-        with self.lookahead.work.within(self.start_time):
+        with self.lookahead.work.limit_seconds(self.start_time):
             return self.lookahead.completable(configuration)
 
     def second_look(self, configuration: Hashable, choice: Choice) -> Verdict:
@@ -532,7 +532,7 @@ class ChoiceTable:
         if top is None:
             found = list(list_candidates(self.automaton, configuration, self.lookahead.at_class))
             return self._filter_candidates(found, len(found), deeper)
-        while template is None or template.branches.stale:
+        while template is None or template.branches.is_stale:
             template = self._templates[top] = self._make_template(top)
         judged = self.lookahead.able(template.branches, configuration)
         return template.get_fork(judged), judged.reach
@@ -551,11 +551,11 @@ class ChoiceTable:
     ) -> tuple[ChoiceFork, float]:
         if not self.look:
             return ChoiceFork(tuple(choice for choice, _ in found), total), 0.0
-        self.lookahead.work.share(len(found))
+        self.lookahead.work.share_among(len(found))
         verdicts = [self.lookahead.completable(after) for _, after in found]
         doubtful = [number for number, verdict in enumerate(verdicts) if verdict.value == "unknown"]
         for place, number in enumerate(doubtful):  # once more, with what the others have left of the time
-            self.lookahead.work.share(len(doubtful) - place)
+            self.lookahead.work.share_among(len(doubtful) - place)
             verdicts[number] = self.lookahead.completable(found[number][1])
         return self._build_fork(list(zip((choice for choice, _ in found), verdicts, strict=True)), total, deeper)
 
@@ -582,7 +582,7 @@ class ChoiceTable:
         self, configuration: Any, members: tuple[str, ...], deeper: float, steps: float
     ) -> tuple[ChoiceFork, float]:
         """The fork of a selection, and the moves that finish a plan after what is known to be possible there."""
-        self.lookahead.work.share(len(members))
+        self.lookahead.work.share_among(len(members))
         found = list(self._list_members(configuration, members, steps))
         few, all_of_them = self.few_subsets(configuration, steps, 1) if len(found) > 1 else ([], False)
         only = few[0].names if few and all_of_them else None

@@ -17,9 +17,9 @@ TOOLS = CFG.from_string("%limit 1\nS -> T | T S\nT -> a | b | c | d | e | f")
 def climbed(cfg, word, prices):
     """The prices for a word's limits, its repairs, and what they say that a repair costs at least."""
     repairs = RepairGraph(PDA.from_cfg(cfg), word, prices, keep=True)
-    repairs.explore(INFINITE, 20_000)
+    repairs.explore_up_to(INFINITE, 20_000)
     duals = DualPrices(Counters(Lookahead(cfg).bounds), word, prices)
-    return duals, repairs, duals.climb(repairs)
+    return duals, repairs, duals.improve_prices(repairs)
 
 
 @given(limited_grammars() | tool_grammars(), words, weights)
@@ -33,7 +33,7 @@ def test_no_word_within_the_limits_is_nearer(cfg, word, prices):
 def test_what_is_used_too_often_is_paid_for():
     duals, repairs, least = climbed(TOOLS, tuple("aabbbcddda"), UNIT_WEIGHTS)
     assert least == 6  # of ten symbols four are different
-    assert duals.least(repairs.goal, 0, 10) <= 10  # it never says more than what a repair costs
+    assert duals.lower_bound(repairs.goal, 0, 10) <= 10  # it never says more than what a repair costs
 
 
 def test_a_nearest_word_is_found_where_limits_leave_many_choices():

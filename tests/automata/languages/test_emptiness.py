@@ -265,7 +265,7 @@ class TestTime:
         assert set(whole.limits) < set(clash(self.odd, search_time=0.005))
 
     def test_the_way_out_may_be_what_takes_too_long(self, monkeypatch):
-        monkeypatch.setattr(RuleSet, "remedy", lambda rules, *_, **__: setattr(rules, "out_of_time", True) or [])
+        monkeypatch.setattr(RuleSet, "find_remedy", lambda rules, *_, **__: setattr(rules, "out_of_time", True) or [])
         why = why_empty(self.odd)
         assert why.reason.endswith("; what to leave out was not found within the search time")
         assert not why.decided

@@ -11,15 +11,16 @@ from formal_llm.automata.languages.fronts import ConfigurationSets
 
 def test_answers_are_kept_until_they_are_forgotten() -> None:
     front = ConfigurationSets(Lookahead(CFG.from_string("%order forward\nS -> a S b | c"))).start
-    assert front.allowed == {"a": Allowed(2), "c": Allowed(0)}
-    assert front.allowed is front.allowed
-    assert front.after("a") is front.after("a")
-    before = front.after("a")
-    front.forget()
-    assert front.after("a") is before
-    assert front.shortest == 1
+    assert front.allowed_terminals == {"a": Allowed(2), "c": Allowed(0)}
+    assert front.allowed_terminals is front.allowed_terminals
+    assert front.after_terminal("a") is front.after_terminal("a")
+    before = front.after_terminal("a")
+    front.forget_followers()
+    assert front.after_terminal("a") is before
+    assert front.shortest_length == 1
 
 
 def test_what_each_kind_of_front_says_itself() -> None:
-    with pytest.raises(TypeError, match="abstract methods _find_shortest, _follow, may_stop, names, readable, viable"):
+    missing = "_find_shortest, _follow_terminal, is_viable, may_stop, next_terminals, readable_terminals"
+    with pytest.raises(TypeError, match=f"abstract methods {missing}"):
         ConfigurationSet()  # type: ignore[abstract]

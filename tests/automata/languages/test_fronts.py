@@ -14,7 +14,7 @@ from tests.automata.lookahead.judging import Plain
 def test_words_with_one_front_share_it() -> None:
     fronts = ConfigurationSets(Lookahead(Behaviour.load("react")))
     round_ = ("Tht", "Act", "Act-Inp", "Obs")
-    assert fronts.of(("Ques",)) is fronts.of(("Ques", *round_, *round_))
+    assert fronts.after_word(("Ques",)) is fronts.after_word(("Ques", *round_, *round_))
 
 
 def test_beyond_the_cap_answers_stay_the_same() -> None:
@@ -23,13 +23,13 @@ def test_beyond_the_cap_answers_stay_the_same() -> None:
     limits = Limits(at_most={"a": 1}, at_least={"b": 2})
     for few in (limits, Limits()):
         narrow = ConfigurationSets(Lookahead(cfg, few), max_configurations=5)
-        front = narrow.of(("c", "a"))
+        front = narrow.after_word(("c", "a"))
         assert front.word == ("c", "a")
         left = 1 if few else 0
-        assert front.shortest == (2 if few else 0)
-        assert dict(front.allowed) == ({"b": Allowed(left)} if few else {"a": Allowed(0), "b": Allowed(0)})
+        assert front.shortest_length == (2 if few else 0)
+        assert dict(front.allowed_terminals) == ({"b": Allowed(left)} if few else {"a": Allowed(0), "b": Allowed(0)})
         assert front.may_stop == (not few)
-        assert front.after("c").viable is False
+        assert front.after_terminal("c").is_viable is False
 
 
 def test_beyond_the_cap_other_automata_are_not_decided() -> None:
@@ -44,7 +44,7 @@ def test_beyond_the_cap_other_automata_are_not_decided() -> None:
             return configuration + 1 if move.read is None else 0
 
     with pytest.raises(Undecided, match="more than 7 configurations"):
-        _ = ConfigurationSets(Lookahead(Endless()), max_configurations=7).start.viable
+        _ = ConfigurationSets(Lookahead(Endless()), max_configurations=7).start.is_viable
 
 
 def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
@@ -55,14 +55,14 @@ def test_fronts_are_forgotten_and_made_anew(monkeypatch) -> None:
     fronts = ConfigurationSets(Lookahead(cfg, Limits(sums=(SumLimit("work", 20),))))
     front = fronts.start
     for _ in range(20):
-        front = front.after("a")
+        front = front.after_terminal("a")
         assert len(fronts._known) <= 6
-    assert front.allowed == {"b": Allowed(0)}
-    assert fronts.of("a" * 20).allowed == front.allowed
+    assert front.allowed_terminals == {"b": Allowed(0)}
+    assert fronts.after_word("a" * 20).allowed_terminals == front.allowed_terminals
 
 
 def test_nothing_follows_a_dead_end() -> None:
     fronts = ConfigurationSets(Lookahead(CFG.from_string("%order forward\nS -> a b")))
-    assert fronts.of(("b",)) is fronts.dead
-    assert (fronts.dead.viable, fronts.dead.may_stop, fronts.dead.shortest) == (False, False, None)
-    assert not fronts.dead.allowed
+    assert fronts.after_word(("b",)) is fronts.dead
+    assert (fronts.dead.is_viable, fronts.dead.may_stop, fronts.dead.shortest_length) == (False, False, None)
+    assert not fronts.dead.allowed_terminals

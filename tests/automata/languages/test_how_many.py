@@ -20,7 +20,7 @@ from formal_llm.errors import Undecided
 def test_how_many_plans_there_are(rules: str, many: PlanCount, said: str) -> None:
     found = count_plans(Lookahead(CFG.from_string(rules)))
     assert found == many
-    assert found.said("up to {}") == said
+    assert found.describe_count("up to {}") == said
 
 
 def test_derivations_are_counted_where_words_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,4 +35,4 @@ def test_derivations_are_counted_where_words_cannot_be(monkeypatch: pytest.Monke
     monkeypatch.setattr(lookahead, "count", undecided)
     found = count_plans(lookahead)
     assert found == PlanCount(2, "derivations")
-    assert found.said("") == "2 derivations (a plan may have several)"
+    assert found.describe_count("") == "2 derivations (a plan may have several)"

@@ -39,10 +39,10 @@ def test_steps_one_after_the_other_take_few_configurations() -> None:
         "%order forward\n%limit 40 a\nSteps -> Steps Step | Step\nStep -> a | Block\nBlock -> Block end | begin"
     )
     fronts = ConfigurationSets(Lookahead(cfg), max_configurations=30)
-    front = fronts.of(("begin", "end", "a") * 40)
+    front = fronts.after_word(("begin", "end", "a") * 40)
     assert front.word is None
-    assert list(front.allowed) == ["end", "begin"] or list(front.allowed) == ["begin"]
-    assert front.after("a").viable is False
+    assert list(front.allowed_terminals) == ["end", "begin"] or list(front.allowed_terminals) == ["begin"]
+    assert front.after_terminal("a").is_viable is False
 
 
 def test_mutual_recursion_and_a_constraint_on_top() -> None:
@@ -54,9 +54,9 @@ def test_mutual_recursion_and_a_constraint_on_top() -> None:
     for word in language(cfg, 6):
         assert made.accepts(word)
     fronts = ConfigurationSets(Lookahead(both), max_configurations=50)
-    assert fronts.of("bcaca").may_stop
-    assert fronts.of("bcaca").word is None
-    assert fronts.of("bb").viable is False
+    assert fronts.after_word("bcaca").may_stop
+    assert fronts.after_word("bcaca").word is None
+    assert fronts.after_word("bb").is_viable is False
 
 
 def test_what_stays_as_it_is() -> None:

@@ -23,14 +23,14 @@ def viable(pda, bounds, prefix):
 
 def check_prefixes(pda, bounds, word, **options):
     prefixes = ViablePrefixes(Lookahead(pda, bounds), **options)
-    length, decided = prefixes.longest(word)
+    length, decided = prefixes.longest_viable(word)
     assert decided
     found = [viable(pda, bounds, word[:end]) for end in range(len(word) + 1)]
     assert found == [end <= length for end in range(len(word) + 1)]
-    assert found == [prefixes.viable(word[:end]) for end in range(len(word) + 1)]
+    assert found == [prefixes.is_viable(word[:end]) for end in range(len(word) + 1)]
     if length >= 0:
         start = word[:length]
-        allowed, may_stop, decided = prefixes.following(start)
+        allowed, may_stop, decided = prefixes.next_terminals(start)
         assert decided
         assert may_stop == (pda.accepts(start) and keeps(start, bounds, pda.terminals, pda.symbols))
         assert allowed == tuple(name for name in pda.terminals if viable(pda, bounds, (*start, name)))
@@ -55,35 +55,35 @@ class TestPrefixes:
     def test_left_recursion_without_end(self):
         cfg = CFG.from_string("S -> S a | S b | c")
         prefixes = ViablePrefixes(Lookahead(cfg), max_configurations=20)
-        assert prefixes.longest(("c", "a", "b", "c", "a")) == (3, True)
-        assert prefixes.following(("c", "a")) == (("a", "b"), True, True)
+        assert prefixes.longest_viable(("c", "a", "b", "c", "a")) == (3, True)
+        assert prefixes.next_terminals(("c", "a")) == (("a", "b"), True, True)
         limited_too = ViablePrefixes(Lookahead(cfg, Limits(at_most={"a": 1}, at_least={"b": 2})), max_configurations=5)
-        assert limited_too.longest(("c", "a", "a")) == (2, True)
-        assert limited_too.following(("c", "a", "b")) == (("b",), False, True)
-        assert limited_too.longest(("x",)) == (0, True)
+        assert limited_too.longest_viable(("c", "a", "a")) == (2, True)
+        assert limited_too.next_terminals(("c", "a", "b")) == (("b",), False, True)
+        assert limited_too.longest_viable(("x",)) == (0, True)
 
     def test_long_words_with_left_recursion(self):
         prefixes = ViablePrefixes(Lookahead(CFG.from_string("S -> S a | b")), max_configurations=20)
         word = ("b",) + ("a",) * 60 + ("b",) + ("a",) * 20
-        assert prefixes.longest(word) == (61, True)
+        assert prefixes.longest_viable(word) == (61, True)
 
     @given(limited_grammars() | tool_grammars(), words, st.sampled_from([0.0, 0.0003]))
     @examples(40)
     def test_what_is_certain_in_little_time_is_right(self, cfg, word, seconds):
         hasty, exact = ViablePrefixes(Lookahead(cfg), search_time=seconds), ViablePrefixes(Lookahead(cfg))
-        assert hasty.viable(word) in (None, exact.viable(word))
-        length, decided = hasty.longest(word)
-        assert length == exact.longest(word)[0] if decided else length <= exact.longest(word)[0]
-        allowed, may_stop, decided = hasty.following(word[:1])
-        sure = exact.following(word[:1])
+        assert hasty.is_viable(word) in (None, exact.is_viable(word))
+        length, decided = hasty.longest_viable(word)
+        assert length == exact.longest_viable(word)[0] if decided else length <= exact.longest_viable(word)[0]
+        allowed, may_stop, decided = hasty.next_terminals(word[:1])
+        sure = exact.next_terminals(word[:1])
         assert (set(allowed), may_stop) == (set(sure[0]), sure[1]) if decided else set(allowed) <= set(sure[0])
 
     def test_many_options_are_followed_one_by_one(self):
         names = [f"t{number}" for number in range(400)]
         prefixes = ViablePrefixes(Lookahead(CFG.from_string(f"%limit 1\nS -> T S | T\nT -> {' | '.join(names)}")))
-        allowed, may_stop, decided = prefixes.following(("t3",))
+        allowed, may_stop, decided = prefixes.next_terminals(("t3",))
         assert (len(allowed), may_stop, decided) == (399, True, True)
-        assert prefixes.fronts.of(("t3",)).word is None
+        assert prefixes.fronts.after_word(("t3",)).word is None
 
     def test_only_for_pushdown_automata(self):
         with pytest.raises(AutomatonError, match="pushdown"):

@@ -16,7 +16,7 @@ UP_TO = 5
 @given(grammars(), words, weights)
 @examples(80)
 def test_of_grammars(cfg, word, weights):
-    found = RepairGraph(PDA.from_cfg(cfg), word, weights).word()
+    found = RepairGraph(PDA.from_cfg(cfg), word, weights).cheapest_word()
     within = language(cfg, UP_TO)
     if found is None:
         assert not within
@@ -33,7 +33,7 @@ def test_of_grammars(cfg, word, weights):
 @examples(60)
 def test_the_cost_of_the_goal_is_the_distance(pda, word, weights):
     repairs = RepairGraph(pda, word, weights)
-    found = repairs.word()
+    found = repairs.cheapest_word()
     if found is None:
         assert not [other for other in all_words(pda.terminals, 3) if pda.accepts(other)]
         return
@@ -43,9 +43,9 @@ def test_the_cost_of_the_goal_is_the_distance(pda, word, weights):
 
 def test_what_is_explored_is_what_costs_no_more_than_the_bound():
     repairs = RepairGraph(PDA.from_cfg(CFG.from_string("S -> a S b | c")), ("a", "a", "a", "b"), UNIT, keep=True)
-    assert repairs.explore(1, 10_000)
+    assert repairs.explore_up_to(1, 10_000)
     assert not repairs.done[repairs.goal]  # a a a b needs two edits to be a word
-    assert repairs.next > 1
-    assert repairs.explore(2, 10_000)
+    assert repairs.next_priority > 1
+    assert repairs.explore_up_to(2, 10_000)
     assert repairs.done[repairs.goal]
-    assert not RepairGraph(PDA.from_cfg(CFG.from_string("S -> a S b | c")), ("a",) * 9, UNIT).explore(99, 5)
+    assert not RepairGraph(PDA.from_cfg(CFG.from_string("S -> a S b | c")), ("a",) * 9, UNIT).explore_up_to(99, 5)

@@ -27,7 +27,7 @@ def test_they_are_those_after_which_a_plan_may_be_finished(source, picks):
     assume(top is not None and lookahead.completable(now).possible)
     moves, found = branches_at(lookahead, top)
     branches = lookahead.branches(top, found)
-    while branches.stale:
+    while branches.is_stale:
         branches = lookahead.branches(top, found)
     able, reach, *_ = lookahead.able(branches, now)
     stops = [bool(lookahead.automaton.accepting(now))] if len(found) > len(moves) else []

@@ -32,8 +32,8 @@ class TestAgainstSums:
         remaining, read = counters.remaining, []
         for name in word:
             fits = all(total(b, [*read, name]) <= b.most for b in bounds if b.most is not None)
-            assert counters.affords(name, remaining) == fits
-            assert counters.affords("of no bound", remaining)
+            assert counters.can_afford(name, remaining) == fits
+            assert counters.can_afford("of no bound", remaining)
             if fits:
                 remaining -= counters.need.get(name, 0)
                 read.append(name)
@@ -53,8 +53,8 @@ class TestAgainstSums:
         counters = Counters(bounds)
         needed = counters.pay_all(word, counters.needed)
         open_bounds = [(b, still_due(b, word)) for b in bounds if b.most is None and still_due(b, word)]
-        assert [(bound, amount) for bound, _, amount in counters.due(needed)] == open_bounds
-        assert counters.units(needed) == sum(amount for _, amount in open_bounds)
+        assert [(bound, amount) for bound, _, amount in counters.open_bounds(needed)] == open_bounds
+        assert counters.sum_of_needs(needed) == sum(amount for _, amount in open_bounds)
         assert (needed == 0) == (not open_bounds)
 
     @given(bounds, words)
@@ -62,26 +62,26 @@ class TestAgainstSums:
         counters = Counters(bounds)
         paid = 0
         for name in word:
-            paid = counters.earn(name, paid)
-        assert counters.less(counters.needed, paid) == counters.pay_all(word, counters.needed)
+            paid = counters.add_payment(name, paid)
+        assert counters.subtract_paid(counters.needed, paid) == counters.pay_all(word, counters.needed)
         for read in (word, word[::2], ["a", *word]):
             needed = counters.pay_all(read, counters.needed)
-            assert counters.less(needed, paid) == counters.pay_all(word, needed)
+            assert counters.subtract_paid(needed, paid) == counters.pay_all(word, needed)
 
     @given(lowers)
     def test_reads_of_one_bound(self, bound):
         """As many as if each were the one that counts most; of a bound that nothing counts for, each counts one."""
         counters = Counters([bound])
-        assert counters.reads(counters.needed) == ceil(bound.least / max(bound.weights.values()))
+        assert counters.least_reads(counters.needed) == ceil(bound.least / max(bound.weights.values()))
         nothing = Counters([Bound({}, bound.least, None, "lower")])
-        assert nothing.reads(nothing.needed) == bound.least
+        assert nothing.least_reads(nothing.needed) == bound.least
 
     @given(st.lists(lowers, max_size=3))
     def test_reads_never_overrates(self, bounds):
         counters = Counters(bounds)
         enough = [word for word in all_words(LETTERS, 5) if not counters.pay_all(word, counters.needed)]
         if enough:
-            assert counters.reads(counters.needed) <= min(map(len, enough))
+            assert counters.least_reads(counters.needed) <= min(map(len, enough))
 
 
 class TestPacking:
@@ -92,12 +92,12 @@ class TestPacking:
         remaining = counters.remaining
         for name in names:
             for _ in range(most[name]):
-                assert counters.affords(name, remaining)
+                assert counters.can_afford(name, remaining)
                 remaining -= counters.need[name]
-            assert not counters.affords(name, remaining)
-        assert not any(counters.affords(name, remaining) for name in names)
+            assert not counters.can_afford(name, remaining)
+        assert not any(counters.can_afford(name, remaining) for name in names)
 
     def test_without_bounds_everything_is_afforded(self):
         counters = Counters(())
-        assert counters.affords("a", 0)
-        assert (counters.pay("a", 0), counters.reads(0), counters.units(0)) == (0, 0, 0)
+        assert counters.can_afford("a", 0)
+        assert (counters.pay_for("a", 0), counters.least_reads(0), counters.sum_of_needs(0)) == (0, 0, 0)

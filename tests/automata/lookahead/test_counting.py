@@ -18,8 +18,8 @@ def counter(lookahead, max_states=100_000):
 
 
 def count(lookahead, now, max_states=100_000):
-    (state, stack), remaining, needed = lookahead._parts(now)
-    return counter(lookahead, max_states).derivations(state, stack, remaining, needed)
+    (state, stack), remaining, needed = lookahead._split_configuration(now)
+    return counter(lookahead, max_states).count_derivations(state, stack, remaining, needed)
 
 
 @given(limited_grammars() | tool_grammars())
@@ -54,9 +54,9 @@ def test_the_moves_share_them_out(cfg, picks):
 def test_what_is_infinite_is_told_by_what_grows():
     for text, grows in (("S -> a S | b", True), ("S -> S | b", False)):
         lookahead = Lookahead(CFG.from_string(text))
-        (state, stack), *_ = lookahead._parts(lookahead.automaton.start())
+        (state, stack), *_ = lookahead._split_configuration(lookahead.automaton.start())
         with pytest.raises(InfiniteLanguage, match="max_length" if grows else "count words instead"):
-            counter(lookahead).derivations(state, stack, 0, 0)
+            counter(lookahead).count_derivations(state, stack, 0, 0)
         if grows:
             with pytest.raises(InfiniteLanguage):
                 counter(lookahead).check_words(state, stack, 0, 0)

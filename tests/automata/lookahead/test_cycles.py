@@ -14,7 +14,7 @@ from tests.strategies import examples, grammars
 def known(cfg, limits=None):
     search = Lookahead(cfg, limits)._search
     leaves = search.demands.resources.leaves
-    start = search.grammar.symbol(LOOP, cfg.start, LOOP)
+    start = search.grammar.get_symbol(LOOP, cfg.start, LOOP)
     return search.grammar.symbols, find_ways(search.grammar, leaves), start.index
 
 

@@ -10,8 +10,8 @@ from tests.strategies import choices, examples, limited_grammars, walk
 
 
 def words_of(lookahead, now, max_words=2_000):
-    (state, stack), remaining, needed = lookahead._parts(now)
-    return WordEnumeration(lookahead._search.grammar, max_words).words(state, stack, remaining, needed)
+    (state, stack), remaining, needed = lookahead._split_configuration(now)
+    return WordEnumeration(lookahead._search.grammar, max_words).enumerate_words(state, stack, remaining, needed)
 
 
 @given(limited_grammars())

@@ -81,7 +81,7 @@ class TestExactSums:
         """)
         lookahead = Lookahead(cfg)
         state = state_at(lookahead, lookahead.automaton.start())
-        assert ExactSums(lookahead._search.demands, WorkBudget()).possible(state.pending, state.left, state.needed)
+        assert ExactSums(lookahead._search.demands, WorkBudget()).are_possible(state.pending, state.left, state.needed)
         assert lookahead.completable().value == "yes"
 
 
@@ -99,17 +99,17 @@ def test_totals_of_all_subsets(monkeypatch, most_kept):
     demands = Lookahead(packing(weights, most))._search.demands
     exact = ExactSum(demands, {f"item{n}": weight for n, weight in enumerate(weights)}, most, WorkBudget())
     symbols = {symbol.key[1]: symbol.index for symbol in demands.grammar.symbols}
-    kinds = [demands.multisets.unit(symbols[f"Choice{n}"]) for n in range(len(weights))]
+    kinds = [demands.multisets.unit_of(symbols[f"Choice{n}"]) for n in range(len(weights))]
     for chosen in itertools.product((0, 1, 2), repeat=len(weights)):
         pending = sum(unit * count for unit, count in zip(kinds, chosen, strict=True))
         most_of_each = [range(0, weight * count + 1, weight) for weight, count in zip(weights, chosen, strict=True)]
         totals = {sum(one) for one in itertools.product(*most_of_each)}
         for low, high in itertools.combinations(range(most + 1), 2):
-            assert exact.possible(pending, low, high) == any(low <= total <= high for total in totals)
-            assert not exact.possible(pending, high, low)
+            assert exact.is_possible(pending, low, high) == any(low <= total <= high for total in totals)
+            assert not exact.is_possible(pending, high, low)
         for only in range(most + 1):
-            assert exact.possible(pending, only, only) == (only in totals)
-        assert exact.possible(0, 0, 0) and not exact.possible(0, 1, most)
+            assert exact.is_possible(pending, only, only) == (only in totals)
+        assert exact.is_possible(0, 0, 0) and not exact.is_possible(0, 1, most)
         assert exact._kept == kept(exact)
 
 
@@ -118,11 +118,11 @@ def test_reading_what_is_kept_costs_work_by_its_bits():
     demands = Lookahead(packing([200, 300, 400], 900))._search.demands
     exact = ExactSum(demands, {"item0": 200, "item1": 300, "item2": 400}, 900, work)
     pending = sum(
-        demands.multisets.unit(s.index) for s in demands.grammar.symbols if (s.key[1] or "").startswith("Choice")
+        demands.multisets.unit_of(s.index) for s in demands.grammar.symbols if (s.key[1] or "").startswith("Choice")
     )
-    assert exact.possible(pending, 0, 900)
+    assert exact.is_possible(pending, 0, 900)
     work.left = 1000.0
-    assert exact.possible(pending, 0, 807)
+    assert exact.is_possible(pending, 0, 807)
     assert 1000 - work.left == pytest.approx(808 / 150_000, rel=1e-6)
 
 
@@ -132,5 +132,5 @@ def test_a_symbol_that_cannot_be_completed_within_the_bound_has_no_total():
     (day,) = (symbol.index for symbol in demands.grammar.symbols if symbol.key[1] == "Day")
     for most, possible in ((4, False), (5, True)):
         exact = ExactSum(demands, {"a": 5, "b": 4}, most, WorkBudget())
-        assert exact.possible(demands.multisets.unit(day), 0, most) is possible
+        assert exact.is_possible(demands.multisets.unit_of(day), 0, most) is possible
         assert exact._kept == kept(exact)

@@ -37,7 +37,7 @@ class TestSymbols:
         limited = {name for bound in upper for name in bound.weights}
         banned = {name for bound in upper for name, weight in bound.weights.items() if weight > bound.most}
         for head in cfg.nonterminals:
-            symbol = grammar.symbol(LOOP, head, LOOP)
+            symbol = grammar.get_symbol(LOOP, head, LOOP)
             words = language(cfg.with_start(head), 4)
             for length, without in ((symbol.least_length, banned), (symbol.free_length, limited)):
                 found = [len(word) for word in words if without.isdisjoint(word)]
@@ -48,14 +48,14 @@ class TestSymbols:
 
     def test_moves_and_terminals(self):
         grammar = flow(CFG.from_string("%limit 1 a\nS -> a S b | c"))
-        symbol = grammar.symbol(LOOP, "S", LOOP)
+        symbol = grammar.get_symbol(LOOP, "S", LOOP)
         assert (symbol.least_steps, symbol.least_length) == (2, LENGTH + 2)  # S -> c, and c is read
-        assert symbol.free
-        assert not grammar.symbol(LOOP, "a", LOOP).free
+        assert symbol.is_free
+        assert not grammar.get_symbol(LOOP, "a", LOOP).is_free
 
     def test_due_symbols_may_serve_a_lower_bound(self):
         grammar = flow(CFG.from_string("%require 1 a\nS -> A B\nA -> a | b\nB -> b"))
-        due = {head: grammar.symbol(LOOP, head, LOOP).due for head in "SAB"}
+        due = {head: grammar.get_symbol(LOOP, head, LOOP).due for head in "SAB"}
         assert due == {"S": True, "A": True, "B": False}
 
 
@@ -63,17 +63,17 @@ class TestStacks:
     def test_ways_to_be_done_with_the_top(self):
         pda = PDA([("p", "a", "X", "q"), ("p", "b", "X", "r")], start="p", accepting="r", stack="X")
         grammar = FlowGrammar(pda, Counters(()))
-        assert {target for _, target in grammar.resolve("p", "X")} == {"q", "r"}
-        assert [target for _, target in grammar.resolve("r", None)] == [ACCEPTING]
-        assert grammar.resolve("q", None) == []
-        assert grammar.open
-        levels = [{target for _, target in ways} for ways in grammar.levels("p", pda.start().stack)]
+        assert {target for _, target in grammar.resolve_top("p", "X")} == {"q", "r"}
+        assert [target for _, target in grammar.resolve_top("r", None)] == [ACCEPTING]
+        assert grammar.resolve_top("q", None) == []
+        assert grammar.has_open_symbols
+        levels = [{target for _, target in ways} for ways in grammar.walk_stack("p", pda.start().stack)]
         assert levels == [{ACCEPTING}]  # with nothing below, all the ways at once
 
     def test_what_is_reached(self):
         grammar = flow(CFG([("S", ("A", "a")), ("A", ("b",)), ("B", ("S",))]))
-        start = grammar.symbol(LOOP, "S", LOOP)
-        names = {grammar.symbols[index].key[1] for index in grammar.reached([start.index])}
+        start = grammar.get_symbol(LOOP, "S", LOOP)
+        names = {grammar.symbols[index].key[1] for index in grammar.reachable_symbols([start.index])}
         assert names == {"S", "A", "a", "b"}
 
 
@@ -82,8 +82,8 @@ class TestDetours:
     @examples(40)
     def test_no_word_with_the_terminal_is_shorter(self, cfg):
         grammar = flow(cfg, Limits())
-        symbol = grammar.symbol(LOOP, cfg.start, LOOP)
-        detours = grammar.detours(symbol.index)
+        symbol = grammar.get_symbol(LOOP, cfg.start, LOOP)
+        detours = grammar.detours_of(symbol.index)
         for word in language(cfg, 4):
             for name in word:
                 assert symbol.least_length // LENGTH + detours[name] <= len(word)
@@ -100,7 +100,7 @@ class TestManyStates:
         words = [word for word in language(cfg, 5) if pda.accepts(word) and all(word.count(a) < 3 for a in LETTERS)]
         lookahead = Lookahead(pda, limits)
         for cut in {word[:n] for word in words for n in range(len(word) + 1)}:
-            assert ViablePrefixes(lookahead).viable(cut) is not False
+            assert ViablePrefixes(lookahead).is_viable(cut) is not False
         if words:
             assert lookahead.shortest() == min(map(len, words))
         assert lookahead.completable().value != "no" or not words
@@ -112,5 +112,5 @@ class TestManyStates:
         pda = constrained(PDA.from_cfg(cfg), [constraint(formula, cfg) for formula in formulas])
         grammar = FlowGrammar(pda, Counters(()))
         stack = pda.start().stack
-        assert [target for _, target in grammar.resolve(pda.start_state, stack.top, stack.rest)] == [ACCEPTING]
+        assert [target for _, target in grammar.resolve_top(pda.start_state, stack.top, stack.rest)] == [ACCEPTING]
         assert sum(symbol.key[1] == "S" for symbol in grammar.symbols) <= len(pda.states)

@@ -73,15 +73,15 @@ def truth(lookahead, now, word):
 
 def by_program(lookahead, now, **settings):
     """What the integer program says by itself, about all that the stack asks for."""
-    inner, remaining, needed = lookahead._parts(now)
+    inner, remaining, needed = lookahead._split_configuration(now)
     demands = lookahead._search.demands
-    demand = demands.of(*inner)
+    demand = demands.for_configuration(*inner)
     remaining -= demand.promised
     if demand.least_steps == INF or remaining & demands.counters.guard != demands.counters.guard:
         return INF
-    needed = demands.counters.less(needed, demand.paid)
-    state = SearchState(demand.pending, demand.unresolved, demands.resources.of(remaining), needed)
-    found = IntegerProgram(demands, **settings).decide(state)
+    needed = demands.counters.subtract_paid(needed, demand.paid)
+    state = SearchState(demand.pending, demand.unresolved, demands.resources.resources_left(remaining), needed)
+    found = IntegerProgram(demands, **settings).decide_state(state)
     return None if found is None else found + demand.free_steps
 
 
@@ -208,7 +208,7 @@ class TestWithSolver:
             assert (by_program(lookahead, start) < INF) == (value == "yes")
 
     def test_without_effort_the_search_goes_on(self, monkeypatch):
-        monkeypatch.setattr(IntegerProgram, "decide", lambda self, state, effort: None)
+        monkeypatch.setattr(IntegerProgram, "decide_state", lambda self, state, effort: None)
         monkeypatch.setattr("formal_llm.automata.lookahead.search.PATIENCE", 1)
         assert str(verdict(SHIFTS)) == "yes (search)"
         assert str(verdict(SHIFTS, max_states=2)) == "unknown (state budget)"

@@ -88,7 +88,7 @@ class TestAccepts:
         automaton = counted(cfg)
         assert automaton.accepts("b")
         assert not automaton.accepts("ab")
-        assert not automaton.counters.affords("a", automaton.counters.remaining)
+        assert not automaton.counters.can_afford("a", automaton.counters.remaining)
 
 
 class TestComposition:

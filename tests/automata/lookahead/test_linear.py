@@ -48,25 +48,25 @@ class TestArgument:
         flow = flow_of(DAYS)
         (resource,) = flow.resources
         made = LinearArgument({resource: 1}, {}, potentials(flow, 120, 40))
-        assert made.holds(flow)
-        assert made.excess(trips(flow), [119], {}) == 1
-        assert made.excess(trips(flow), [120], {}) == 0
-        assert not LinearArgument({resource: 1}, {}, potentials(flow, 120, 41)).holds(flow)
-        assert not LinearArgument({resource: 1}, {}, potentials(flow, 121, 40)).holds(flow)
-        assert not LinearArgument({resource: -1}, {}, potentials(flow, -270, -90)).holds(flow)
+        assert made.is_valid(flow)
+        assert made.excess_demand(trips(flow), [119], {}) == 1
+        assert made.excess_demand(trips(flow), [120], {}) == 0
+        assert not LinearArgument({resource: 1}, {}, potentials(flow, 120, 41)).is_valid(flow)
+        assert not LinearArgument({resource: 1}, {}, potentials(flow, 121, 40)).is_valid(flow)
+        assert not LinearArgument({resource: -1}, {}, potentials(flow, -270, -90)).is_valid(flow)
 
     def test_numbers_that_are_about_right_become_an_argument_that_is_right(self):
         flow = flow_of(DAYS)
         (resource,) = flow.resources
         near = ArgumentNumbers(potentials(flow, 120.00000005, 40.0000001), {resource: 1.0}, {}, [])
         made, extra = make_argument(flow, near)
-        assert made.holds(flow) and not extra
-        assert made.excess(trips(flow), [119], {}) > 0
+        assert made.is_valid(flow) and not extra
+        assert made.excess_demand(trips(flow), [119], {}) > 0
 
     def test_a_cut_binds_a_way_to_those_that_lead_to_it(self):
         cut = ConnectivityCut(2, 3, frozenset((5, 6)), (0, 1))
-        assert cut.row() == {2: 1, 0: -3, 1: -3}
-        assert (cut.right({5: 2, 6: 1, 7: 9}), cut.right({7: 1}), cut.right({})) == (9, 0, 0)
+        assert cut.row_factors() == {2: 1, 0: -3, 1: -3}
+        assert (cut.right_side({5: 2, 6: 1, 7: 9}), cut.right_side({7: 1}), cut.right_side({})) == (9, 0, 0)
 
     def test_what_only_one_way_takes_is_no_resource(self):
         flow = flow_of(CFG.from_string("%limit 1 a b\nS -> a S | T b | b S | c\nT -> b | d"))
@@ -88,10 +88,10 @@ class TestArgument:
         now, _ = walk(lookahead.automaton, picks)
         linear, state = lookahead._search.linear, state_at(lookahead, now)
         assume(state is not None)
-        linear.decide(state, 200)
+        linear.decide_state(state, 200)
         for made in linear.arguments:
-            assert made.holds(linear.flow)
+            assert made.is_valid(linear.flow)
         then, word = walk(lookahead.automaton, others)
         other = state_at(lookahead, then)
-        if other is not None and linear.refuted(other):
+        if other is not None and linear.is_refuted(other):
             assert reference(lookahead).moves(*parts(then), word) == INF

@@ -27,16 +27,18 @@ def priced_tools(draw):
 
 def state_at(lookahead, now):
     """The state of the search at a configuration; None where filters decide."""
-    inner, remaining, needed = lookahead._parts(now)
+    inner, remaining, needed = lookahead._split_configuration(now)
     search = lookahead._search
-    demand = search.demands.of(*inner)
+    demand = search.demands.for_configuration(*inner)
     remaining -= demand.promised
     if demand.least_steps == INF or remaining & search.counters.guard != search.counters.guard:
         return None
     if search._version != search.demands.version:
-        search._forget()
-    needed = search.counters.less(needed, demand.paid)
-    normal = search._after.normal(demand.pending, demand.unresolved, search.demands.resources.of(remaining), needed)
+        search._forget_old_version()
+    needed = search.counters.subtract_paid(needed, demand.paid)
+    normal = search._after.normalize_state(
+        demand.pending, demand.unresolved, search.demands.resources.resources_left(remaining), needed
+    )
     return None if normal is None else normal[1]
 
 
@@ -48,7 +50,7 @@ class TestDecide:
         now, word = walk(lookahead.automaton, picks)
         state = state_at(lookahead, now)
         if state is not None:
-            found, _ = lookahead._search.linear.decide(state, 10 * EFFORT)
+            found, _ = lookahead._search.linear.decide_state(state, 10 * EFFORT)
             assert found is None or (found == INFINITE) == (reference(lookahead).moves(*parts(now), word) == INF)
 
     @given(priced_tools(), st.lists(choices, min_size=2, max_size=4))
@@ -62,12 +64,12 @@ class TestDecide:
             if state is None:
                 continue
             least = reference(lookahead).moves(*parts(now), word)
-            if linear.refuted(state):
+            if linear.is_refuted(state):
                 assert least == INF
-            elif linear.known(state) is not None:
+            elif linear.known_moves(state) is not None:
                 assert least < INF
             else:
-                linear.decide(state)
+                linear.decide_state(state)
 
     def test_cycles_that_nothing_leads_to_pay_nothing(self, monkeypatch):
         """Only Loop pays: without connectivity, S -> a would do with a round of it that nothing leads to."""
@@ -88,14 +90,14 @@ class TestDecide:
         lookahead = Lookahead(WEEK)
         state = state_at(lookahead, lookahead.automaton.start())
         linear = lookahead._search.linear
-        assert linear.decide(state, 0) == (None, False)
-        assert linear.decide(state, 10 * EFFORT)[0] is not None
+        assert linear.decide_state(state, 0) == (None, False)
+        assert linear.decide_state(state, 10 * EFFORT)[0] is not None
 
     def test_large_grammars_are_left_to_the_search(self, monkeypatch):
         monkeypatch.setattr(linear_program, "LARGEST", 10)
         lookahead = Lookahead(WEEK)
         state = state_at(lookahead, lookahead.automaton.start())
-        assert lookahead._search.linear.decide(state) == (None, False)
+        assert lookahead._search.linear.decide_state(state) == (None, False)
 
 
 #: A week of days, each with one of four outings: what they cost and give is bounded both.
@@ -114,13 +116,13 @@ home "Home" cost=2 value=3
 class TestLearning:
     def test_most_questions_are_decided_by_what_is_known(self, monkeypatch):
         solved = []
-        decide = linear_program.LinearProgram.decide
+        decide = linear_program.LinearProgram.decide_state
 
         def counted(self, state, effort=EFFORT):
             solved.append(state)
             return decide(self, state, effort)
 
-        monkeypatch.setattr(linear_program.LinearProgram, "decide", counted)
+        monkeypatch.setattr(linear_program.LinearProgram, "decide_state", counted)
         table = ChoiceTable(Lookahead(WEEK, solver=False))
         offered = 0
         for pick in (1, 2, 3, 1):

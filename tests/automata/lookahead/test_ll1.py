@@ -38,9 +38,9 @@ def test_where_it_is_told_apart_on_the_way_there_are_as_many_words_as_runs(sourc
     now, _ = walk(lookahead.automaton, picks)
     state, stack = lookahead.uncounted(now)
     if is_unambiguous(lookahead._search.grammar, state, stack):
-        sampler, begin, _ = lookahead._sampler(now, 4, "words")
-        begin = sampler._bounded(begin)
-        assert sampler._derivations(begin) == len(sampler._list(begin))
+        sampler, begin, _ = lookahead._get_sampler(now, 4, "words")
+        begin = sampler._add_length_bound(begin)
+        assert sampler._count_derivations(begin) == len(sampler._list_words(begin))
 
 
 @pytest.mark.parametrize(

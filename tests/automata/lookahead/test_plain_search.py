@@ -20,12 +20,12 @@ class TestPlainSearch:
         automaton, slow = lookahead.automaton, reference(lookahead)
         now, word = walk(automaton, picks)
         search = PlainSearch(automaton, max_states=300)
-        found = search.cheapest(now, by_length=False)
+        found = search.cheapest_cost(now, by_length=False)
         least = slow.moves(*parts(now), word)
         assert found in {least, -1.0}
         if least <= 3:
             assert found == least
-        length = search.cheapest(now, by_length=True)
+        length = search.cheapest_cost(now, by_length=True)
         assert length == -1.0 or (length == INF) == (least == INF)
         if 0 <= length < INF:
             assert length // LENGTH == slow.length(*parts(now), word)
@@ -37,7 +37,7 @@ class TestPlainSearch:
         lookahead = Lookahead(*source)
         now, _ = walk(lookahead.automaton, picks)
         search = PlainSearch(lookahead.automaton, max_states=20_000)
-        cheapest = search.cheapest(now, by_length=False)
+        cheapest = search.cheapest_cost(now, by_length=False)
         assume(cheapest != -1.0)
         assert lookahead.completable(now).value == ("no" if cheapest == INF else "yes")
         for steps in range(6):
@@ -45,9 +45,9 @@ class TestPlainSearch:
 
     def test_terminals_are_those_that_moves_can_read(self):
         automaton = Lookahead(CFG.from_string("%limit 1 a\nS -> a S | b | c c")).automaton
-        assert PlainSearch(automaton, 1000).terminals(automaton.start()) == {"a", "b", "c"}
+        assert PlainSearch(automaton, 1000).reachable_terminals(automaton.start()) == {"a", "b", "c"}
         now, _ = walk(automaton, [0, 0, 0])
-        assert PlainSearch(automaton, 1000).terminals(now) == {"b", "c"}
+        assert PlainSearch(automaton, 1000).reachable_terminals(now) == {"b", "c"}
 
 
 class Coins:
@@ -106,7 +106,7 @@ class TestForesight:
     def test_it_is_asked_once_for_each_configuration(self):
         coins = Coins(20)
         search = PlainSearch(coins, max_states=10)
-        assert {search.steps(20) for _ in range(5)} == {4.0}
+        assert {search.least_moves(20) for _ in range(5)} == {4.0}
         assert coins.asked == 1
 
     def test_plans_never_meet_a_dead_end(self):

@@ -15,25 +15,25 @@ class TestPrices:
     def test_a_unit_costs_what_the_best_circle_takes_for_it(self):
         (prices,) = find_prices(group_ways(DAY), [7])
         assert prices.unit[7] * 10 == 3 * prices.scale
-        assert CostEstimate(DAY, [7]).least([(0, 1)], [(7, 1_000)]) == 300
+        assert CostEstimate(DAY, [7]).least_cost_of([(0, 1)], [(7, 1_000)]) == 300
 
     def test_what_cannot_be_paid_at_all(self):
-        assert CostEstimate(DAY, [7]).least([(1, 2)], [(7, 21)]) == INFINITE
-        assert CostEstimate(DAY, [7]).least([(1, 2)], [(7, 20)]) <= 4
+        assert CostEstimate(DAY, [7]).least_cost_of([(1, 2)], [(7, 21)]) == INFINITE
+        assert CostEstimate(DAY, [7]).least_cost_of([(1, 2)], [(7, 20)]) <= 4
 
     def test_several_bounds_are_paid_together_or_one_after_the_other(self):
         ways = [(0, 0, {}, []), (0, 1, {1: 1}, [0]), (0, 1, {2: 1}, [0]), (0, 1, {3: 1}, [0])]
-        assert CostEstimate(ways, [1, 2, 3]).least([(0, 1)], [(1, 2), (2, 3), (3, 4)]) == 9
+        assert CostEstimate(ways, [1, 2, 3]).least_cost_of([(0, 1)], [(1, 2), (2, 3), (3, 4)]) == 9
 
     def test_sums_beyond_what_a_float_holds_are_endless(self):
         tree = [(300, 1, {7: 1}, []), *((n, 1, {}, [n + 1] * 20) for n in range(299, -1, -1))]
         circle = [(301, 1, {}, []), (301, 1, {7: 1}, [301]), (302, 1, {}, [0, 301])]
-        assert CostEstimate([*tree, *circle], [7]).least([(302, 1)], [(7, 1)]) < INFINITE
+        assert CostEstimate([*tree, *circle], [7]).least_cost_of([(302, 1)], [(7, 1)]) < INFINITE
 
     def test_no_price_without_work_to_find_one(self, monkeypatch):
         monkeypatch.setattr("formal_llm.automata.lookahead.prices._WORK", 3)
         assert find_prices(group_ways(DAY), [7]) == []
-        assert CostEstimate(DAY, [7]).least([(0, 1)], [(7, 1_000)]) == 0
+        assert CostEstimate(DAY, [7]).least_cost_of([(0, 1)], [(7, 1_000)]) == 0
         assert find_most(group_ways(DAY), 7) == {0: INFINITE, 1: 10}
 
     def test_no_price_where_nothing_goes_round(self):
@@ -48,8 +48,8 @@ class TestPrices:
     def test_symbols_that_no_other_one_leads_to_are_known_as_well(self):
         ways = [(9, 1, {}, [0]), (9, 5, {7: 100}, []), *DAY]
         estimate = CostEstimate(ways, [7])
-        assert estimate.least([(9, 1)], [(7, 1_000)]) == 275 == estimate.least([(9, 1)], [(7, 1_000)])
-        assert CostEstimate(ways[1:2], [7]).least([(9, 2)], [(7, 201)]) == INFINITE
+        assert estimate.least_cost_of([(9, 1)], [(7, 1_000)]) == 275 == estimate.least_cost_of([(9, 1)], [(7, 1_000)])
+        assert CostEstimate(ways[1:2], [7]).least_cost_of([(9, 2)], [(7, 201)]) == INFINITE
 
     def test_the_most_that_can_be_paid(self):
         assert find_most(group_ways(DAY), 7) == {0: INFINITE, 1: 10}
@@ -97,6 +97,6 @@ def test_no_derivation_costs_less(made, x, y):
     due = [(bound, amount) for bound, amount in (("x", x), ("y", y)) if amount]
     estimate = CostEstimate(made, ["x", "y"])
     for symbol in sorted({way[0] for way in made}):
-        least = estimate.least([(symbol, 1)], due)
+        least = estimate.least_cost_of([(symbol, 1)], due)
         costs = [cost for cost, paid_x, paid_y in derived(made, [symbol], 7) if paid_x >= x and paid_y >= y]
         assert least <= min(costs, default=INFINITE)

@@ -29,8 +29,8 @@ def search_of(lookahead, max_states):
 
 
 def decide(search, lookahead, now):
-    (state, stack), remaining, needed = lookahead._parts(now)
-    return search.decide(search.demands.of(state, stack), remaining, needed)
+    (state, stack), remaining, needed = lookahead._split_configuration(now)
+    return search.decide_demand(search.demands.for_configuration(state, stack), remaining, needed)
 
 
 class TestDecide:
@@ -68,9 +68,9 @@ class TestDecide:
     def test_finish_judges_what_is_pending(self):
         lookahead = Lookahead(CFG.from_string("%limit 1\nS -> T T\nT -> a | b"), Limits())
         search = lookahead._search
-        one = search.multisets.unit(search.grammar.symbol("loop", "T", "loop").index)
-        left = search.demands.resources.of(lookahead.automaton.start().remaining)
-        assert [search.finish(count * one, None, left, 0) for count in (0, 1, 2, 3)] == [0, 2, 4, INFINITE]
+        one = search.multisets.unit_of(search.grammar.get_symbol("loop", "T", "loop").index)
+        left = search.demands.resources.resources_left(lookahead.automaton.start().remaining)
+        assert [search.finish_moves(count * one, None, left, 0) for count in (0, 1, 2, 3)] == [0, 2, 4, INFINITE]
 
 
 class TestVerdict:

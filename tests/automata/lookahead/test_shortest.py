@@ -85,8 +85,8 @@ class TestShortest:
         rules = ["S -> T S | T", f"T -> {' | '.join(names)}", "%limit kg >= 300", "%limit 1"]
         lookahead = Lookahead(CFG.from_string("\n".join([*rules, *(f"{n} kg={k}" for k, n in enumerate(names))])))
         start, weighed = lookahead.automaton.start(), []
-        slow = ShortestSearch._weigh
-        monkeypatch.setattr(ShortestSearch, "_weigh", lambda self, *rest: weighed.append(1) or slow(self, *rest))
+        slow = ShortestSearch._weigh_state
+        monkeypatch.setattr(ShortestSearch, "_weigh_state", lambda self, *rest: weighed.append(1) or slow(self, *rest))
         assert lookahead.least_lengths([start] * 50, 1_000) == lookahead.least_lengths([start] * 50, 1_000)
         assert len(weighed) <= 2 * (1_000 + 50)
 
@@ -94,5 +94,5 @@ class TestShortest:
         lookahead = Lookahead(CFG.from_string("%limit kg >= 5\nS -> a S | b\na kg=2"))
         shortest = ShortestSearch(lookahead._search)
         assert lookahead.shortest() == 4
-        shortest.some(SearchState(0, None, 0, lookahead.automaton.start().needed))
-        assert shortest.anew().guide.__self__._estimates is shortest._estimates
+        shortest.find_some_completion(SearchState(0, None, 0, lookahead.automaton.start().needed))
+        assert shortest.fresh_completion_search().guide.__self__._estimates is shortest._estimates

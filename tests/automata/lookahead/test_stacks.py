@@ -19,7 +19,7 @@ class TestDemands:
     def test_the_least_that_a_stack_asks_for(self, pda, picks):
         lookahead = Lookahead(pda)
         now, _ = walk(pda, picks)
-        demand = lookahead._search.demands.of(*now)
+        demand = lookahead._search.demands.for_configuration(*now)
         slow = Reference(pda, lookahead.limits)
         assert demand.least_steps == slow.moves(*parts(now))
         length = slow.length(*parts(now))
@@ -36,8 +36,8 @@ class TestDemands:
         assume(state == "loop")
         every = [*cfg.nonterminals, *cfg.terminals]
         symbols = tuple(every[number % len(every)] for number in pushed)
-        below, added = demands.of(state, stack), demands.delta(state, symbols)
-        whole = demands.of(state, stack.push(symbols))
+        below, added = demands.for_configuration(state, stack), demands.demand_of_pushed(state, symbols)
+        whole = demands.for_configuration(state, stack.push(symbols))
         assert whole.least_steps == below.least_steps + added.least_steps
         assert whole.free_steps == below.free_steps + added.free_steps
 
@@ -48,13 +48,13 @@ class TestDemands:
         demands = lookahead._search.demands
         state, stack = lookahead.uncounted(walk(lookahead.automaton, picks)[0])
         assume(state == "loop" and stack.rest.top is not None)
-        below = demands.below(state, stack)
-        assert below is None or below == demands.of(state, stack.rest)
+        below = demands.demand_below(state, stack)
+        assert below is None or below == demands.for_configuration(state, stack.rest)
 
     def test_nothing_is_asked_for_where_the_run_may_end(self):
         lookahead = Lookahead(PDA([("q", "a", None, "q"), ("p", "a", None, "q")], start="p", accepting="p"))
-        assert lookahead._search.demands.of("p", Stack.of()) == NOTHING
-        assert lookahead._search.demands.of("q", Stack.of()).least_steps == INFINITE
+        assert lookahead._search.demands.for_configuration("p", Stack.of()) == NOTHING
+        assert lookahead._search.demands.for_configuration("q", Stack.of()).least_steps == INFINITE
 
 
 class TestMultisets:
@@ -64,8 +64,8 @@ class TestMultisets:
         search = Lookahead(cfg)._search
         assume(search.grammar.symbols)
         chosen = [search.grammar.symbols[pick % len(search.grammar.symbols)].index for pick in picks]
-        packed = sum(search.multisets.unit(index) for index in chosen)
-        found = {symbol.index: count for symbol, count, _ in search.multisets.items(packed)}
+        packed = sum(search.multisets.unit_of(index) for index in chosen)
+        found = {symbol.index: count for symbol, count, _ in search.multisets.list_items(packed)}
         assert found == {index: chosen.count(index) for index in chosen}
-        free = sum(unit * count for symbol, count, unit in search.multisets.items(packed) if symbol.free)
+        free = sum(unit * count for symbol, count, unit in search.multisets.list_items(packed) if symbol.is_free)
         assert packed & search.multisets.free == free

@@ -13,17 +13,19 @@ from tests.strategies import choices, examples, walk
 
 def begin(lookahead, now=None):
     """(the successors' maker, the normal form of a configuration; None where a filter rules it out)."""
-    (state, stack), remaining, needed = lookahead._parts(now or lookahead.automaton.start())
+    (state, stack), remaining, needed = lookahead._split_configuration(now or lookahead.automaton.start())
     search = lookahead._search
-    demand = search.demands.of(state, stack)
-    search._forget()
+    demand = search.demands.for_configuration(state, stack)
+    search._forget_old_version()
     if demand.least_steps == INFINITE:
         return search._after, None
-    left = search.demands.resources.of(remaining - demand.promised) if remaining >= demand.promised else None
+    left = (
+        search.demands.resources.resources_left(remaining - demand.promised) if remaining >= demand.promised else None
+    )
     if left is None or (remaining - demand.promised) & search.counters.guard != search.counters.guard:
         return search._after, None
-    needed = search.counters.less(needed, demand.paid)
-    return search._after, search._after.normal(demand.pending, demand.unresolved, left, needed)
+    needed = search.counters.subtract_paid(needed, demand.paid)
+    return search._after, search._after.normalize_state(demand.pending, demand.unresolved, left, needed)
 
 
 def done(state):
@@ -35,8 +37,8 @@ def test_what_is_free_is_left_out() -> None:
     lookahead = Lookahead(CFG.from_string("%limit b 2\nS -> Dear Free\nFree -> a | a Free\nDear -> b | b b"))
     after, normal = begin(lookahead)
     assert normal is not None
-    pending = [symbol for symbol, _, _ in after.multisets.items(normal[1].pending)]
-    assert len(pending) == 1 and not pending[0].free
+    pending = [symbol for symbol, _, _ in after.multisets.list_items(normal[1].pending)]
+    assert len(pending) == 1 and not pending[0].is_free
 
 
 def test_what_bounds_cannot_pay_is_no_state() -> None:
@@ -58,7 +60,10 @@ def test_a_state_can_be_completed_where_one_that_follows_can(source, picks) -> N
     _, state = normal
     search = lookahead._search
     if not done(state):
-        found = [0 if done(following) else search._search(following, 5_000) for _, following in after.of(state)]
+        found = [
+            0 if done(following) else search._depth_first_search(following, 5_000)
+            for _, following in after.list_successors(state)
+        ]
         assert (least == INFINITE) == all(one == INFINITE for one in found)
 
 
@@ -69,8 +74,8 @@ def test_of_what_is_free_as_much_is_kept_as_bounds_may_still_need() -> None:
         after, normal = begin(lookahead, now)
         assert normal is not None
         steps, state = normal
-        ((symbol, count, _),) = after.multisets.items(state.pending)
-        assert symbol.free
+        ((symbol, count, _),) = after.multisets.list_items(state.pending)
+        assert symbol.is_free
         assert count == min(needs, 4)
         assert steps == (4 - count) * symbol.free_steps
 
@@ -84,16 +89,16 @@ class TestDays:
         )
         lookahead = Lookahead(CFG.from_string(text))
         search = lookahead._search
-        search._forget()
+        search._forget_old_version()
         self.after, self.counters, self.resources = search._after, search.counters, search.demands.resources
-        _, remaining, self.needed = lookahead._parts(lookahead.automaton.start())
-        self.left = self.resources.of(remaining)
+        _, remaining, self.needed = lookahead._split_configuration(lookahead.automaton.start())
+        self.left = self.resources.resources_left(remaining)
         names = {symbol.key[1]: symbol.index for symbol in search.grammar.symbols}
-        self.part, self.day = (search.multisets.unit(names[name]) for name in ("Part", "Day"))
-        self.one_more = self.counters.pay("a", self.needed)
+        self.part, self.day = (search.multisets.unit_of(names[name]) for name in ("Part", "Day"))
+        self.one_more = self.counters.pay_for("a", self.needed)
 
     def normal(self, pending, needed, unresolved=None):
-        found = self.after.normal(pending, unresolved, self.left, needed)
+        found = self.after.normalize_state(pending, unresolved, self.left, needed)
         if found is None:
             return None
         cost, state = found
@@ -123,17 +128,21 @@ class TestDays:
 
     def test_what_follows(self):
         self.begin()
-        c = self.resources.need(self.after.counters.need["c"])
+        c = self.resources.pack_need(self.after.counters.need["c"])
         state = SearchState(2 * self.day, None, self.left, 0)
         ways = [(2, state._replace(pending=self.day, left=self.left - c))]
         ways += [(3, state._replace(pending=self.day, left=self.left - 2 * c))]
-        assert sorted(self.after.of(state)) == ways
+        assert sorted(self.after.list_successors(state)) == ways
         # What is free is left out where it is not needed.
         state = SearchState(2 * self.part + self.day, None, self.left - 4 * c, self.one_more)
-        assert [*self.after.of(state)] == [(4, state._replace(pending=self.part, left=self.left - 5 * c))]
+        assert [*self.after.list_successors(state)] == [(4, state._replace(pending=self.part, left=self.left - 5 * c))]
         state = SearchState(2 * self.part, None, self.left, self.one_more)
         rest = state._replace(pending=0, needed=0)
-        assert sorted(self.after.of(state)) == [(2, state._replace(pending=self.part)), (4, rest), (6, rest)]
+        assert sorted(self.after.list_successors(state)) == [
+            (2, state._replace(pending=self.part)),
+            (4, rest),
+            (6, rest),
+        ]
 
     def test_what_it_costs(self):
         self.begin()
@@ -142,14 +151,14 @@ class TestDays:
         for pending, needed, found in ((2 * self.day, 0, 2), (3 * self.day, 0, 2), (2 * self.part, self.needed, 3)):
             work.left = 1_000.0
             state = SearchState(pending, None, self.left, needed)
-            assert len([*self.after.of(state)]) == found
+            assert len([*self.after.list_successors(state)]) == found
             expected = found * (0.5 + pending.bit_count() / 16) + found * look
             assert 1_000 - work.left == pytest.approx(expected)
 
     def test_of_several_that_of_which_fewest_ways_are_left(self):
         self.begin()
-        c = self.resources.need(self.after.counters.need["c"])
+        c = self.resources.pack_need(self.after.counters.need["c"])
         both = self.part + self.day
         for used, following in ((0, self.part), (3, self.part), (4, self.part)):
             state = SearchState(both, None, self.left - used * c, self.needed)
-            assert {after.pending for _, after in self.after.of(state)} == {following}
+            assert {after.pending for _, after in self.after.list_successors(state)} == {following}

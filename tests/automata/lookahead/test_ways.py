@@ -13,7 +13,7 @@ def known(cfg, limits=None):
     """The flow grammar of a grammar under limits, and the symbol of its start symbol."""
     pda = PDA.from_cfg(cfg).with_limits(limits or Limits(default=1))
     grammar = FlowGrammar(pda, Counters(pda.bounds))
-    return grammar, grammar.symbol(LOOP, cfg.start, LOOP)
+    return grammar, grammar.get_symbol(LOOP, cfg.start, LOOP)
 
 
 class TestWays:

@@ -16,7 +16,7 @@ from tests.strategies import examples, grammars
 
 def read(cfg, word):
     """The columns of a chart along ``word``, and what is under way behind it; None where the word cannot go on."""
-    columns, items = [], {make_ground_item(cfg.recognizer.begin()): ~0}
+    columns, items = [], {make_ground_item(cfg.recognizer.initial_stack()): ~0}
     for terminal in word:
         items = append_column(columns, items, terminal).next.get(terminal)
         if items is None:

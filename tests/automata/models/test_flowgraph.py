@@ -109,7 +109,7 @@ class TestGraph:
         assert len(graph.starts) == len(first)
         for members in first:
             (start,) = [name for name in graph.starts if name in members]
-            marked = [name for name in sorted(members) if graph.begins(name)]
+            marked = [name for name in sorted(members) if graph.is_start_marker(name)]
             assert start == (marked or sorted(members))[0]
 
     @given(graphs())
@@ -123,18 +123,20 @@ class TestGraph:
             assert kind != "end" or not out
             assert kind != "step" or node.text
             assert kind != "junction" or not node.text or node.text == "Start"
-            assert bool(graph.asked(node.id)) == bool(out and (kind == "decision" or (kind == "step" and len(out) > 1)))
+            assert bool(graph.answer_edges(node.id)) == bool(
+                out and (kind == "decision" or (kind == "step" and len(out) > 1))
+            )
 
     def test_a_box_with_several_arrows_without_texts_is_a_step_and_then_a_choice(self):
         chart = Flowchart.from_mermaid(
             "flowchart TD\nA[Look] --> B[Buy]\nA --> C{Ask?}\nC --> D[Buy] & E((.))\nA -->|no| B"
         )
         assert [chart.kind(name) for name in "ABC"] == ["step", "step", "decision"]
-        assert [text for text, _ in chart.told("A").values()] == ["Buy", "Ask?", "no"]
-        assert [text for text, _ in chart.told("C").values()] == ["Buy and ."]
+        assert [text for text, _ in chart.answer_texts("A").values()] == ["Buy", "Ask?", "no"]
+        assert [text for text, _ in chart.answer_texts("C").values()] == ["Buy and ."]
         assert chart.question("A") == 'What follows "Look"?'
         alike = Flowchart.from_mermaid("flowchart TD\nA{?} --> B[Buy]\nA --> C[Buy]")
-        assert [text for text, _ in alike.told("A").values()] == ["Buy (B)", "Buy (C)"]
+        assert [text for text, _ in alike.answer_texts("A").values()] == ["Buy (B)", "Buy (C)"]
         assert list(alike.answers("A")) == ["A=buy_b", "A=buy_c"]
 
     def test_the_markers_of_langgraph_are_markers(self):

@@ -63,7 +63,7 @@ class TestAccepts:
         # What a symbol does with a terminal is worked out down to the terminal.
         recognizer = CFG.from_string("S -> T S c | b\nT -> U\nU -> a").recognizer
         assert recognizer.accepts("aabcc")
-        pushed = recognizer.row("S")["a"]
+        pushed = recognizer.get_row("S")["a"]
         assert pushed is not None
         assert [row.symbol for row in pushed] == ["c", "S"]
 

@@ -29,7 +29,7 @@ def test_random_automata_agree_with_their_tabulation(made):
 def test_what_was_read_is_read_again_without_a_step(monkeypatch):
     pda = automaton(([(0, "a", None, 0), (0, "a", None, 1), (1, "b", None, 0)], 0, [1]))
     assert pda.accepts("aab" * 50 + "a")
-    monkeypatch.setattr(SubsetConstruction, "after", None)
+    monkeypatch.setattr(SubsetConstruction, "states_after", None)
     assert pda.accepts("aab" * 60 + "a")
     assert not pda.accepts("aab" * 60)
 

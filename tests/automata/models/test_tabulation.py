@@ -38,16 +38,16 @@ def bounded(pda, state, symbol, depth=7):
 class TestExits:
     def test_along_a_word_an_exit_is_where_the_symbol_may_end(self):
         pda = PDA.from_cfg(CFG.from_string("S -> a S | a | ε"))
-        assert set(along(pda, "aab").exits(LOOP, "S")) == {(LOOP, 0), (LOOP, 1), (LOOP, 2)}
-        assert set(along(pda, "aab").exits(LOOP, "S", 2)) == {(LOOP, 2)}
+        assert set(along(pda, "aab").find_exits(LOOP, "S")) == {(LOOP, 0), (LOOP, 1), (LOOP, 2)}
+        assert set(along(pda, "aab").find_exits(LOOP, "S", 2)) == {(LOOP, 2)}
 
     def test_left_recursion_and_unit_cycles_end(self):
         pda = PDA.from_cfg(CFG.from_string("S -> S a | T\nT -> S | b"))
-        assert set(along(pda, "baa").exits(LOOP, "S")) == {(LOOP, 1), (LOOP, 2), (LOOP, 3)}
+        assert set(along(pda, "baa").find_exits(LOOP, "S")) == {(LOOP, 1), (LOOP, 2), (LOOP, 3)}
 
     def test_what_never_ends_has_no_exit(self):
         pda = PDA.from_cfg(CFG([("S", ("a", "S")), ("S", ("T",)), ("T", ("S", "S"))]))
-        assert anywhere(pda).exits(LOOP, "S") == {}
+        assert anywhere(pda).find_exits(LOOP, "S") == {}
         assert not anywhere(pda).may_accept(LOOP, "S")
 
     @given(automata())
@@ -57,7 +57,7 @@ class TestExits:
         for state in pda.states:
             for symbol in pda.stack_symbols:
                 gone, accepted = bounded(pda, state, symbol)
-                assert gone <= {target for target, _ in table.exits(state, symbol)}
+                assert gone <= {target for target, _ in table.find_exits(state, symbol)}
                 assert table.may_accept(state, symbol) or not accepted
 
     def test_exits_in_several_states(self):
@@ -65,8 +65,8 @@ class TestExits:
             [("p", "a", "X", "q"), ("p", "b", "X", "r"), ("r", None, "X", "p")], start="p", accepting=["q"], stack="XX"
         )
         table = anywhere(pda)
-        assert {state for state, _ in table.exits("p", "X")} == {"q", "r"}
-        assert table.open
+        assert {state for state, _ in table.find_exits("p", "X")} == {"q", "r"}
+        assert table.has_open_calls
         assert not table.may_accept("p", "X")
         assert table.may_accept("q", "X")
 

@@ -73,7 +73,7 @@ def test_choices_are_exactly_those_that_can_be_finished(cfg: CFG, seed: int) -> 
             for move in choice.moves:
                 stepped = blind.automaton.step(stepped, move)
             assert after == stepped
-            steps = plain.steps(after)
+            steps = plain.least_moves(after)
             if steps >= 0:
                 assert (choice.index in kept) == (steps < float("inf"))
         if not offered.choices:
@@ -94,7 +94,7 @@ def test_near_the_end_of_the_step_budget_only_what_fits_is_offered(cfg: CFG, ste
     plain = PlainSearch(table.automaton, 3_000)
     start = table.automaton.start()
     for choice in table.at(start, steps).choices:
-        least = plain.steps(table.after(start, choice))
+        least = plain.least_moves(table.after(start, choice))
         assert least < 0 or len(choice.moves) + least <= steps
 
 

@@ -201,7 +201,8 @@ def test_a_person_for_whom_the_graph_is_interrupted(way: str, says: bool, restar
         guarded = agent(script, shop, GuardMiddleware(guard(ASKING), audit=record), checkpointer=saver)
     decision = {"type": "approve"} if says else {"type": "reject", "message": "too much"}
     state = ran(guarded, Command(resume={"decisions": [decision]}), way, config)
-    assert shop.done == ["approve 7", "look 7", *(["pay 7 500"] if says else []), "pay 7 1"]
+    both = shop.done[1:-1]  # calls of one message run in threads of their own, in any order
+    assert [shop.done[0], *sorted(both), shop.done[-1]] == ["approve 7", "look 7", *["pay 7 500"] * says, "pay 7 1"]
     assert record.called == ["approve", "look", *(["pay"] if says else []), "pay"]
     assert ("too much" in str(refusals(state))) is not says
 
