@@ -59,8 +59,8 @@ CORE = {
     "the filters of lookahead": [
         f"automata/lookahead/{name}"
         for name in (
-            "verdicts", "cycles", "counters", "resources", "limited", "linear", "interchangeable", "flow", "exact_sums",
-            "simplex", "linear_program", "successors", "stacks",
+            "verdicts", "counters", "resources", "limited", "flow", "exact_sums", "simplex", "linear_program", "search",
+            "stacks",
         )
     ],
     "the guard's search": [

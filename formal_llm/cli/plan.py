@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.automata.lookahead.work import SEARCH_TIME
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
 from formal_llm.cli.certificates import certified

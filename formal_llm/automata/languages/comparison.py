@@ -32,7 +32,7 @@ _CONFIGURATIONS = 500
 _FURTHER, _LISTED_FURTHER = 50, 10
 #: From how many terminals before the bound on it is searched for how many must follow at least.
 _NEAR = 4
-#: What such a search may cost, in the tries of :class:`~formal_llm.automata.lookahead.work.WorkBudget`.
+#: What such a search may cost, in the tries of :class:`~formal_llm.automata.lookahead.verdicts.WorkBudget`.
 _TRIES = 4_000
 #: How many lengths words are counted of.
 _COUNTED = 12

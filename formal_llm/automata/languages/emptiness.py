@@ -13,8 +13,7 @@ from typing import Generic, NamedTuple, TypeVar, cast
 
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.verdicts import TIME
-from formal_llm.automata.lookahead.work import SEARCH_TIME, START, TRIES
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START, TIME, TRIES
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained

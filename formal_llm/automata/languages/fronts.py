@@ -20,7 +20,7 @@ from formal_llm.automata.languages.front import ConfigurationSet
 from formal_llm.automata.languages.left_recursion import without_left_recursion
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.work import TRIES
+from formal_llm.automata.lookahead.verdicts import TRIES
 from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product

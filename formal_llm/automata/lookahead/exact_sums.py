@@ -11,7 +11,7 @@ It is for symbols without cycles and for sets that stay small; where they do not
 from __future__ import annotations
 
 from formal_llm.automata.lookahead.stacks import PendingSymbols
-from formal_llm.automata.lookahead.work import WorkBudget
+from formal_llm.automata.lookahead.verdicts import WorkBudget
 
 #: The largest bound, the most bits that are handled for one set, and what is kept of all.
 _LARGEST, _WORK, _KEPT = 30_000_000, 1_500_000_000, 400_000_000

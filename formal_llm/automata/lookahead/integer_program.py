@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.flow import ACCEPTING
 from formal_llm.automata.lookahead.stacks import NOTHING, PendingSymbols, SearchState
-from formal_llm.automata.lookahead.work import TRIES
+from formal_llm.automata.lookahead.verdicts import TRIES
 from formal_llm.automata.models.automaton import Stack, State
 
 #: The solver counts in 64 bits; sums that could come near that are left undecided.

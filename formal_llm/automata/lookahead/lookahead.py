@@ -26,8 +26,15 @@ from formal_llm.automata.lookahead.limited import (
 from formal_llm.automata.lookahead.plain_search import PlainSearch
 from formal_llm.automata.lookahead.search import CompletionSearch
 from formal_llm.automata.lookahead.shortest import ShortestSearch, shortest_word
-from formal_llm.automata.lookahead.verdicts import BUDGET, SEARCH, TIME, Verdict
-from formal_llm.automata.lookahead.work import MADE, WorkBudget, pause_garbage_collection
+from formal_llm.automata.lookahead.verdicts import (
+    BUDGET,
+    MADE,
+    SEARCH,
+    TIME,
+    Verdict,
+    WorkBudget,
+    pause_garbage_collection,
+)
 from formal_llm.automata.models.automaton import Configuration, State, Word
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA

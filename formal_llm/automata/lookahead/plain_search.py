@@ -12,7 +12,7 @@ from typing import Generic
 
 from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
 from formal_llm.automata.lookahead.flow import LENGTH
-from formal_llm.automata.lookahead.work import WorkBudget
+from formal_llm.automata.lookahead.verdicts import WorkBudget
 from formal_llm.automata.models.automaton import Automaton, C, Foresees, HasTerminals, M
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from formal_llm.automata.models.conditions import (
+    Condition,
+    ElseCondition,
+    JoinedConditions,
+    holds,
+    list_fact_names,
+    read_condition,
+)
 from formal_llm.automata.models.frozen import PickledByFields
-from formal_llm.automata.models.symbols import find_reachable
+from formal_llm.automata.models.symbols import Symbol, expand_selections, find_reachable, selection
+from formal_llm.automata.models.transition import Transition
+from formal_llm.errors import AutomatonError
 
 #: A place in a text that a task fills in.
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -263,3 +273,344 @@ def leaving_order(first: Iterable[str], after: Callable[[str], Iterable[str]]) -
             else:
                 found.append(path.pop()[0])
     return found
+
+
+_ANSWERS = {"yes": True, "true": True, "y": True, "no": False, "false": False, "n": False}
+
+
+def read_answer_conditions(graph: FlowGraph, name: str) -> dict[FlowEdge, Condition]:
+    """The conditions of the arrows out of a decision; empty where one of them has another text.
+
+    A text that begins with a sign, as in ``> 10000``, compares the fact that is called as the node is. Where the text
+    of the decision is a condition, as in ``amount > 10000?``, its arrows are labelled yes and no.
+    """
+    if graph.kind(name) != "decision" or graph.is_selection(name):
+        return {}
+    edges = graph.answer_edges(name)
+    whole = read_condition(one_line(graph.node[name].text).rstrip("? "))
+    told = [_ANSWERS.get(one_line(edge.text).casefold()) for edge in edges]
+    if whole is not None and not isinstance(whole, ElseCondition) and sorted(map(str, told)) == ["False", "True"]:
+        return {
+            edge: whole if yes else JoinedConditions("not", (whole,)) for edge, yes in zip(edges, told, strict=True)
+        }
+    found: dict[FlowEdge, Condition] = {}
+    for edge in edges:
+        text = one_line(edge.text)
+        condition = read_condition(text) or read_condition(f"{name} {text}")
+        if condition is None:
+            return {}
+        found[edge] = condition
+    return {} if all(isinstance(one, ElseCondition) for one in found.values()) else found
+
+
+def facts_of(graph: FlowGraph) -> tuple[str, ...]:
+    """The facts that decide decisions of a chart, in order of appearance."""
+    told = [list_fact_names(one) for node in graph.nodes for one in read_answer_conditions(graph, node.id).values()]
+    return tuple(dict.fromkeys(name for group in told for name in group))
+
+
+def ruled_out(graph: FlowGraph, facts: Mapping[str, object]) -> list[str]:
+    """The answers, by their names, whose conditions do not hold.
+
+    None of a decision for which a fact is missing that one of its conditions is about: it is asked.
+
+    Raises:
+        AutomatonError: no condition of a decision holds, or one compares a number and a text.
+    """
+    found: list[str] = []
+    for node in graph.nodes:
+        conditions = read_answer_conditions(graph, node.id)
+        needed = {name for one in conditions.values() for name in list_fact_names(one)}
+        if not conditions or not facts.keys() >= needed:
+            continue
+        place = f"the decision {node.id} ({one_line(node.text)!r})"
+        try:
+            true = [edge for edge, condition in conditions.items() if holds(condition, facts)]
+        except ValueError as error:
+            raise AutomatonError(f"in {place}: {error}") from None
+        true = true or [edge for edge, condition in conditions.items() if isinstance(condition, ElseCondition)]
+        if not true:
+            given = ", ".join(f"{name}={facts[name]}" for name in sorted(needed))
+            raise AutomatonError(f"no answer of {place} holds for {given}; draw an arrow with the text 'else'")
+        found += [name for name, edge in graph.answers(node.id).items() if edge not in true]
+    return found
+
+
+#: The name of what comes after all ends; no node can have it.
+END = "end"
+
+
+class BranchSplit(NamedTuple):
+    """Branches that run side by side.
+
+    Attributes:
+        join: the node at which all of them meet, :data:`END` where each runs to an end.
+        branches: the nodes that they begin with; several that meet before the others do are a split of their own.
+    """
+
+    join: str
+    branches: tuple[str | BranchSplit, ...]
+
+
+def find_splits(graph: FlowGraph) -> Mapping[str, BranchSplit | None]:
+    """What each fork means, by its name; None for one whose branches cannot be distinguished.
+
+    From every node of the graph an end must be reached.
+    """
+    forks = [node.id for node in graph.nodes if graph.kind(node.id) == "fork"]
+    if not forks:
+        return {}
+    after = {name: list(dict.fromkeys(edge.target for edge in edges)) or [END] for name, edges in graph.leaving.items()}
+    after[END] = []
+    later = _PostdominatorTree(after)
+    return {name: _split_branches(after[name], later.meeting_node(after[name]), after, later) for name in forks}
+
+
+def _split_branches(
+    targets: Sequence[str], join: str, after: Mapping[str, Sequence[str]], later: _PostdominatorTree, depth: int = 0
+) -> BranchSplit | None:
+    """Branches that begin at ``targets`` and meet at ``join``; None where they cannot be distinguished."""
+    apart: list[tuple[list[str], dict[str, None]]] = []
+    for target in targets:
+        region = {} if target == join else find_reachable([target], lambda name: [n for n in after[name] if n != join])
+        shared = [one for one in apart if not one[1].keys().isdisjoint(region)]
+        apart = [one for one in apart if one not in shared]
+        begin = [name for one in shared for name in one[0]]
+        apart.append(([*begin, target], {name: None for one in shared for name in one[1]} | region))
+    branches: list[str | BranchSplit] = []
+    for begin, _ in sorted(apart, key=lambda one: targets.index(one[0][0])):
+        if len(begin) == 1:
+            branches.append(begin[0])
+            continue
+        meeting = later.meeting_node(begin)
+        inner = None if meeting == join or depth > 50 else _split_branches(begin, meeting, after, later, depth + 1)
+        if inner is None:
+            return None
+        branches.append(inner)
+    return BranchSplit(join, tuple(branches))
+
+
+class _PostdominatorTree:
+    """For each node the nearest one that every way from it to the end comes by."""
+
+    def __init__(self, after: Mapping[str, Sequence[str]]) -> None:
+        before: dict[str, list[str]] = {name: [] for name in after}
+        for name, targets in after.items():
+            for target in targets:
+                before[target].append(name)
+        order = leaving_order([END], before.__getitem__)
+        self.number = {name: number for number, name in enumerate(order)}
+        self.next = {END: END}
+        changed = True
+        while changed:
+            changed = False
+            for name in reversed(order[:-1]):
+                nearest = self.meeting_node([target for target in after[name] if target in self.next])
+                if self.next.get(name) != nearest:
+                    self.next[name] = nearest
+                    changed = True
+
+    def meeting_node(self, names: Sequence[str]) -> str:
+        """The nearest node that every way from each of these comes by; it may be one of them."""
+        found, *others = names
+        for other in others:
+            while found != other:
+                if self.number[found] < self.number[other]:
+                    found = self.next[found]
+                else:
+                    other = self.next[other]
+        return found
+
+
+#: A chart whose branches can be ordered in more ways than this has places is refused.
+MOST_PLACES = 100_000
+#: How deep forks may stand inside of each other.
+_DEEPEST = 50
+#: The place of a branch that has come to where the branches meet.
+_DONE = "."
+
+
+class ForkPlace(NamedTuple):
+    """A place in a fork: its name, where its branches meet, and where each of them is."""
+
+    name: str
+    join: str
+    parts: tuple[Place, ...]
+
+
+Place = str | ForkPlace
+
+
+class _ChartStep(NamedTuple):
+    """A move from a place: what it reads, its text, and what is asked where it is a decision."""
+
+    read: str
+    label: str
+    question: str | None
+    selects: str | None = None
+
+
+class FlowchartTransitions:
+    """Makes the transitions of a flowchart.
+
+    Args:
+        graph: the chart, which describes plans.
+        decisions: whether the answers to decisions are read.
+        drawn: whether the branches of a fork are worked off one after the other, in the order of the arrows.
+        never: answers that are never given.
+    """
+
+    def __init__(self, graph: FlowGraph, *, decisions: bool, drawn: bool, never: frozenset[str] = frozenset()) -> None:
+        self.never = never
+        self.graph = graph
+        self.decisions = decisions
+        self.drawn = drawn
+        self.splits = find_splits(graph)
+
+    def make_transitions(self) -> tuple[dict[str, Symbol], list[Transition], str]:
+        """The symbols of the terminals, the transitions, and the first state.
+
+        Raises:
+            AutomatonError: the branches of forks can be ordered in too many ways.
+        """
+        graph = self.graph
+        several = len(graph.starts) > 1
+        start = f"{graph.opening}?" if several else self._enter_place(graph.start, END, 0)
+        places: dict[Place, None] = {start: None}
+        found: dict[Place, list[Transition]] = {}
+        symbols: dict[str, Symbol] = {}
+        todo = list(places)
+        for place in todo:
+            state, seen = name_of(place), set[str]()
+            found[place] = []
+            for step, after in self._list_moves(place, END, 0):
+                target = name_of(after)
+                found[place] += self._transitions_of_step(state, step, target, seen, symbols)
+                if after not in places:
+                    places[after] = None
+                    todo.append(after)
+            if len(places) > MOST_PLACES + len(graph.nodes):
+                first = next(name for name in self.splits)
+                raise AutomatonError(
+                    f"what stands in the branches of forks such as {first} can be ordered in more ways than can be"
+                    " told apart here; have them worked off in the order of their arrows: %% %parallel drawn"
+                )
+        number = {node.id: n for n, node in enumerate(graph.nodes)}
+
+        def rank_place(place: Place) -> float:
+            return -1 if place == start else number.get(name_of(place).removesuffix("?"), len(number))
+
+        made = [transition for place in sorted(found, key=rank_place) for transition in found[place]]
+        known = [*graph.answers(graph.opening)]
+        for node in graph.nodes:
+            known += [node.id, *graph.answers(node.id)]
+        return {name: symbols[name] for name in known if name in symbols}, made, name_of(start)
+
+    # -- places ---------------------------------------------------------------------------------------------------
+
+    def _enter_place(self, name: str, join: str, depth: int) -> Place:
+        """The place to which an arrow leads, past what is no step, in a branch that ends at ``join``."""
+        while name != join:
+            kind = self.graph.kind(name)
+            leaving = self.graph.leaving[name]
+            if kind == "fork":
+                split = self.splits[name]
+                assert split is not None
+                place = self._open_fork(split, name, depth + 1)
+                if any(part != _DONE for part in place.parts):
+                    return place
+                name = place.join
+            elif kind in ("start", "junction", "end"):
+                name = leaving[0].target if leaving else END
+            else:
+                return name
+        return END if depth == 0 else _DONE
+
+    def _open_fork(self, split: BranchSplit, name: str, depth: int) -> ForkPlace:
+        if depth > _DEEPEST:
+            raise AutomatonError(f"forks stand in each other more than {_DEEPEST} deep; the last one is {name}")
+        parts: list[Place] = []
+        for branch in split.branches:
+            if isinstance(branch, str):
+                parts.append(self._enter_place(branch, split.join, depth))
+            else:
+                parts.append(self._settle_fork(self._open_fork(branch, name, depth + 1), split.join, depth))
+        return ForkPlace(name, split.join, tuple(parts))
+
+    def _settle_fork(self, fork: ForkPlace, join: str, depth: int) -> Place:
+        """A place in a fork, or where the way continues when all branches are done."""
+        return fork if any(part != _DONE for part in fork.parts) else self._enter_place(fork.join, join, depth)
+
+    # -- moves ----------------------------------------------------------------------------------------------------
+
+    def _list_moves(self, place: Place, join: str, depth: int) -> Iterator[tuple[_ChartStep, Place]]:
+        """What can be done at a place, and where it leads, in a branch that ends at ``join``."""
+        if isinstance(place, ForkPlace):
+            for number, part in enumerate(place.parts):
+                for step, after in self._list_moves(part, place.join, depth + 1):
+                    parts = (*place.parts[:number], after, *place.parts[number + 1 :])
+                    yield step, self._settle_fork(place._replace(parts=parts), join, depth)
+                if self.drawn and part != _DONE:
+                    return
+            return
+        if place in (END, _DONE):
+            return
+        graph = self.graph
+        name = place.removesuffix("?")
+        if place == name and graph.kind(name) == "step":
+            targets = [edge.target for edge in graph.leaving[name]] or [END]
+            reached = f"{name}?" if len(targets) > 1 else self._enter_place(targets[0], join, depth)
+            yield _ChartStep(name, one_line(graph.node[name].text), None), reached
+        elif name != graph.opening and graph.is_selection(name):
+            yield (
+                _ChartStep("", "", graph.question(name), name),
+                self._enter_place(graph.leaving[name][0].target, join, depth),
+            )
+        else:
+            question = graph.question(name)
+            for terminal, (text, edge) in graph.answer_texts(name).items():
+                if terminal in self.never:
+                    continue
+                yield _ChartStep(terminal, text, question), self._enter_place(edge.target, join, depth)
+
+    def _transitions_of_step(
+        self, state: str, step: _ChartStep, target: str, seen: set[str], symbols: dict[str, Symbol]
+    ) -> Iterator[Transition]:
+        if step.selects is not None:
+            yield from self._transitions_of_selection(state, step.selects, target, symbols)
+        elif step.question is None:
+            symbols[step.read] = Symbol(step.label)
+            yield Transition(state, step.read, None, target, (), step.label)
+        else:
+            read, decided = step.read if self.decisions else None, target
+            if self.decisions:
+                symbols[step.read] = Symbol(step.label)
+            elif target in seen:
+                # Two answers that lead to one place are two transitions all the same.
+                decided = step.read if state in self.graph.node else f"{state}:{step.read}"
+                yield Transition(decided, None, None, target)
+            seen.add(decided)
+            yield Transition(state, read, None, decided, (), step.label, question=step.question, decision=True)
+
+    def _transitions_of_selection(
+        self, state: str, name: str, target: str, symbols: dict[str, Symbol]
+    ) -> Iterator[Transition]:
+        """Several answers together: they are worked off on the stack before anything else moves."""
+        if not self.decisions:
+            yield Transition(state, None, None, target)
+            return
+        told = self.graph.answer_texts(name)
+        symbols |= {terminal: Symbol(text) for terminal, (text, _) in told.items()}
+        inside = f"{state}?" if state == name else f"{state}?{name}"
+        choice, end, question = selection(*told), f"{name}$", self.graph.question(name)
+        yield Transition(state, None, None, inside, (choice, end))
+        for production in expand_selections([choice]):
+            yield Transition(inside, None, production.head, inside, production.body, question=question)
+        for terminal, (text, _) in told.items():
+            yield Transition(inside, terminal, terminal, inside, (), text)
+        yield Transition(inside, None, end, target)
+
+
+def name_of(place: Place) -> str:
+    """The name of the state that a place is."""
+    return place if isinstance(place, str) else f"{place.name}({' '.join(map(name_of, place.parts))})"

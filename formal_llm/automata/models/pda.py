@@ -10,7 +10,7 @@ and matches a terminal with the input. A PDA written by hand is used in just the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
 
@@ -18,13 +18,80 @@ from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, St
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields
 from formal_llm.automata.models.limits import Bound, Limits
-from formal_llm.automata.models.subsets import SubsetConstruction
-from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, selection_members
+from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, find_reachable, selection_members
 from formal_llm.automata.models.tabulation import accepts_by_tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.automata.models.written import Comment, Written, notation_of
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
+
+#: How many sets are kept: a few automata have as many as 2 to the number of their states.
+_KEPT = 10_000
+
+
+class StateSet(dict[str, "StateSet | None"]):
+    """The states after some word; and for each letter the states after that, None where there are none."""
+
+    __slots__ = ("accepting", "owner", "states")
+
+    def __init__(self, owner: SubsetConstruction, states: frozenset[State]) -> None:
+        super().__init__()
+        self.owner = owner
+        self.states = states
+        self.accepting = not owner.accepting.isdisjoint(states)
+
+    def __missing__(self, letter: str) -> StateSet | None:
+        after = self.owner.states_after(self.states, letter)
+        self[letter] = after
+        return after
+
+
+class SubsetConstruction:
+    """Membership for a finite automaton.
+
+    Args:
+        transitions: none of which touches a stack.
+        start: the initial state.
+        accepting: the final states.
+    """
+
+    def __init__(self, transitions: Iterable[Transition], start: State, accepting: Collection[State]) -> None:
+        self.accepting = frozenset(accepting)
+        self._silent: dict[State, list[State]] = {}
+        self._reading: dict[tuple[State, str], list[State]] = {}
+        for transition in transitions:
+            if transition.read is None:
+                self._silent.setdefault(transition.state, []).append(transition.target)
+            else:
+                self._reading.setdefault((transition.state, transition.read), []).append(transition.target)
+        self._sets: dict[frozenset[State], StateSet] = {}
+        self._start = self._close_states([start])
+
+    def accepts(self, word: Iterable[str]) -> bool:
+        """Whether some run reads ``word`` and ends in a final state."""
+        if len(self._sets) > _KEPT:
+            self._sets.clear()
+            self._start = self._close_states(self._start.states)
+        now: StateSet | None = self._start
+        for letter in word:
+            now = now[letter]  # type: ignore[index]  # it was looked at one letter ago
+            if now is None:
+                return False
+        return now is not None and now.accepting
+
+    def states_after(self, states: Iterable[State], letter: str) -> StateSet | None:
+        """Where a letter leads from a set of states; None: nowhere."""
+        targets = [target for state in states for target in self._reading.get((state, letter), ())]
+        return self._close_states(targets) if targets else None
+
+    def _close_states(self, states: Iterable[State]) -> StateSet:
+        """These states, and those that moves without input lead to."""
+        closed = frozenset(find_reachable(states, lambda state: self._silent.get(state, ())))
+        found = self._sets.get(closed)
+        if found is None:
+            found = self._sets[closed] = StateSet(self, closed)
+        return found
+
 
 #: The states of the automaton of a grammar.
 START, LOOP, ACCEPT = "start", "loop", "accept"

@@ -17,10 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from formal_llm.automata.models.flow_forks import END, BranchSplit, find_splits
-from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.models.flowchart_checks import find_problem
-from formal_llm.automata.models.flowgraph import RESERVED, FlowEdge, FlowGraph, FlowNode
+from formal_llm.automata.models.flowchart import Flowchart, find_problem
+from formal_llm.automata.models.flowgraph import END, RESERVED, BranchSplit, FlowEdge, FlowGraph, FlowNode, find_splits
 from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.notation.bpmn_parts import CHOICES, COVERAGE, NODES, SUBPROCESSES, TASKS
 from formal_llm.automata.notation.flowchart import chart_of

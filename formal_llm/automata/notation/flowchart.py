@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from formal_llm.automata.languages.emptiness import why_no_plan
-from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.models.flowchart_checks import find_problem
+from formal_llm.automata.models.flowchart import Flowchart, find_problem
 from formal_llm.automata.models.flowgraph import FlowGraph
 from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.written import Comment

@@ -12,8 +12,8 @@ from typing import NoReturn
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.runs import some_run_accepts
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol
+from formal_llm.automata.models.tabulation import some_run_accepts
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
 from formal_llm.automata.notation import pda_lines
 from formal_llm.automata.notation.imports import with_imports

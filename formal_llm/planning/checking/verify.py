@@ -15,7 +15,7 @@ from formal_llm.automata.languages.emptiness import RuleSet, why_empty
 from formal_llm.automata.languages.nearest_words import Nearest, nearest
 from formal_llm.automata.languages.prefixes import ViablePrefixes
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.automata.lookahead.work import SEARCH_TIME, START
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.errors import did_you_mean
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan

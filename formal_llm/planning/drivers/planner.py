@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from formal_llm.automata import CFG, PDA, Limits, Source
-from formal_llm.automata.lookahead.work import SEARCH_TIME, pause_garbage_collection
+from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.generation import TextLLM

@@ -22,8 +22,15 @@ from formal_llm.automata.lookahead.branches import Branch, Branches, BranchLeap,
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import as_automaton, stack_depth
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.lookahead.verdicts import SEARCH, TALLY, TIME, Verdict
-from formal_llm.automata.lookahead.work import SEARCH_TIME, START, pause_garbage_collection
+from formal_llm.automata.lookahead.verdicts import (
+    SEARCH,
+    SEARCH_TIME,
+    START,
+    TALLY,
+    TIME,
+    Verdict,
+    pause_garbage_collection,
+)
 from formal_llm.automata.models.automaton import EMPTY, Automaton, C, Configuration, M, Stack, State
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Limits

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Limits, Lookahead, SumLimit, Symbol
 from formal_llm.automata.lookahead import exact_sums
 from formal_llm.automata.lookahead.exact_sums import ExactSum, ExactSums
-from formal_llm.automata.lookahead.work import WorkBudget
+from formal_llm.automata.lookahead.verdicts import WorkBudget
 from tests.automata.lookahead.judging import parts, reference
 from tests.automata.lookahead.test_linear_program import state_at
 from tests.oracles import INF

@@ -8,7 +8,9 @@ from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import FlowGrammar
 from formal_llm.automata.lookahead.search import CompletionSearch
+from formal_llm.automata.lookahead.stacks import SearchState
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, SEARCH
+from formal_llm.automata.models.automaton import Stack
 from tests.automata.lookahead.judging import parts, reference, sources
 from tests.oracles import INF
 from tests.strategies import choices, examples, tool_grammars, walk
@@ -85,3 +87,156 @@ class TestVerdict:
         lookahead = Lookahead(CFG.from_string("S -> a b"))
         assert str(lookahead.completable()) == "yes (filter)"
         assert str(lookahead.completable(steps=2)) == "no (step budget)"
+
+
+def begin(lookahead, now=None):
+    """(the successors' maker, the normal form of a configuration; None where a filter rules it out)."""
+    (state, stack), remaining, needed = lookahead._split_configuration(now or lookahead.automaton.start())
+    search = lookahead._search
+    demand = search.demands.for_configuration(state, stack)
+    search._forget_old_version()
+    if demand.least_steps == INFINITE:
+        return search._after, None
+    left = (
+        search.demands.resources.resources_left(remaining - demand.promised) if remaining >= demand.promised else None
+    )
+    if left is None or (remaining - demand.promised) & search.counters.guard != search.counters.guard:
+        return search._after, None
+    needed = search.counters.subtract_paid(needed, demand.paid)
+    return search._after, search._after.normalize_state(demand.pending, demand.unresolved, left, needed)
+
+
+def done(state):
+    """Whether nothing is left to do."""
+    return not state.pending and state.unresolved is None and not state.needed
+
+
+def test_what_is_free_is_left_out() -> None:
+    lookahead = Lookahead(CFG.from_string("%limit b 2\nS -> Dear Free\nFree -> a | a Free\nDear -> b | b b"))
+    after, normal = begin(lookahead)
+    assert normal is not None
+    pending = [symbol for symbol, _, _ in after.multisets.list_items(normal[1].pending)]
+    assert len(pending) == 1 and not pending[0].is_free
+
+
+def test_what_bounds_cannot_pay_is_no_state() -> None:
+    cfg = CFG.from_string("S -> a D D\nD -> b | b b")
+    assert begin(Lookahead(cfg, Limits(at_most={"b": 1})))[1] is None
+    assert begin(Lookahead(cfg, Limits(at_most={"b": 2})))[1] is not None
+
+
+@given(sources, choices)
+@examples(60)
+def test_a_state_can_be_completed_where_one_that_follows_can(source, picks) -> None:
+    lookahead = Lookahead(*source)
+    now, word = walk(lookahead.automaton, picks)
+    after, normal = begin(lookahead, now)
+    least = reference(lookahead).moves(*parts(now), word)
+    if normal is None:
+        assert least == INFINITE
+        return
+    _, state = normal
+    search = lookahead._search
+    if not done(state):
+        found = [
+            0 if done(following) else search._depth_first_search(following, 5_000)
+            for _, following in after.list_successors(state)
+        ]
+        assert (least == INFINITE) == all(one == INFINITE for one in found)
+
+
+def test_of_what_is_free_as_much_is_kept_as_bounds_may_still_need() -> None:
+    for needs in (1, 2, 3, 9):
+        lookahead = Lookahead(CFG.from_string(f"%require {needs} a\n%order forward\nS -> F F F F\nF -> a F | a | b"))
+        now, _ = walk(lookahead.automaton, [0, 0])
+        after, normal = begin(lookahead, now)
+        assert normal is not None
+        steps, state = normal
+        ((symbol, count, _),) = after.multisets.list_items(state.pending)
+        assert symbol.is_free
+        assert count == min(needs, 4)
+        assert steps == (4 - count) * symbol.free_steps
+
+
+class TestDays:
+    """Two parts that are free and may read an ``a`` that is needed, and two days that read one ``c`` or two."""
+
+    def begin(self):
+        text = (
+            "%require 2 a\n%limit c 5\n%order forward\nS -> Part Part Day Day\nPart -> a Part | a | b\nDay -> c | c c"
+        )
+        lookahead = Lookahead(CFG.from_string(text))
+        search = lookahead._search
+        search._forget_old_version()
+        self.after, self.counters, self.resources = search._after, search.counters, search.demands.resources
+        _, remaining, self.needed = lookahead._split_configuration(lookahead.automaton.start())
+        self.left = self.resources.resources_left(remaining)
+        names = {symbol.key[1]: symbol.index for symbol in search.grammar.symbols}
+        self.part, self.day = (search.multisets.unit_of(names[name]) for name in ("Part", "Day"))
+        self.one_more = self.counters.pay_for("a", self.needed)
+
+    def normal(self, pending, needed, unresolved=None):
+        found = self.after.normalize_state(pending, unresolved, self.left, needed)
+        if found is None:
+            return None
+        cost, state = found
+        assert (state.left, state.needed, state.unresolved) == (self.left, needed, unresolved)
+        return cost, state.pending
+
+    def test_no_more_days_than_can_be_paid(self):
+        self.begin()
+        for count in range(1_000):
+            expected = (0, count * self.day) if count <= 5 else None
+            assert self.normal(count * self.day, 0) == expected
+
+    def test_what_is_free_and_not_needed_is_left_out_with_its_moves(self):
+        self.begin()
+        for count in range(5):
+            assert self.normal(count * self.part + self.day, 0) == (2 * count, self.day)
+            for needed, kept in ((self.one_more, min(count, 1)), (self.needed, min(count, 2))):
+                expected = (2 * (count - kept), kept * self.part + self.day) if count else None
+                assert self.normal(count * self.part + self.day, needed) == expected
+
+    def test_what_is_needed_may_be_in_the_open_part(self):
+        self.begin()
+        at = ("loop", Stack.of("Part"))
+        assert self.normal(self.day, self.needed) is None
+        assert self.normal(self.day, self.needed, at) == (0, self.day)
+        assert self.normal(0, 0) == (0, 0)
+
+    def test_what_follows(self):
+        self.begin()
+        c = self.resources.pack_need(self.after.counters.need["c"])
+        state = SearchState(2 * self.day, None, self.left, 0)
+        ways = [(2, state._replace(pending=self.day, left=self.left - c))]
+        ways += [(3, state._replace(pending=self.day, left=self.left - 2 * c))]
+        assert sorted(self.after.list_successors(state)) == ways
+        # What is free is left out where it is not needed.
+        state = SearchState(2 * self.part + self.day, None, self.left - 4 * c, self.one_more)
+        assert [*self.after.list_successors(state)] == [(4, state._replace(pending=self.part, left=self.left - 5 * c))]
+        state = SearchState(2 * self.part, None, self.left, self.one_more)
+        rest = state._replace(pending=0, needed=0)
+        assert sorted(self.after.list_successors(state)) == [
+            (2, state._replace(pending=self.part)),
+            (4, rest),
+            (6, rest),
+        ]
+
+    def test_what_it_costs(self):
+        self.begin()
+        work = self.after.work
+        look = 0.01 + self.resources.guard.bit_length() / 800_000
+        for pending, needed, found in ((2 * self.day, 0, 2), (3 * self.day, 0, 2), (2 * self.part, self.needed, 3)):
+            work.left = 1_000.0
+            state = SearchState(pending, None, self.left, needed)
+            assert len([*self.after.list_successors(state)]) == found
+            expected = found * (0.5 + pending.bit_count() / 16) + found * look
+            assert 1_000 - work.left == pytest.approx(expected)
+
+    def test_of_several_that_of_which_fewest_ways_are_left(self):
+        self.begin()
+        c = self.resources.pack_need(self.after.counters.need["c"])
+        both = self.part + self.day
+        for used, following in ((0, self.part), (3, self.part), (4, self.part)):
+            state = SearchState(both, None, self.left - used * c, self.needed)
+            assert {after.pending for _, after in self.after.list_successors(state)} == {following}

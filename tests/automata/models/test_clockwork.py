@@ -9,7 +9,7 @@ from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead, Symbol
 from formal_llm.automata.lookahead.limited import as_automaton
-from formal_llm.automata.lookahead.work import TRIES
+from formal_llm.automata.lookahead.verdicts import TRIES
 from formal_llm.automata.models import clockwork
 from formal_llm.automata.models.clockwork import apply_timetable, base_with_clock, step_times
 from formal_llm.automata.models.symbols import Order

@@ -6,8 +6,7 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.automata.models.flow_forks import END, BranchSplit, find_splits
-from formal_llm.automata.models.flowgraph import FlowEdge, FlowGraph, FlowNode
+from formal_llm.automata.models.flowgraph import END, BranchSplit, FlowEdge, FlowGraph, FlowNode, find_splits
 from tests.strategies import examples
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.automata.lookahead.lalr import is_lalr
+from formal_llm.automata.lookahead.ll1 import is_lalr
 from tests.strategies import examples
 
 bodies = st.lists(st.sampled_from([0, 1, 2, "a", "b"]), max_size=3).map(tuple)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import assume, given
 
 from formal_llm import CFG, Limits, Lookahead
-from formal_llm.automata.lookahead.enumeration import WordEnumeration
+from formal_llm.automata.lookahead.sampling import WordEnumeration
 from formal_llm.errors import Undecided
 from tests.automata.lookahead.judging import parts, sources
 from tests.oracles import INF, Reference, keeps, language
