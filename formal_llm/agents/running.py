@@ -252,14 +252,10 @@ class Run:
                     pieces = True
                     self.notify_watchers(happenings.Wrote(state, told.text, self.name))
                 case Segment():
-                    if not pieces and told.text:
-                        self.notify_watchers(happenings.Wrote(told.state, told.text, self.name))
-                    self._add_segment(told)
-                    if told.state == self.settings.roles.action:
-                        self._name_tool(told.text.strip())
-                        if rules.action is not None:
-                            steps.close()
-                            return None
+                    self._record_segment(told, was_streamed=pieces)
+                    if told.state == self.settings.roles.action and rules.action is not None:
+                        steps.close()
+                        return None
                 case Correction():
                     self._record_correction(told)
                 case Spent():
@@ -271,6 +267,14 @@ class Run:
                         came = yield told
                     except Exception as error:
                         came = error
+
+    def _record_segment(self, segment: Segment, *, was_streamed: bool) -> None:
+        """Add a segment that the writer has ended, and note the tool if it names one."""
+        if not was_streamed and segment.text:
+            self.notify_watchers(happenings.Wrote(segment.state, segment.text, self.name))
+        self._add_segment(segment)
+        if segment.state == self.settings.roles.action:
+            self._name_tool(segment.text.strip())
 
     def _build_contents(self) -> dict[str, ContentOf]:
         roles = self.settings.roles

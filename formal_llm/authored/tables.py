@@ -179,22 +179,26 @@ def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProb
         if not _fits(value, wanted):
             yield TableProblem(path, f"{_place(path)} is {_told(wanted)}, not {_shown(value)}")
         elif isinstance(wanted, Keys) and isinstance(value, Mapping):
-            where = f" in {_place(path)}" if path else f" {called}" if called else ""
-            for key, one in value.items():
-                if key in wanted.known:
-                    inner.append(((*path, key), one, wanted.known[key]))
-                else:
-                    near = did_you_mean(str(key), wanted.known)
-                    hint = f"did you mean {near}?" if near else None
-                    yield TableProblem((*path, key), f"unknown key{where}: {_short(key)}", tuple(wanted.known), hint)
-            for key in wanted.needed:
-                if key not in value:
-                    yield TableProblem(path, f"the key {key!r} is missing{where}")
+            inner = [((*path, key), one, wanted.known[key]) for key, one in value.items() if key in wanted.known]
+            yield from _check_keys(path, value, wanted, called)
         elif isinstance(wanted, NamedEntries) and isinstance(value, Mapping):
             inner = [((*path, key), one, wanted.each) for key, one in value.items()]
         elif isinstance(wanted, Items) and isinstance(value, Sequence):
             inner = [((*path, place), one, wanted.each) for place, one in enumerate(value)]
         todo += reversed(inner)
+
+
+def _check_keys(path: TablePath, table: Mapping[str | int, object], keys: Keys, called: str) -> Iterator[TableProblem]:
+    """The keys of a table that are unknown, and those that are missing."""
+    where = f" in {_place(path)}" if path else f" {called}" if called else ""
+    for key in table:
+        if key not in keys.known:
+            near = did_you_mean(str(key), keys.known)
+            hint = f"did you mean {near}?" if near else None
+            yield TableProblem((*path, key), f"unknown key{where}: {_short(key)}", tuple(keys.known), hint)
+    for key in keys.needed:
+        if key not in table:
+            yield TableProblem(path, f"the key {key!r} is missing{where}")
 
 
 # -- where something stands in a text ---------------------------------------------------------------------------------

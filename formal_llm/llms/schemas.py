@@ -74,17 +74,21 @@ def _check(schema: object, place: str, definitions: Mapping[str, Schema], *, top
     elif not isinstance(schema.get("type"), str) or schema["type"] not in _TYPES:
         raise ValueError(f"{place}: type is one of {', '.join(_TYPES)}")
     elif schema["type"] == "object":
-        properties = schema.get("properties")
-        required = schema.get("required", ())
-        listed = sorted(required) if isinstance(required, (list, tuple)) else None
-        if not isinstance(properties, Mapping) or listed != sorted(properties):
-            raise ValueError(f"{place}: an object has properties, and all of them are required")
-        if schema.get("additionalProperties") is not False:
-            raise ValueError(f"{place}: an object has additionalProperties false")
-        for name, one in properties.items():
-            _check(one, f"{place}/{name}", definitions)
+        _check_object(schema, place, definitions)
     elif schema["type"] == "array":
         _check(schema.get("items"), f"{place}/items", definitions)
+
+
+def _check_object(schema: Schema, place: str, definitions: Mapping[str, Schema]) -> None:
+    properties = schema.get("properties")
+    required = schema.get("required", ())
+    listed = sorted(required) if isinstance(required, (list, tuple)) else None
+    if not isinstance(properties, Mapping) or listed != sorted(properties):
+        raise ValueError(f"{place}: an object has properties, and all of them are required")
+    if schema.get("additionalProperties") is not False:
+        raise ValueError(f"{place}: an object has additionalProperties false")
+    for name, one in properties.items():
+        _check(one, f"{place}/{name}", definitions)
 
 
 def _list(value: object, place: str) -> Sequence[object]:

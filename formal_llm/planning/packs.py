@@ -167,37 +167,45 @@ def check_entries(data: Mapping[str, Any], source: CFG | PDA) -> None:
             fill_template(data["task"], data.get("facts", {}))
         except ValueError as error:
             raise WrongEntry(("task",), str(error)) from None
-    if not isinstance(source, CFG):
+    if isinstance(source, CFG):
+        _check_symbols(data, source)
+        if "sentence" in data:
+            _check_sentence(data["sentence"], data.get("goals", {}))
+    else:
         for key in ("inputs", "goals", "sentence"):
             if key in data:
                 raise WrongEntry((key,), f"{key} are for packs whose rules are a grammar")
-        return _check_groups(data)
+    _check_groups(data)
+
+
+def _check_symbols(data: Mapping[str, Any], source: CFG) -> None:
+    """Raise for inputs, goals and kinds of symbols that the grammar does not have."""
     for name, entry in data.get("inputs", {}).items():
         if entry["terminal"] not in source.terminals:
             told = unknown("terminal", entry["terminal"], source.terminals)
             raise WrongEntry(("inputs", name, "terminal"), f"input {name}: {told}")
-    goals = data.get("goals", {})
-    for name, entry in goals.items():
+    for name, entry in data.get("goals", {}).items():
         if entry["symbol"] not in source.nonterminals:
             told = unknown("nonterminal", entry["symbol"], source.nonterminals)
             raise WrongEntry(("goals", name, "symbol"), f"goal {name}: {told}")
-    if "sentence" in data:
-        path = ("sentence", "pattern")
-        try:
-            known = re.compile(data["sentence"]["pattern"]).groupindex
-        except re.error as error:
-            raise WrongEntry(path, f"sentence: the pattern cannot be read: {error}") from None
-        for group in ("given", "wanted"):
-            if group not in known:
-                raise WrongEntry(path, f"sentence: the pattern has no group (?P<{group}>...)")
-        otherwise = data["sentence"].get("otherwise")
-        if otherwise is not None and otherwise not in goals:
-            raise WrongEntry(("sentence", "otherwise"), f"sentence: {unknown('goal', otherwise, goals)}")
     known_symbols = {*source.terminals, *source.nonterminals}
     for name in data.get("kinds", {}):
         if name not in known_symbols:
             raise WrongEntry(("kinds", name), f"kinds: {unknown('symbol', name, known_symbols)}")
-    return _check_groups(data)
+
+
+def _check_sentence(sentence: Mapping[str, Any], goals: Mapping[str, Any]) -> None:
+    path = ("sentence", "pattern")
+    try:
+        known = re.compile(sentence["pattern"]).groupindex
+    except re.error as error:
+        raise WrongEntry(path, f"sentence: the pattern cannot be read: {error}") from None
+    for group in ("given", "wanted"):
+        if group not in known:
+            raise WrongEntry(path, f"sentence: the pattern has no group (?P<{group}>...)")
+    otherwise = sentence.get("otherwise")
+    if otherwise is not None and otherwise not in goals:
+        raise WrongEntry(("sentence", "otherwise"), f"sentence: {unknown('goal', otherwise, goals)}")
 
 
 def _check_groups(data: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ from formal_llm.agents.guard.machines import (
     list_letter_sets,
 )  # fmt: skip
 from formal_llm.agents.guard.rules import GuardRule, GuardRuleSet, Letter
-from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
+from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Limits, Lookahead
 from formal_llm.automata.languages.fronts import ConfigurationSets
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.dfa import minimal_dfa
@@ -102,9 +102,6 @@ def _build_machines(
         wanted = {name for some in names for name in some}
         return tuple(letter.name for letter in rules.letters if letter.name in wanted)
 
-    def build_budget(quantity: str, most: Fraction) -> BudgetMachine:
-        return BudgetMachine(tuple(name for name in fields if quantity in fields[name]), quantity, most)
-
     match rule.body:
         case said.NeverBody(names, after):
             return [NeverMachine(order_letters(names, after), frozenset(names), frozenset(after), not after)]
@@ -121,21 +118,30 @@ def _build_machines(
         case said.ApartBody(least, names):
             return [TimedMachine(order_letters(names), 1, least)]
         case said.BudgetBody(quantity, most):
-            return [build_budget(quantity, most)]
+            return [_build_budget_machine(quantity, most, fields)]
     assert isinstance(rule.body, said.NotationBody)
     if rule.body.notation == "limit":
-        limits = read_line(rule.body.text)
-        made: list[Machine] = [
-            AtMostMachine((name,), frozenset((name,)), frozenset(), count)
-            for name, count in limits.at_most.items()
-            if count is not None
-        ]
-        made += [AtLeastMachine((name,), count) for name, count in limits.at_least.items()]
-        made += [build_budget(bound.quantity, Fraction(Decimal(bound.edges[0] or 0))) for bound in limits.sums]
-        return made
+        return _build_limit_machines(read_line(rule.body.text), fields)
     if rule.body.notation == "formula":
         return [_compile_formula(rule.body.text, rules)]
     return [_compile_notation(rule.body, rules)]
+
+
+def _build_budget_machine(quantity: str, most: Fraction, fields: Mapping[str, set[str]]) -> BudgetMachine:
+    return BudgetMachine(tuple(name for name in fields if quantity in fields[name]), quantity, most)
+
+
+def _build_limit_machines(limits: Limits, fields: Mapping[str, set[str]]) -> list[Machine]:
+    machines: list[Machine] = [
+        AtMostMachine((name,), frozenset((name,)), frozenset(), count)
+        for name, count in limits.at_most.items()
+        if count is not None
+    ]
+    machines += [AtLeastMachine((name,), count) for name, count in limits.at_least.items()]
+    machines += [
+        _build_budget_machine(bound.quantity, Fraction(Decimal(bound.edges[0] or 0)), fields) for bound in limits.sums
+    ]
+    return machines
 
 
 # -- formulas ---------------------------------------------------------------------------------------------------------

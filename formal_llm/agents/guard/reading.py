@@ -105,27 +105,35 @@ class ConditionReader:
                 return Negation(self.read_condition(parts[0], depth + 1))
             case "group":
                 return self.read_condition(parts[0], depth + 1)
-            case "minus":
-                inner = self.read_condition(parts[1], depth + 1)
-                if isinstance(inner, Constant) and isinstance(inner.value, int | Fraction):
-                    return Constant(-inner.value)
-                return BinaryOperation("-", Constant(Fraction(0)), inner)
-            case "from_to":
-                return ValueRange(self.read_condition(parts[0], depth + 1), self.read_condition(parts[1], depth + 1))
-            case "sum" | "product":
-                found = self.read_condition(parts[0], depth + 1)
-                for sign, part in zip(parts[1::2], parts[2::2], strict=True):
-                    found = BinaryOperation(str(sign), found, self.read_condition(part, depth + 1))
-                return found
+            case "sum" | "product" | "minus":
+                return self._read_arithmetic(kind, parts, depth)
             case "compare":
                 return BinaryOperation(
                     str(parts[1]), self.read_condition(parts[0], depth + 1), self.read_condition(parts[2], depth + 1)
                 )
+        return self._read_relation(kind, parts, depth)
+
+    def _read_relation(self, kind: str, parts: Sequence[object], depth: int) -> Expression:
         left, right = (self.read_condition(part, depth + 1) for part in parts)
-        if kind in ("among", "not_among"):
-            found = BinaryOperation("in", left, right)
-            return Negation(found) if kind == "not_among" else found
+        match kind:
+            case "from_to":
+                return ValueRange(left, right)
+            case "among":
+                return BinaryOperation("in", left, right)
+            case "not_among":
+                return Negation(BinaryOperation("in", left, right))
         return BinaryOperation(_SIGNS[kind], left, right)
+
+    def _read_arithmetic(self, kind: str, parts: Sequence[object], depth: int) -> Expression:
+        if kind == "minus":
+            inner = self.read_condition(parts[1], depth + 1)
+            if isinstance(inner, Constant) and isinstance(inner.value, int | Fraction):
+                return Constant(-inner.value)
+            return BinaryOperation("-", Constant(Fraction(0)), inner)
+        found = self.read_condition(parts[0], depth + 1)
+        for sign, part in zip(parts[1::2], parts[2::2], strict=True):
+            found = BinaryOperation(str(sign), found, self.read_condition(part, depth + 1))
+        return found
 
     def _read_set_item(self, part: object, depth: int) -> Expression:
         """An item of a set; a bare word is a text there."""
@@ -455,16 +463,8 @@ class _GuardFileReader:
                 return made.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
             case "at_least":
                 return made.AtLeastBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
-            case "at_most":
-                return made.AtMostBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
-            case "at_most_since":
-                since = self._read_letters(parts[2])
-                return made.AtMostBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]), since)
-            case "at_most_within":
-                within = read_duration(str(parts[2]))
-                return made.AtMostBody(
-                    self._read_count(_require_token(parts[0])), self._read_letters(parts[1]), within=within
-                )
+            case "at_most" | "at_most_since" | "at_most_within":
+                return self._read_at_most(str(tree.data), parts)
             case "apart":
                 return made.ApartBody(read_duration(str(parts[0])), self._read_letters(parts[1]))
             case "budget":
@@ -472,6 +472,16 @@ class _GuardFileReader:
                 if not any(str(quantity) in fields for fields in self.fields.values()):
                     self._check_known_keys([quantity])
                 return made.BudgetBody(str(quantity), Fraction(str(parts[1])))
+        return self._read_notation_body(tree)
+
+    def _read_at_most(self, kind: str, parts: Sequence[Tree[Token] | Token]) -> made.AtMostBody:
+        count, letters = self._read_count(_require_token(parts[0])), self._read_letters(parts[1])
+        if kind == "at_most_within":
+            return made.AtMostBody(count, letters, within=read_duration(str(parts[2])))
+        return made.AtMostBody(count, letters, self._read_letters(parts[2]) if kind == "at_most_since" else ())
+
+    def _read_notation_body(self, tree: Tree[Token]) -> made.NotationBody:
+        parts = tree.children
         notation = "file" if tree.data == "file" else str(parts[0])
         text = str(parts[-1])
         text = text[3:-3] if text.startswith('"""') else unquote_text(text)

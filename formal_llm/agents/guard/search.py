@@ -14,14 +14,22 @@ once as if they were all bad; what both agree on is certain.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import count
+from itertools import chain, count
 from typing import Literal, NamedTuple
 
-from formal_llm.agents.guard.component import Component, ComponentNode, ComponentStep, Vector, apply_moves
-from formal_llm.agents.guard.machines import State
+from formal_llm.agents.guard.component import (
+    Component,
+    ComponentNode,
+    ComponentStep,
+    MachineMove,
+    Vector,
+    apply_moves,
+)
+from formal_llm.agents.guard.machines import Machine, State
 from formal_llm.agents.guard.plant import Plant, PlantSymbol
+from formal_llm.automata.models.symbols import find_reachable
 
 #: So many places of the rules without keys and one copy are looked at.
 _PLACES = 1_000
@@ -35,53 +43,80 @@ def can_keep_relaxed(component: Component, node: ComponentNode, *, doubtful: boo
     Each rule keeps all states that it has had, of a sum the largest that is left, and an event can come where each rule
     lets it in one of them. What cannot be done so, cannot be done (delete relaxation, Bonet and Geffner 2001).
     """
-    parts = component.parts
-    plain: list[set[State]] = [{state} for state in node.plain]
-    copies: list[list[set[State]]] = []
-    for group, (base, live) in zip(component.groups, node.copies, strict=True):
-        vectors = [*([] if base is None else [base]), *(vector for vector, _ in live)]
-        copies.append([{vector[place] for vector in vectors} for place in range(len(group))])
-    called = {(tool, letters) for (tool, letters), _ in node.pending}
-    machines = [parts[number].machine for number in component.plain]
-    owing = {place for place, machine in enumerate(machines) if not machine.is_accepting(node.plain[place])}
-    waiting = [step for step in component.steps if doubtful or not step.symbol.doubtful]
-    changed = True
-    while changed and owing:
-        changed = False
-        for step in waiting:
-            symbol = step.symbol
-            tracked = symbol.tool in component.answering
-            if symbol.kind == "result" and tracked and not any(
-                tool == symbol.tool and (letters in symbol.after or not symbol.after) for tool, letters in called
-            ):  # fmt: skip
-                continue
-            sets = [(machines[move.place], plain[move.place], move) for move in step.plain]
-            for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
-                sets += [(parts[group[move.place]].machine, copies[place][move.place], move) for move in moves[1]]
-            made = []
-            for machine, states, move in sets:
-                after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
-                if not after:
-                    break
-                made.append((machine, states, after))
-            else:
-                for place, (group, moves) in enumerate(zip(component.groups, step.each, strict=True)):
-                    for move in moves[0]:
-                        machine, states = parts[group[move.place]].machine, copies[place][move.place]
-                        after = {machine.step(state, move.letters, move.weight) for state in states} - {None}
-                        made += [(machine, states, after)] if after else []
-                if symbol.kind == "call" and tracked and (symbol.tool, symbol.letters) not in called:
-                    called.add((symbol.tool, symbol.letters))
+    return _Relaxation(component, node).can_keep(doubtful=doubtful)
+
+
+class _Relaxation:
+    """All states that each rule has had so far, and the calls made so far, of which nothing is ever lost.
+
+    Args:
+        component: the rules.
+        node: where they start.
+    """
+
+    def __init__(self, component: Component, node: ComponentNode) -> None:
+        self._component = component
+        self._machines = [component.parts[number].machine for number in component.plain]
+        self._plain: list[set[State]] = [{state} for state in node.plain]
+        self._copies: list[list[set[State]]] = []
+        for group, (base, live) in zip(component.groups, node.copies, strict=True):
+            vectors = [*([] if base is None else [base]), *(vector for vector, _ in live)]
+            self._copies.append([{vector[place] for vector in vectors} for place in range(len(group))])
+        self._called = {(tool, letters) for (tool, letters), _ in node.pending}
+
+    def can_keep(self, *, doubtful: bool) -> bool:
+        """Whether each rule without keys reaches an accepting state; true as well where a rule has too many states."""
+        steps = [step for step in self._component.steps if doubtful or not step.symbol.doubtful]
+        changed = True
+        while changed and self._is_owing():
+            changed = False
+            for step in steps:
+                if self._may_come(step.symbol) and self._add_step(step):
                     changed = True
-                for machine, states, after in made:
-                    new = {one for one in after if one > max(states)} if machine.resource else after - states  # type: ignore[operator,type-var]
-                    if new:
-                        states |= new
-                        changed = True
-                        if len(states) > _MOST:
-                            return True
-        owing = {place for place in owing if not any(machines[place].is_accepting(state) for state in plain[place])}
-    return not owing
+                    if any(len(states) > _MOST for states in chain(self._plain, *self._copies)):
+                        return True
+        return not self._is_owing()
+
+    def _is_owing(self) -> bool:
+        pairs = zip(self._machines, self._plain, strict=True)
+        return any(not any(map(machine.is_accepting, states)) for machine, states in pairs)
+
+    def _may_come(self, symbol: PlantSymbol) -> bool:
+        """Whether a symbol may come; a result comes after a call that it answers."""
+        if symbol.kind != "result" or symbol.tool not in self._component.answering:
+            return True
+        return any(
+            tool == symbol.tool and (letters in symbol.after or not symbol.after) for tool, letters in self._called
+        )
+
+    def _add_step(self, step: ComponentStep) -> bool:
+        """Add the states after a step, if each rule that has to follow it can; whether anything is new."""
+        component = self._component
+        needed = [(self._machines[move.place], self._plain[move.place], move) for move in step.plain]
+        optional = []
+        for group, copies, (every, one) in zip(component.groups, self._copies, step.each, strict=True):
+            needed += [(component.parts[group[move.place]].machine, copies[move.place], move) for move in one]
+            optional += [(component.parts[group[move.place]].machine, copies[move.place], move) for move in every]
+        found = [(machine, states, _states_after(machine, states, move)) for machine, states, move in needed]
+        if not all(after for _, _, after in found):
+            return False
+        found += [(machine, states, _states_after(machine, states, move)) for machine, states, move in optional]
+        changed = False
+        symbol = step.symbol
+        called = symbol.tool, symbol.letters
+        if symbol.kind == "call" and symbol.tool in component.answering and called not in self._called:
+            self._called.add(called)
+            changed = True
+        for machine, states, after in found:
+            new = {one for one in after if one > max(states)} if machine.resource else after - states  # type: ignore[operator,type-var]
+            states |= new
+            changed |= bool(new)
+        return changed
+
+
+def _states_after(machine: Machine, states: Iterable[State], move: MachineMove) -> set[State]:
+    """The states of a machine after a move from any of some states; those in which it cannot move are left out."""
+    return {after for state in states if (after := machine.step(state, move.letters, move.weight)) is not None}
 
 
 def can_keep_each_copy(component: Component, node: ComponentNode) -> bool:
@@ -170,21 +205,26 @@ def find_controllable_set(
                 before.setdefault(target, []).append((node, edge.symbol.is_controllable))
     accepting = {node for node in edges if component.is_accepting(node)} | edge_of_known
     while True:
-        while out:
-            node = out.pop()
-            if node in inside:
-                inside.discard(node)
-                out += [source for source, controlled in before.get(node, ()) if not controlled]
-        reached = accepting & inside
-        todo = list(reached)
-        while todo:
-            for source, _ in before.get(todo.pop(), ()):
-                if source in inside and source not in reached:
-                    reached.add(source)
-                    todo.append(source)
+        _remove_uncontrolled(inside, out, before)
+        reached = set(find_reachable(accepting & inside, lambda node: (
+            source for source, _ in before.get(node, ()) if source in inside
+        )))  # fmt: skip
         out = [node for node in inside if node not in reached]
         if not out:
             return inside
+
+
+def _remove_uncontrolled(
+    inside: set[ComponentNode],
+    out: list[ComponentNode],
+    before: Mapping[ComponentNode, Sequence[tuple[ComponentNode, bool]]],
+) -> None:
+    """Take nodes out of a set, and with them all from which an event from outside leads to them."""
+    while out:
+        node = out.pop()
+        if node in inside:
+            inside.discard(node)
+            out += [source for source, controlled in before.get(node, ()) if not controlled]
 
 
 Guarantee = Literal["some", "whatever"]

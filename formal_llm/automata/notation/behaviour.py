@@ -21,12 +21,12 @@ Printing a behaviour and reading it back gives an equal behaviour; what it impor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
-from formal_llm.automata.models.formula import quote_name
+from formal_llm.automata.models.formula import Formula, quote_name
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol, quote_text
@@ -189,30 +189,10 @@ class _BehaviourReader:
         for needed in (":states", ":behavior"):
             if needed not in sections:
                 self.fail(f"{needed} is missing", definition.place, suggestion=f"write {_SHAPE}")
-        states: dict[str, BehaviourState] = {}
-        for item in sections[":states"].items[1:]:
-            state, place = self._state(item)
-            if state.name in states:
-                first = self.source.places[state.name]
-                self.fail(f"a second state {state.name}; the first is in line {first.line}", place)
-            states[state.name] = state
-            self.source.places[state.name] = place
-        own, formulas_of, imported = dict(states), {}, Limits()
+        own = self._own_states(sections[":states"])
         limits_read = self._limits(sections.get(":limits"))
         self.limits_place = (sections.get(":limits") or sections[":behavior"]).place
-        for other, place in self._imports(sections.get(":import")):
-            for state in other.states.values():
-                if states.setdefault(state.name, state) != state:
-                    self.fail(f"the state {state.name} of {other.name} is another one than that of this name", place,
-                              suggestion="give one of them another name")  # fmt: skip
-            formulas_of[other.name] = other.formula
-            try:
-                imported &= other.limits
-            except ValueError as error:
-                self.fail(str(error), place)
-        for name in formulas_of.keys() & states.keys():
-            self.fail(f"{name} is a state, and a behaviour that is imported", sections[":import"].place,
-                      suggestion="give one of them another name")  # fmt: skip
+        states, formulas_of, imported = self._with_imports(own, sections.get(":import"))
         if not states:
             self.fail("there are no states", sections[":states"].place, suggestion=f"write {_SHAPE}")
         formulas = sections[":behavior"].items[1:]
@@ -232,6 +212,38 @@ class _BehaviourReader:
             return Behaviour(definition.items[1].text, used, formula, limits)
         except AutomatonError as error:
             self.fail(str(error), formulas[0].place)
+
+    def _own_states(self, section: SList) -> dict[str, BehaviourState]:
+        """The states that a behaviour declares itself."""
+        states: dict[str, BehaviourState] = {}
+        for item in section.items[1:]:
+            state, place = self._state(item)
+            if state.name in states:
+                first = self.source.places[state.name]
+                self.fail(f"a second state {state.name}; the first is in line {first.line}", place)
+            states[state.name] = state
+            self.source.places[state.name] = place
+        return states
+
+    def _with_imports(
+        self, own: Mapping[str, BehaviourState], section: SList | None
+    ) -> tuple[dict[str, BehaviourState], dict[str, Formula], Limits]:
+        """All states, the formulas of the imported behaviours by their names, and the limits of those."""
+        states, formulas, limits = dict(own), dict[str, Formula](), Limits()
+        for other, place in self._imports(section):
+            for state in other.states.values():
+                if states.setdefault(state.name, state) != state:
+                    self.fail(f"the state {state.name} of {other.name} is another one than that of this name", place,
+                              suggestion="give one of them another name")  # fmt: skip
+            formulas[other.name] = other.formula
+            try:
+                limits &= other.limits
+            except ValueError as error:
+                self.fail(str(error), place)
+        for name in formulas.keys() & states.keys():
+            self.fail(f"{name} is a state, and a behaviour that is imported", section.place if section else None,
+                      suggestion="give one of them another name")  # fmt: skip
+        return states, formulas, limits
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
 from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.automata.notation.source import Place, SourceText
@@ -17,6 +17,7 @@ from formal_llm.errors import did_you_mean
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
+    from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 
 class PlacedName(NamedTuple):
@@ -161,42 +162,53 @@ def parse(source: SourceText) -> Tree[Token]:
     try:
         return _parser().parse(source.text)
     except UnexpectedToken as error:
-        expected = _expected(error.accepts or error.expected)
-        place = Place(error.line, error.column)
-        at_end = error.token.type in {"$END", "_NL"}
-        if error.token.type == "$END":
-            lines = source.text.rstrip("\n").split("\n")
-            place = Place(len(lines), len(lines[-1]) + 1)
-        elif error.token.type == "_NL":
-            place = Place(error.line, len(uncommented(source.text.split("\n")[error.line - 1])) + 1)
-        what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
-        line = uncommented(source.text.split("\n")[place.line - 1])
-        comma = _DECIMAL_COMMA.search(line)
-        if comma and error.token.type == "COMMA":
-            source.fail(f"{comma[1]!r} has a comma for a decimal point", Place(place.line, comma.start(1) + 1),
-                        suggestion=f"write {comma[1].replace(',', '.')}")  # fmt: skip
-        heads = re.match(r"\s*([^\s%|\"(]+)\s+([^\s|\"(]+)[^|\"(]*?(?:->|→|::=)", line)
-        if heads and place.column <= heads.end() and not ARROW.match(heads[2]):
-            source.fail(f"two symbols before the arrow: {heads[1]} and {heads[2]}",
-                        Place(place.line, heads.start(2) + 1),
-                        suggestion=f"one nonterminal stands there; write: {heads[1]} -> ...")  # fmt: skip
-        second = re.match(r"\s*[^\s%|\"]+\s*", line)
-        if second and not ARROW.search(line) and '"' not in line:
-            what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
-            place = Place(place.line, second.end() + 1)
-        source.fail(what, place, expected=expected, suggestion=_advice(source, place))
+        _refuse_token(source, error)
     except UnexpectedCharacters as error:
-        place = Place(error.line, error.column)
-        what = f"unexpected character {error.char!r}"
-        if error.char == "%":
-            what = f"unknown directive {source.text.split(chr(10))[error.line - 1][error.column - 1 :].split()[0]}"
-        if error.char == "(" and re.match(r"\w", source.text.split("\n")[error.line - 1][: error.column - 1][-1:]):
-            source.fail(what, place, suggestion="a group stands behind a blank, as in: f (x | y)")
-        if error.char == '"':
-            what = 'a text that does not end on its line (closing " is missing)'
-        source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
+        _refuse_character(source, error)
     except UnexpectedInput as error:
         source.fail("this cannot be read", Place(error.line, error.column))
+
+
+def _refuse_token(source: SourceText, error: UnexpectedToken) -> NoReturn:
+    """Raise what is wrong about a token that the notation does not allow in its place."""
+    expected = _expected(error.accepts or error.expected)
+    place = Place(error.line, error.column)
+    at_end = error.token.type in {"$END", "_NL"}
+    if error.token.type == "$END":
+        lines = source.text.rstrip("\n").split("\n")
+        place = Place(len(lines), len(lines[-1]) + 1)
+    elif error.token.type == "_NL":
+        place = Place(error.line, len(uncommented(source.text.split("\n")[error.line - 1])) + 1)
+    what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
+    line = uncommented(source.text.split("\n")[place.line - 1])
+    comma = _DECIMAL_COMMA.search(line)
+    if comma and error.token.type == "COMMA":
+        source.fail(f"{comma[1]!r} has a comma for a decimal point", Place(place.line, comma.start(1) + 1),
+                    suggestion=f"write {comma[1].replace(',', '.')}")  # fmt: skip
+    heads = re.match(r"\s*([^\s%|\"(]+)\s+([^\s|\"(]+)[^|\"(]*?(?:->|→|::=)", line)
+    if heads and place.column <= heads.end() and not ARROW.match(heads[2]):
+        source.fail(f"two symbols before the arrow: {heads[1]} and {heads[2]}",
+                    Place(place.line, heads.start(2) + 1),
+                    suggestion=f"one nonterminal stands there; write: {heads[1]} -> ...")  # fmt: skip
+    second = re.match(r"\s*[^\s%|\"]+\s*", line)
+    if second and not ARROW.search(line) and '"' not in line:
+        what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
+        place = Place(place.line, second.end() + 1)
+    source.fail(what, place, expected=expected, suggestion=_advice(source, place))
+
+
+def _refuse_character(source: SourceText, error: UnexpectedCharacters) -> NoReturn:
+    """Raise what is wrong about a character that begins no token."""
+    place = Place(error.line, error.column)
+    line = source.text.split("\n")[error.line - 1]
+    what = f"unexpected character {error.char!r}"
+    if error.char == "%":
+        what = f"unknown directive {line[error.column - 1 :].split()[0]}"
+    if error.char == "(" and re.match(r"\w", line[: error.column - 1][-1:]):
+        source.fail(what, place, suggestion="a group stands behind a blank, as in: f (x | y)")
+    if error.char == '"':
+        what = 'a text that does not end on its line (closing " is missing)'
+    source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
 
 
 def uncommented(line: str) -> str:

@@ -168,24 +168,28 @@ class _Shares:
                     written, written_share = number, written_share + probability
                 elif probability > 0:
                     return None
-        # What was written is a number in a way that is not followed here, such as 02.
-        if not explained:
-            return None
-        # The end of the text is not always listed in a form that can be recognised.
-        if done in self.numbers and not self.after and done not in shares:
+        # What was written is a number in a way that is not followed here, such as 02; or the end of the text, which is
+        # not always listed in a form that can be recognised.
+        if not explained or (done in self.numbers and not self.after and done not in shares):
             return None
         covered = set(shares)
         total = math.fsum(shares.values()) + written_share
         if written:
-            further = self.from_token(index + 1, "", written)
-            scale = math.fsum(further.values()) if further else 0.0
-            if further is None or not scale > 0:
+            if not self._add_longer(shares, index + 1, written, written_share):
                 return None
-            for longer, part in further.items():
-                shares[longer] = shares.get(longer, 0.0) + written_share * part / scale
             covered |= {number for number in self.numbers if number.startswith(written)}
         missing = any(number.startswith(done) and number not in covered for number in self.numbers)
         return None if missing and 1.0 - listed > NEGLIGIBLE * total else shares
+
+    def _add_longer(self, shares: dict[str, float], index: int, written: str, share: float) -> bool:
+        """Add what the next token makes of a number that was written so far; whether that is known."""
+        further = self.from_token(index, "", written)
+        scale = math.fsum(further.values()) if further else 0.0
+        if further is None or not scale > 0:
+            return False
+        for longer, part in further.items():
+            shares[longer] = shares.get(longer, 0.0) + share * part / scale
+        return True
 
     def next_is_digit(self, index: int) -> bool:
         """Whether the token after the one at ``index`` begins with a digit."""

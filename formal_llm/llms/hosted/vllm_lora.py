@@ -158,25 +158,9 @@ class LoRAServer(VLLM):
         """
         found: dict[Text, dict[int, float]] = {text: {} for text in wanted}
         if self.names_tokens is not False:
-            # The texts that others go on from come first: then the server has read them when it comes to the others.
-            shortest = {text for text in wanted if not any(text[:end] in wanted for end in range(1, len(text)))}
-            for part in (shortest, wanted.keys() - shortest):
-                requests = list(_named({text: wanted[text] for text in sorted(part)}))
-                if self.names_tokens is None and requests:
-                    self.names_tokens = self._named_ones(model, requests[0], found)
-                    del requests[0]
-                if self.names_tokens is False:
-                    break
-                for told in self._together(lambda one: self._named_ones(model, one, found), requests):
-                    if not told:
-                        raise ProviderError(f"{self.name}: it told of other tokens than it was asked for")
+            self._ask_by_name(model, wanted, found)
         if self.names_tokens is False:
-            requests = [dict.fromkeys(rows, ()) for rows in _cut(_whole(wanted), _ECHOED)]
-            for rows in self._together(lambda one: self._echoed(model, list(one)), requests):
-                for row, logs in rows.items():
-                    for end in range(1, len(row)):
-                        if row[end] in wanted.get(row[:end], ()):
-                            found[row[:end]][row[end]] = logs[end]
+            self._ask_by_echo(model, wanted, found)
         for text, logs in found.items():
             if len(logs) < len(set(wanted[text])) or not all(map(_is_log, logs.values())):
                 raise ProviderError(
@@ -184,6 +168,30 @@ class LoRAServer(VLLM):
                     "start it with --logprobs-mode raw_logprobs"
                 )
         return found
+
+    def _ask_by_name(self, model: str, wanted: Wanted, found: dict[Text, dict[int, float]]) -> None:
+        """Ask for the tokens by their numbers; ends early where the first answer shows that the server cannot."""
+        # The texts that others go on from come first: then the server has read them when it comes to the others.
+        shortest = {text for text in wanted if not any(text[:end] in wanted for end in range(1, len(text)))}
+        for part in (shortest, wanted.keys() - shortest):
+            requests = list(_named({text: wanted[text] for text in sorted(part)}))
+            if self.names_tokens is None and requests:
+                self.names_tokens = self._named_ones(model, requests[0], found)
+                del requests[0]
+            if self.names_tokens is False:
+                return
+            for is_named in self._together(lambda one: self._named_ones(model, one, found), requests):
+                if not is_named:
+                    raise ProviderError(f"{self.name}: it told of other tokens than it was asked for")
+
+    def _ask_by_echo(self, model: str, wanted: Wanted, found: dict[Text, dict[int, float]]) -> None:
+        """Ask for the probabilities of whole texts, in which the tokens stand."""
+        requests = [dict.fromkeys(rows, ()) for rows in _cut(_whole(wanted), _ECHOED)]
+        for rows in self._together(lambda one: self._echoed(model, list(one)), requests):
+            for row, logs in rows.items():
+                for end in range(1, len(row)):
+                    if row[end] in wanted.get(row[:end], ()):
+                        found[row[:end]][row[end]] = logs[end]
 
     def _together(self, ask: Any, requests: Sequence[Wanted]) -> Iterator[Any]:
         """The answers to some requests, a few of which are under way together."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from formal_llm.errors import MissingDependency
 from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Question
+from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.walks.events import (
     Answered,
@@ -33,6 +33,8 @@ from formal_llm.planning.walks.events import (
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
+
+    from formal_llm.planning.plans.plan import Plan
 
 #: How the conventions call providers that we call otherwise.
 _PROVIDERS = {"llamacpp": "llama.cpp"}
@@ -81,16 +83,7 @@ class Spans:
             case Asked(question):
                 self._start_question(event.id, question)
             case Answered(_, answer):
-                span = self._questions.pop(event.id, None)
-                if span is not None:
-                    span.set_attributes(_read_token_counts(answer.usage))
-                    if answer.numbers:
-                        span.set_attribute("formal_llm.answer", list(answer.numbers))
-                    if answer.probabilities is not None and len(answer.numbers) == 1:
-                        span.set_attribute("formal_llm.probability", answer.probabilities.get(answer.numbers[0], 0.0))
-                    if self._content and answer.text:
-                        span.set_attribute("gen_ai.output.messages", _write_messages([("assistant", answer.text)]))
-                    span.end()
+                self._end_question(event.id, answer)
             case Forced(text, left_out):
                 self._add_event(event.id, "formal_llm.forced", {"left_out": left_out}, text)
             case Drafted(text, taken, problem):
@@ -98,12 +91,7 @@ class Spans:
             case Backtracked(text, word):
                 self._add_event(event.id, "formal_llm.backtracked", {"terminals": len(word)}, text)
             case Finished(plan):
-                if (span := self._plans.get(event.id)) is not None:
-                    span.set_attribute("formal_llm.questions", plan.usage.questions)
-                    if plan.usage.drafts:
-                        span.set_attribute("formal_llm.drafts", plan.usage.drafts)
-                    if self._content:
-                        span.set_attribute("formal_llm.plan", " ".join(plan.word))
+                self._note_plan(event.id, plan)
                 self._end_spans(event.id, plan.usage.token_usage, None)
             case Failed(error, usage):
                 self._end_spans(event.id, usage.token_usage, error)
@@ -122,6 +110,29 @@ class Spans:
             kind=self._trace.SpanKind.CLIENT,
             attributes=about,
         )
+
+    def _end_question(self, walk: int, answer: Answer) -> None:
+        span = self._questions.pop(walk, None)
+        if span is None:
+            return
+        span.set_attributes(_read_token_counts(answer.usage))
+        if answer.numbers:
+            span.set_attribute("formal_llm.answer", list(answer.numbers))
+        if answer.probabilities is not None and len(answer.numbers) == 1:
+            span.set_attribute("formal_llm.probability", answer.probabilities.get(answer.numbers[0], 0.0))
+        if self._content and answer.text:
+            span.set_attribute("gen_ai.output.messages", _write_messages([("assistant", answer.text)]))
+        span.end()
+
+    def _note_plan(self, walk: int, plan: Plan) -> None:
+        span = self._plans.get(walk)
+        if span is None:
+            return
+        span.set_attribute("formal_llm.questions", plan.usage.questions)
+        if plan.usage.drafts:
+            span.set_attribute("formal_llm.drafts", plan.usage.drafts)
+        if self._content:
+            span.set_attribute("formal_llm.plan", " ".join(plan.word))
 
     def _add_event(self, walk: int, name: str, about: dict[str, Any], text: str) -> None:
         if walk in self._plans:

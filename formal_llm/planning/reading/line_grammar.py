@@ -300,20 +300,25 @@ class LineGrammar:
             yield from (one for one in found if not is_tool or len(one[0]) == 1)
         elif not (self._nested or first):
             yield (LinePart(name, _ANYHOW),), rest
+        elif style == _INPUTS:
+            yield from self._match_input(name, rest)
         else:
             for plain in self._plain_words(name):
-                for taken, left in self._match_labels(plain, rest, style):
-                    if style == _INPUTS or len(taken) == 1:
-                        yield taken, left
-                if not plain and style == _INPUTS:
-                    yield (), rest
-            for several in self._repetitions(name) if style == _INPUTS else ():
-                yield from self._match_repetition(several, rest)
-            result = self._result.match(rest) if style == _INPUTS else None
-            if result and int(result[1]) in self._numbers:
-                yield (LinePart(name, self._numbers[int(result[1])]),), rest[result.end() :]
-            elif style == _CHOSEN and not is_tool:
+                yield from (one for one in self._match_labels(plain, rest, style) if len(one[0]) == 1)
+            if not is_tool:
                 yield (LinePart(name, _UNNAMED),), rest
+
+    def _match_input(self, name: str, rest: str) -> Iterator[tuple[_Items, str]]:
+        """What a nonterminal may become among the inputs of a tool, and what is then left to be told."""
+        for plain in self._plain_words(name):
+            yield from self._match_labels(plain, rest, _INPUTS)
+            if not plain:
+                yield (), rest
+        for several in self._repetitions(name):
+            yield from self._match_repetition(several, rest)
+        result = self._result.match(rest)
+        if result and int(result[1]) in self._numbers:
+            yield (LinePart(name, self._numbers[int(result[1])]),), rest[result.end() :]
 
     def _match_repetition(self, again: Repetition, rest: str) -> Iterator[tuple[_Items, str]]:
         """What a repetition may become among the inputs of a tool, and what is then left to be told."""

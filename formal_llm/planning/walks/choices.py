@@ -291,6 +291,10 @@ class Subset(NamedTuple):
     names: Names
 
 
+#: A part of a way to choose a set: the moves made, what they lead to, the members taken, how many were decided.
+_Way: TypeAlias = tuple[tuple[Any, ...], Any, tuple[str, ...], int]
+
+
 def iter_subsets(
     lookahead: Lookahead,
     finishes: Callable[[Hashable, float], bool],
@@ -319,7 +323,7 @@ def iter_subsets(
     seen: set[Hashable] = set()  # a set may come about in several ways
     barren: set[Hashable] = set()  # from here no set can be chosen
     # A way, or what is noted once all that it can lead to has been looked at: the place, and the count before.
-    todo: list[tuple[tuple[Any, ...], Any, tuple[str, ...], int] | tuple[Hashable, int]] = [((), configuration, (), 0)]
+    todo: list[_Way | tuple[Hashable, int]] = [((), configuration, (), 0)]
     while todo:
         way = todo.pop()
         if len(way) == 2:
@@ -348,17 +352,22 @@ def iter_subsets(
             yield Subset(moves, now, frozenset(taken))
             continue
         todo.append((here, count))
-        name = members[place]
-        for move in automaton.moves(now):
-            after = automaton.step(now, move)
-            if move.push[:1] == (name,):
-                if name in may:
-                    todo += (
-                        ((*moves, move, match), automaton.step(after, match), (*taken, name), place + 1)
-                        for match in automaton.moves(after)
-                    )
-            elif name not in must:
-                todo.append(((*moves, move), after, taken, place + 1))
+        todo += _take_or_leave_member(automaton, way, members[place], must, may)
+
+
+def _take_or_leave_member(
+    automaton: Automaton[Any, Any], way: _Way, name: str, must: Names, may: Names
+) -> Iterator[_Way]:
+    """The ways on over a member of a selection: with it, if it may be chosen, and without it, unless it must be."""
+    moves, now, taken, place = way
+    for move in automaton.moves(now):
+        after = automaton.step(now, move)
+        if move.push[:1] == (name,):
+            if name in may:
+                for match in automaton.moves(after):
+                    yield (*moves, move, match), automaton.step(after, match), (*taken, name), place + 1
+        elif name not in must:
+            yield (*moves, move), after, taken, place + 1
 
 
 @cache

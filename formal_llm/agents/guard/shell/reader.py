@@ -378,8 +378,7 @@ class _ShellCommandReader(ShellWordReader):
                 self.read_here_documents()
                 if end is not None or self.inside:
                     raise UnreadableLine("something that was opened does not end")
-                self.inside = outer
-                return
+                break
             sign = self.text[self.at]
             operator = None if self.is_ahead("&>") else next((one for one in _OPERATORS if self.is_ahead(one)), None)
             if sign == "#":
@@ -399,16 +398,11 @@ class _ShellCommandReader(ShellWordReader):
                 simple = self.open_bracket(simple)
             elif sign == ")":
                 simple = self.finish_command(simple)
-                self.at += 1
-                if self.inside and self.inside[-1] == "(":
-                    self.inside.pop()
-                elif not self.inside and end == ")":
-                    self.inside = outer
-                    return
-                else:
-                    raise UnreadableLine("a bracket ends that nothing opened")
+                if self.close_bracket(end):
+                    break
             else:
                 self.read_next_word(simple)
+        self.inside = outer
 
     def read_next_word(self, simple: SimpleCommand) -> None:
         """Read a word of a simple command, or a reserved word in front of one."""
@@ -445,45 +439,64 @@ class _ShellCommandReader(ShellWordReader):
             return SimpleCommand()
         raise UnreadableLine("a bracket stands where none can be read")
 
+    def close_bracket(self, end: str | None) -> bool:
+        """Pass a closing bracket; whether it ends the commands that are being read."""
+        self.at += 1
+        if self.inside and self.inside[-1] == "(":
+            self.inside.pop()
+            return False
+        if not self.inside and end == ")":
+            return True
+        raise UnreadableLine("a bracket ends that nothing opened")
+
     def read_reserved_word(self, written: str) -> bool:
         """Whether a word where a command begins is a reserved one; what belongs to it is read."""
         if written in _SKIPPED:
             return True
-        if written in ("time", "coproc"):
-            if written == "coproc":
+        match written:
+            case "time":
+                while found := re.compile(r"[ \t]+(-p|--)(?=[ \t\n])").match(self.text, self.at):
+                    self.at = found.end()
+            case "coproc":
                 raise UnreadableLine("coproc is not read")
-            while found := re.compile(r"[ \t]+(-p|--)(?=[ \t\n])").match(self.text, self.at):
-                self.at = found.end()
-        elif written in ("for", "select"):
-            self.skip_blanks()
-            if self.is_ahead("((") and self.read_arithmetic(self.at + 2, loop=True):
-                return True
-            self.read_word()
-            if self.read_keyword("in"):
+            case "for" | "select":
+                self.read_loop_head()
+            case "case":
                 self.skip_blanks()
-                while self.at < len(self.text) and self.text[self.at] not in ";\n":
-                    self.read_word()
-                    self.skip_blanks()
-        elif written == "case":
-            self.skip_blanks()
-            self.read_word()
-            if not self.read_keyword("in"):
-                raise UnreadableLine("a case has no in")
-            self.inside.append("case")
-            self.read_case_patterns()
-        elif written == "esac":
-            if not self.inside or self.inside.pop() != "case":
-                raise UnreadableLine("an esac ends no case")
-        elif written == "function":
-            self.skip_blanks()
-            self.read_word()
-            if found := re.compile(r"[ \t]*\([ \t]*\)").match(self.text, self.at):
-                self.at = found.end()
-        elif written == "[[":
-            self.read_test()
-        else:
-            return False
+                self.read_word()
+                if not self.read_keyword("in"):
+                    raise UnreadableLine("a case has no in")
+                self.inside.append("case")
+                self.read_case_patterns()
+            case "esac":
+                if not self.inside or self.inside.pop() != "case":
+                    raise UnreadableLine("an esac ends no case")
+            case "function":
+                self.read_function_head()
+            case "[[":
+                self.read_test()
+            case _:
+                return False
         return True
+
+    def read_loop_head(self) -> None:
+        """Read what follows ``for`` or ``select``, up to the end of the values."""
+        self.skip_blanks()
+        if self.is_ahead("((") and self.read_arithmetic(self.at + 2, loop=True):
+            return
+        self.read_word()
+        if self.read_keyword("in"):
+            self.skip_blanks()
+            while self.at < len(self.text) and self.text[self.at] not in ";\n":
+                self.read_word()
+                self.skip_blanks()
+
+    def read_function_head(self) -> None:
+        """Read the name behind ``function``, and its empty brackets."""
+        self.skip_blanks()
+        self.read_word()
+        if found := re.compile(r"[ \t]*\([ \t]*\)").match(self.text, self.at):
+            self.at = found.end()
 
     def read_keyword(self, name: str) -> bool:
         """Pass blanks, ends of lines and a keyword; False where it is not the keyword that comes."""
