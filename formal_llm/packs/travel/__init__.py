@@ -1,10 +1,10 @@
-"""What the travel pack needs beside its text: the database, the published tools, the reader of wishes.
+"""The code of the travel pack: the database, the published tools, the reader of queries.
 
-- :mod:`~formal_llm.packs.travel.query`: what a traveller wants.
-- :mod:`~formal_llm.packs.travel.database`: a world of cities, flights, roads, beds, restaurants and sights.
-- :mod:`~formal_llm.packs.travel.reading`: a query from sentences, by rules or by a model.
+- :mod:`~formal_llm.packs.travel.query`: queries.
+- :mod:`~formal_llm.packs.travel.database`: worlds of cities, flights, roads, accommodations, restaurants, attractions.
+- :mod:`~formal_llm.packs.travel.reading`: reads queries from sentences, by rules or with a model.
 - :mod:`~formal_llm.packs.travel.tools`: the published tools.
-- :mod:`~formal_llm.packs.travel.making`, :mod:`~formal_llm.packs.travel.generated`: our own world, random queries.
+- :mod:`~formal_llm.packs.travel.making`, :mod:`~formal_llm.packs.travel.generated`: an invented world, random queries.
 """
 
 from formal_llm.packs.travel.database import World

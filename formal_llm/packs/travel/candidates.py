@@ -1,8 +1,8 @@
-"""What a trip can be made of: the rows of a world that fit the wishes of a traveller, priced for all who travel.
+"""Candidates for the components of a trip: the rows of a world that satisfy the wishes, with costs for all travellers.
 
-A plan says ``"Coco Bambu, Rockford"``. That means all rows of this name in the city, and the published checks take the
-first row whose name *contains* it. Where these are several, the name counts as the dearest and the strictest of them:
-then every reading of the plan keeps the wishes.
+In a plan ``"Coco Bambu, Rockford"`` denotes all rows of this name in the city, and the published checks take the first
+row whose name *contains* it. If there are several, the name counts as the most expensive and the strictest of them:
+then every interpretation of the plan satisfies the wishes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from formal_llm.packs.travel.meals import Kitchen, MealOption
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import MODES, Accommodation, Drive, Flight, Money, Restaurant
 
-#: What an hour on the way is taken to be worth where ways are put in order, in cents for each traveller.
+#: The value of an hour of travel in the order of ways, in cents per traveller.
 _HOUR = 1500
-#: The hours of a flight where the table does not tell them.
+#: The assumed hours of a flight whose duration is not in the table.
 _FLIGHT_HOURS = 3.0
 SELF_DRIVING, TAXI = "Self-driving", "Taxi"
 _HOURS = re.compile(r"(\d+)\s*hour")
@@ -32,7 +32,7 @@ _MINUTES = re.compile(r"(\d+)\s*min")
 class _Named(Protocol):
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name."""
 
 
 N = TypeVar("N", bound=_Named)
@@ -40,13 +40,13 @@ N = TypeVar("N", bound=_Named)
 
 @dataclass(frozen=True, slots=True)
 class Bed:
-    """A bed that fits the wishes.
+    """An accommodation that satisfies the wishes.
 
     Attributes:
-        name: ``"Name, City"``, as plans have it.
-        cost: of one night for all travellers, in cents.
-        nights: how many nights one has to stay.
-        row: the row of the world.
+        name: ``"Name, City"``, as in plans.
+        cost: the cost of one night for all travellers, in cents.
+        nights: the minimum number of nights.
+        row: the row of the database.
     """
 
     name: str
@@ -60,10 +60,10 @@ class Eatery:
     """A restaurant.
 
     Attributes:
-        name: ``"Name, City"``, as plans have it.
-        cost: of a meal for all travellers, in cents.
-        offers: which of the wanted cuisines it has, a bit for each.
-        row: the row of the world.
+        name: ``"Name, City"``, as in plans.
+        cost: the cost of a meal for all travellers, in cents.
+        offers: the wanted cuisines that it has, one bit each.
+        row: the row of the database.
     """
 
     name: str
@@ -74,13 +74,13 @@ class Eatery:
 
 @dataclass(frozen=True, slots=True)
 class TravelOption:
-    """A way from a city to another on one day.
+    """A way from one city to another on one day.
 
     Attributes:
         name: ``"Flight Number: F3573659"``, ``"Self-driving"`` or ``"Taxi"``.
-        cost: for all travellers, in cents.
-        hours: how long it takes, roughly.
-        row: the row of the world.
+        cost: the cost for all travellers, in cents.
+        hours: the approximate duration.
+        row: the row of the database.
     """
 
     name: str
@@ -90,21 +90,21 @@ class TravelOption:
 
     @property
     def driven(self) -> bool:
-        """Whether the travellers drive themselves, which goes with no other way."""
+        """Whether it is self-driving, which excludes all other modes."""
         return self.name == SELF_DRIVING
 
 
 @dataclass(frozen=True)
 class City:
-    """What a city has for a trip.
+    """The candidates in a city.
 
     Attributes:
         name: the city.
-        beds: the beds, the best rated first, of these the cheapest.
-        eateries: the restaurants by their names, the best rated first, of these the cheapest.
+        beds: the accommodations, best rated first, then cheapest first.
+        eateries: the restaurants by name, best rated first, then cheapest first.
         sights: the names of the attractions, in the order of the table.
-        kitchen: the restaurants by their cost.
-        place: for each restaurant its place in the kitchen.
+        kitchen: the restaurants in the order of cost.
+        place: the position of each restaurant in the kitchen.
     """
 
     name: str
@@ -116,7 +116,7 @@ class City:
 
     @cached_property
     def beds_by_name(self) -> dict[str, Bed]:
-        """The beds by their names."""
+        """The accommodations by name."""
         return {bed.name: bed for bed in self.beds}
 
 
@@ -124,13 +124,13 @@ class Candidates:
     """The candidates of a query.
 
     Args:
-        query: what the traveller wants.
-        world: what there is.
+        query: the query.
+        world: the database.
 
     Attributes:
-        cuisines: the wanted cuisines, each once; the bits of sets of them are in this order.
-        wanted: all of them.
-        budget: in cents, rounded down; None for no bound.
+        cuisines: the wanted cuisines, each once, in the order of their bits in sets.
+        wanted: the set of all wanted cuisines.
+        budget: the budget in cents, rounded down; None for no bound.
     """
 
     def __init__(self, query: TravelQuery, world: World) -> None:
@@ -143,7 +143,7 @@ class Candidates:
         self._ways: dict[tuple[str, str, date], tuple[TravelOption, ...]] = {}
 
     def city(self, name: str) -> City:
-        """What a city has for the trip."""
+        """Return the candidates in a city."""
         found = self._cities.get(name)
         if found is None:
             found = self._cities[name] = self._city(name)
@@ -164,7 +164,7 @@ class Candidates:
         )
 
     def _bed(self, meant: Sequence[Accommodation]) -> Bed | None:
-        """The bed that a name means; None where it does not fit the wishes, whichever row is meant."""
+        """Create the candidate for rows of one name; None if any of the rows violates the wishes."""
         people, wishes = self.query.people, self.query.constraints
         for row in meant:
             if row.maximum_occupancy < 1:
@@ -187,15 +187,15 @@ class Candidates:
         )
 
     def ways(self, origin: str, destination: str, day: date) -> tuple[TravelOption, ...]:
-        """The ways from a city to another that fit the wishes, the most convenient first (price and hours together)."""
+        """List the ways from one city to another that satisfy the wishes, ordered by price and hours together."""
         key = (origin, destination, day)
-        found = self._ways.get(key)
-        if found is None:
+        options = self._ways.get(key)
+        if options is None:
             people, wish = self.query.people, self.query.constraints.transportation
             ways: list[TravelOption] = []
             if wish != "no flight":
                 for row in self.world.flights(origin, destination, day):
-                    # The published checks take the first flight of a number, whichever day it is on.
+                    # The published checks take the first flight of a number, on any day.
                     price = max(one.price for one in (row, *self.world.flights_numbered(row.number)[:1]))
                     name = f"Flight Number: {row.number}"
                     ways.append(TravelOption(name, cents(price * people), _hours(row.duration) or _FLIGHT_HOURS, row))
@@ -205,17 +205,17 @@ class Candidates:
                     name = SELF_DRIVING if mode == "self-driving" else TAXI
                     ways.append(TravelOption(name, cents(drive.cost_for(people)), _hours(drive.duration), drive))
             ways.sort(key=lambda way: (way.cost + _HOUR * people * way.hours, way.cost, way.name))
-            found = self._ways[key] = tuple({way.name: way for way in reversed(ways)}.values())[::-1]
-        return found
+            options = self._ways[key] = tuple({way.name: way for way in reversed(ways)}.values())[::-1]
+        return options
 
 
 def cents(money: Money, rounding: str = ROUND_CEILING) -> int:
-    """Money in cents; what is finer is rounded up, so that nothing costs more than it was said to."""
+    """Convert dollars to cents, rounded up so that nothing costs more than announced."""
     return int((Decimal(money) * 100).to_integral_value(rounding))
 
 
 def dollars(amount: int) -> str:
-    """Cents in print: ``"$1,204"`` or ``"$12.50"``."""
+    """Format cents as dollars: ``"$1,204"`` or ``"$12.50"``."""
     whole, rest = divmod(abs(amount), 100)
     return f"{'-' if amount < 0 else ''}${whole:,}" + (f".{rest:02}" if rest else "")
 
@@ -228,7 +228,7 @@ def _hours(duration: str | None) -> float:
 
 
 def _groups(rows: Sequence[N]) -> list[list[N]]:
-    """The rows by the names that plans tell them by; of each name all that it may mean, what it is taken for first."""
+    """Group rows by their names in plans; each group contains all rows that the name may denote, the default first."""
     exact: dict[str, list[N]] = {}
     for row in rows:
         if row.name.strip() not in ("", "-"):

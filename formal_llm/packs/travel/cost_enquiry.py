@@ -1,6 +1,6 @@
-"""What one day of a plan costs, with the answers of the published ``CostEnquiry``, misspellings and all.
+"""The cost of one day of a plan, with the exact answers of the published ``CostEnquiry``, including misspellings.
 
-It is for agents that know those answers; what a whole plan costs tells the evaluator.
+It is for agents that know those answers; the evaluators compute the cost of a whole plan.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _MEALS = {"breakfast": "breakfase", "lunch": "lunch", "dinner": "dinner"}
 
 
 def cost_enquiry(world: World, sub_plan: str) -> str:
-    """The answer to a day of a plan.
+    """Return the answer of ``CostEnquiry`` for a day of a plan.
 
     Args:
-        world: where it is looked up.
+        world: the database.
         sub_plan: a JSON object, or a Python dictionary, with ``people_number`` and the keys of a day.
     """
     day = _parsed(sub_plan)
@@ -37,11 +37,11 @@ def cost_enquiry(world: World, sub_plan: str) -> str:
     people = day.get("people_number") if isinstance(day, Mapping) else None
     if not isinstance(day, Mapping) or isinstance(people, bool) or not isinstance(people, int) or people < 1:
         return _ONE_DAY if not isinstance(day, Mapping) else "The sub plan has no people_number, please check."
-    total, wrong = _cost(world, {str(key): value for key, value in day.items()}, people)
-    if not wrong:
+    total, problems = _cost(world, {str(key): value for key, value in day.items()}, people)
+    if not problems:
         return f"The cost of your plan is {total} dollars."
-    told = "".join(f"{number}. {one} \t" for number, one in enumerate(wrong, 1))
-    return f"Sorry, the cost of your plan is not available because of the following reasons:{told}"
+    reasons = "".join(f"{number}. {one} \t" for number, one in enumerate(problems, 1))
+    return f"Sorry, the cost of your plan is not available because of the following reasons:{reasons}"
 
 
 def _parsed(text: str) -> object:
@@ -60,27 +60,27 @@ def _parsed(text: str) -> object:
 
 def _cost(world: World, day: Mapping[str, object], people: int) -> tuple[Money, list[str]]:
     total: Money = 0
-    wrong: list[str] = []
+    problems: list[str] = []
     if way := _told(day, "transportation"):
         cost = _way_cost(world, way, str(day.get("current_city", "")), people)
         if isinstance(cost, str):
-            wrong.append(cost)
+            problems.append(cost)
         else:
             total += cost
     for meal, called in _MEALS.items():
         if found := _place(_told(day, meal)):
             table = _row(world.restaurants(found[1]), found[0])
             if table is None:
-                wrong.append(f"The {called} information is not valid, please check.")
+                problems.append(f"The {called} information is not valid, please check.")
             else:
                 total += table.cost * people
     if found := _place(_told(day, "accommodation")):
         bed = _row(world.accommodations(found[1]), found[0])
         if bed is None:
-            wrong.append("The accommodation information is not valid, please check.")
+            problems.append("The accommodation information is not valid, please check.")
         else:
             total += bed.cost_for(people)
-    return total, wrong
+    return total, problems
 
 
 def _told(day: Mapping[str, object], key: str) -> str:
@@ -89,7 +89,7 @@ def _told(day: Mapping[str, object], key: str) -> str:
 
 
 def _way_cost(world: World, way: str, current_city: str, people: int) -> Money | str:
-    """What a way costs, or what is wrong with it; a way of another kind costs nothing, as published."""
+    """Return the cost of a way or an error; unknown modes of transport cost nothing, as published."""
     lower = way.lower()
     if "flight number" in lower:
         _, found, rest = way.partition("Flight Number: ")
@@ -106,7 +106,7 @@ def _way_cost(world: World, way: str, current_city: str, people: int) -> Money |
 
 
 def _place(text: str) -> tuple[str, str] | None:
-    """Name and city of ``"Name, City"``; None where nothing is told or it has no city."""
+    """Return name and city of ``"Name, City"``; None if the text is empty or has no city."""
     found = _PLACE.search(text) if text else None
     return (found[1].strip(), bare_city(found[2].strip()).strip()) if found else None
 
@@ -116,6 +116,6 @@ def _row(rows: Sequence[R], name: str) -> R | None:
 
 
 def bare_city(text: str) -> str:
-    """A city without what stands behind it in parentheses."""
+    """Return a city without the text in parentheses after it."""
     found = re.match(r"(.*?)\([^)]*\)", text)
     return found[1] if found else text

@@ -1,4 +1,4 @@
-"""The lines of a CSV file, one at a time, each with its number; what cannot be read is told with the place."""
+"""Read the lines of a CSV file one at a time with their numbers; errors name the place."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from formal_llm.authored.files import open_file
 from formal_llm.errors import NotationError
 from formal_llm.packs.travel.tables import Table, Value
 
-#: Is told how many bytes have been read, of how many.
+#: Called with the number of bytes read and their total.
 Progress: TypeAlias = Callable[[int, int], None]
-#: After so many lines the progress is told.
+#: The number of lines between reports of the progress.
 _TOLD_EVERY = 20_000
 _WAY_OUT = "is it a CSV file in UTF-8, with commas between its cells?"
 
@@ -23,19 +23,19 @@ _WAY_OUT = "is it a CSV file in UTF-8, with commas between its cells?"
 def csv_lines(
     path: str | Path, table: Table[object], progress: Progress | None = None
 ) -> Iterator[tuple[int, Mapping[str, Value]]]:
-    """The lines of a CSV file that holds a table; the first names its columns.
+    """Read the lines of a CSV file with a table; its first line names the columns.
 
     Args:
         path: the file, in UTF-8.
-        table: what it should hold.
-        progress: is told now and then, and at the end, how far it is.
+        table: the expected table.
+        progress: called with the progress now and then, and at the end.
 
     Yields:
-        The number of the line in the file (the first one, where names with line ends make it several), and its cells by
-        the names of their columns.
+        The number of the line in the file (the first one if cells contain line ends), and its cells by the names of
+        their columns.
 
     Raises:
-        NotationError: there is no such file, it is no CSV, lacks a column, or a line has too few or too many cells.
+        NotationError: the file is missing, not CSV, lacks a column, or a line has too few or too many cells.
     """
     name = str(path)
     try:
@@ -51,7 +51,7 @@ def csv_lines(
             if not any(header):
                 raise NotationError("the file is empty", file=name, suggestion=_WAY_OUT)
             table.check_header(header, name)
-            # A column without a name is the number of the line, which the published files have.
+            # A column without a name is the row number, which the published files contain.
             width = len(header)
             begin = lines.line_num + 1
             for count, cells in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""A world: the cities of some states, and what flies, drives, sleeps and eats there.
+"""A world: the cities of some states, their flights, roads, accommodations, restaurants and attractions.
 
 An example::
 
@@ -7,7 +7,7 @@ An example::
     world.distance("Las Vegas", "Denver", "taxi")
     world.restaurants("Denver")
 
-Whoever looks up gets frozen rows, in the order of their tables. A city without rows has none; it is no error.
+Lookups return frozen rows in the order of their tables. A city without rows is not an error.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ R = TypeVar("R", Accommodation, Restaurant, Attraction)
 
 
 class World:
-    """What can be travelled. Rows keep the order of their tables.
+    """The tables of a world. Rows keep the order of their tables.
 
     Args:
         flights: the flights.
-        roads: the roads, each in one direction; where one is there twice, the first counts, as in the published tools.
+        roads: the roads, each in one direction; of duplicates the first counts, as in the published tools.
         accommodations, restaurants, attractions: the places.
         cities: the cities of each state.
-        problems: what was unusual where the rows come from.
+        problems: unusual lines in the source of the rows.
 
     Attributes:
-        problems: the lines that were left out, or kept though they are unusual, each with its place.
+        problems: the lines that were left out, or kept although they are unusual, each with its place.
     """
 
     def __init__(
@@ -88,16 +88,16 @@ class World:
     def from_folder(
         cls, folder: str | PathLike[str], *, progress: Progress | None = None, cache: str | PathLike[str] | None = None
     ) -> World:
-        """The world that a folder of CSV files holds, laid out as the published one.
+        """Read a world from a folder of CSV files with the published layout.
 
         Args:
             folder: the folder ``database`` of TravelPlanner, or one like it. Flights may be missing, and so may any
-                other table but that of cities.
-            progress: is told, now and then, how many bytes of how many have been read, where flights are many.
-            cache: where a large table of flights is kept as a database file; the user's cache where left out.
+                other table except that of cities.
+            progress: called now and then with the bytes read and their total, if the table of flights is large.
+            cache: where a large table of flights is kept as a database file; by default the user's cache.
 
         Raises:
-            NotationError: no such folder, a missing column, a value of the wrong kind: with file, line and column.
+            NotationError: the folder or a column is missing, or a value has the wrong type; with file, line, column.
         """
         tables = read_folder(folder, progress=progress, cache=cache)
         return cls(
@@ -112,14 +112,14 @@ class World:
 
     @classmethod
     def from_reference(cls, reference: object, cities: Mapping[str, Sequence[str]] | None = None) -> World:
-        """The world that the reference information of a query holds.
+        """Read a world from the reference information of a query.
 
         Args:
-            reference: an object or a list of tables, as JSON value or as text.
-            cities: the cities of each state, which a reference information does not tell.
+            reference: an object or a list of tables, as a JSON value or as text.
+            cities: the cities of each state, which reference information does not include.
 
         Raises:
-            NotationError: it cannot be read; with the table and the line.
+            NotationError: it cannot be read; the error names the table and the line.
         """
         found = read_reference(reference)
         return cls(
@@ -134,51 +134,51 @@ class World:
 
     @classmethod
     def shipped(cls) -> World:
-        """The small world of our own: invented states and cities, and a few hundred rows."""
+        """Return the small world that ships with the library: invented states and cities, and a few hundred rows."""
         return cls.from_folder(authored.find("tasks", "travel") / "world")
 
-    # -- looking up ----------------------------------------------------------------------------------------------------
+    # -- lookups -------------------------------------------------------------------------------------------------------
 
     def flights(self, origin: str, destination: str, day: date | None = None) -> tuple[Flight, ...]:
-        """The flights from a city to another on a day; without one, on any day."""
+        """Return the flights from one city to another on a day, or on any day if none is given."""
         return self._flights.between(origin, destination, day)
 
     def flights_numbered(self, number: str) -> tuple[Flight, ...]:
-        """The flights of that number, on any day."""
+        """Return the flights with a number, on any day."""
         return self._flights.numbered(number)
 
     def road(self, origin: str, destination: str) -> Road | None:
-        """The row of the table of distances; None where there is none."""
+        """Return the row of the table of distances; None if there is none."""
         return self._roads.get((origin, destination))
 
     def distance(self, origin: str, destination: str, mode: Mode) -> Drive | None:
-        """The way from a city to another by car or taxi; None where there is none."""
+        """Return the drive from one city to another by car or taxi; None if there is none."""
         road = self.road(origin, destination)
         return drive_of(road, mode) if road is not None else None
 
     def accommodations(self, city: str) -> tuple[Accommodation, ...]:
-        """The beds in a city."""
+        """Return the accommodations in a city."""
         return self._accommodations.get(city, ())
 
     def restaurants(self, city: str) -> tuple[Restaurant, ...]:
-        """The restaurants in a city."""
+        """Return the restaurants in a city."""
         return self._restaurants.get(city, ())
 
     def restaurant_numbers(self, city: str) -> tuple[int, ...]:
-        """The places of the restaurants of a city in their whole table, from 0; the published tool prints them."""
+        """Return the row numbers of a city's restaurants in the whole table, from 0; the published tool prints them."""
         return tuple(self._numbers.get(city, ()))
 
     def attractions(self, city: str) -> tuple[Attraction, ...]:
-        """The sights in a city."""
+        """Return the attractions in a city."""
         return self._attractions.get(city, ())
 
     def cities(self, state: str | None = None) -> tuple[str, ...]:
-        """The cities of a state; without one, all that any table knows: those of states first, in their order."""
+        """Return the cities of a state; without one, all cities of any table: those of states first, in their order."""
         return self._known if state is None else self._cities.get(state, ())
 
     @cached_property
     def cuisines(self) -> tuple[str, ...]:
-        """The cuisines that can be eaten, in alphabetical order."""
+        """The cuisines of all restaurants, in alphabetical order."""
         return tuple(sorted({name for places in self._restaurants.values() for one in places for name in one.cuisines}))
 
     @property
@@ -187,17 +187,17 @@ class World:
         return tuple(self._cities)
 
     def state_of(self, city: str) -> str | None:
-        """The state of a city; None where no table tells."""
+        """Return the state of a city; None if no table specifies it."""
         return self._state.get(city)
 
-    # -- all of it -----------------------------------------------------------------------------------------------------
+    # -- whole tables --------------------------------------------------------------------------------------------------
 
     def all_flights(self) -> Iterable[Flight]:
-        """All flights, one at a time."""
+        """Iterate over all flights."""
         return iter(self._flights)
 
     def all_roads(self) -> tuple[Road, ...]:
-        """All roads."""
+        """Return all roads."""
         return tuple(self._roads.values())
 
     def __repr__(self) -> str:
@@ -224,4 +224,4 @@ def _by_city(rows: Iterable[R]) -> dict[str, tuple[R, ...]]:
     found: dict[str, list[R]] = {}
     for row in rows:
         found.setdefault(row.city, []).append(row)
-    return {city: tuple(there) for city, there in found.items()}
+    return {city: tuple(places) for city, places in found.items()}

@@ -1,7 +1,7 @@
-"""A table of millions of flights as a database file (SQLite): made once from its CSV file, then opened at once.
+"""Large tables of flights in SQLite database files: built once from a CSV file, then opened immediately.
 
-The file lies in the user's cache, under a name that tells path, size and date of its CSV file. It is built beside its
-place and moved there when it is whole, so nobody ever sees half of one.
+The file is in the user's cache, with a name derived from path, size and date of the CSV file. It is built under a
+temporary name in the same folder and renamed when complete, so readers never see a partial file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from formal_llm.packs.travel.csv_lines import Progress, csv_lines
 from formal_llm.packs.travel.rows import Flight, Money
 from formal_llm.packs.travel.tables import FLIGHTS, RowProblem
 
-#: Of the lines that are left out, so many are told; of the others, how many they are.
+#: The maximum number of left-out lines that are reported individually; the others are counted.
 MOST_PROBLEMS = 1_000
 _FORMAT = "formal_llm.flights/1"
 _BATCH = 20_000
@@ -46,13 +46,13 @@ _FROM = f"SELECT {_COLUMNS} FROM flight JOIN city a ON a.id = origin JOIN city b
 
 
 class FlightFile:
-    """Flights in a database file; several threads may ask. Pickled, it is its path.
+    """Flights in a database file. It is thread-safe and pickled as its path.
 
     Args:
-        path: a file that :func:`build_flights` made.
+        path: a file created by :func:`build_flights`.
 
     Raises:
-        InputError: there is no such file, or it is another one.
+        InputError: there is no such file, or it has a different format.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -71,7 +71,7 @@ class FlightFile:
         self._city_id = {name: id_ for id_, name in self._connection.execute("SELECT id, name FROM city ORDER BY id")}
 
     def between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
-        """The flights from a city to another, on a day or on any, in the order of their table."""
+        """Return the flights from one city to another, on a day or on any day, in the order of their table."""
         way = (self._city_id.get(origin), self._city_id.get(destination))
         if None in way:
             return ()
@@ -80,18 +80,18 @@ class FlightFile:
         return self._rows(f"{_FROM} WHERE origin = ? AND destination = ?{on_day} ORDER BY flight.id", values)
 
     def numbered(self, number: str) -> tuple[Flight, ...]:
-        """The flights of that number."""
+        """Return the flights with a number."""
         return self._rows(f"{_FROM} WHERE number = ? ORDER BY flight.id", (number,))
 
     def cities(self) -> tuple[str, ...]:
-        """The cities that flights leave from or come to, in order."""
+        """Return the cities of departures and arrivals, in order."""
         return tuple(self._city_id)
 
     def problems(self) -> list[RowProblem]:
-        """The lines that were left out: the first :data:`MOST_PROBLEMS`, and how many more."""
+        """Return the lines that were left out: the first :data:`MOST_PROBLEMS`, and the number of the others."""
         with self._lock:
-            told = self._connection.execute("SELECT line, column, problem FROM problem ORDER BY id").fetchall()
-        found = [RowProblem(self._source, *row) for row in told]
+            rows = self._connection.execute("SELECT line, column, problem FROM problem ORDER BY id").fetchall()
+        found = [RowProblem(self._source, *row) for row in rows]
         if self._left_out > len(found):
             last = found[-1].line
             found.append(RowProblem(self._source, last, None, f"{self._left_out - len(found)} more lines after it"))
@@ -111,8 +111,8 @@ class FlightFile:
         return FlightFile, (self.path,)
 
     def _page(self, after: int) -> tuple[Flight, ...]:
-        asked = f"{_FROM} WHERE flight.id > ? AND flight.id <= ? ORDER BY flight.id"
-        return self._rows(asked, (after, after + _BATCH))
+        query = f"{_FROM} WHERE flight.id > ? AND flight.id <= ? ORDER BY flight.id"
+        return self._rows(query, (after, after + _BATCH))
 
     def _rows(self, asked: str, values: tuple[object, ...]) -> tuple[Flight, ...]:
         with self._lock:
@@ -129,60 +129,60 @@ class FlightFile:
 def flight_file(
     table: str | Path, cache: str | os.PathLike[str] | None = None, progress: Progress | None = None
 ) -> FlightFile:
-    """The flights of a CSV file, through a database file that is made where there is none yet.
+    """Open the flights of a CSV file through a database file, which is built if it does not exist yet.
 
     Args:
         table: the CSV file.
-        cache: the folder of database files; the user's cache where left out (``$XDG_CACHE_HOME/formal-llm``, else
+        cache: the folder of database files; by default the user's cache (``$XDG_CACHE_HOME/formal-llm``, else
             ``~/.cache/formal-llm``).
-        progress: is told how far it is.
+        progress: called with the progress.
 
     Raises:
-        NotationError: the CSV file cannot be read; with the place.
+        NotationError: the CSV file cannot be read; the error names the place.
         InputError: the cache cannot be written.
     """
     table = Path(table).absolute()
-    there = table.stat()
-    key = hashlib.sha256(f"{_FORMAT} {table} {there.st_size} {there.st_mtime_ns}".encode()).hexdigest()[:16]
+    status = table.stat()
+    key = hashlib.sha256(f"{_FORMAT} {table} {status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:16]
     user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "formal-llm"
     folder = Path(cache) if cache is not None else user
     place = folder / f"flights-{key}.sqlite"
     try:
         return FlightFile(place)
-    except InputError:  # it was never made, or is damaged
+    except InputError:  # missing or damaged
         build_flights(table, place, progress)
         return FlightFile(place)
 
 
 def build_flights(table: str | Path, out: str | Path, progress: Progress | None = None) -> None:
-    """Make the database file of a CSV file of flights.
+    """Build the database file of a CSV file of flights.
 
     Raises:
-        NotationError: the CSV file cannot be read; with the place.
+        NotationError: the CSV file cannot be read; the error names the place.
         InputError: the database file cannot be written.
     """
     out = Path(out)
-    part = out.with_name(f"{uuid4().hex}.part")
+    temporary = out.with_name(f"{uuid4().hex}.part")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
             _fill(connection, table, progress)
-        part.replace(out)
+        temporary.replace(out)
     except (sqlite3.OperationalError, OSError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{out} cannot be written: {said}; name another folder for caches: XDG_CACHE_HOME") from error
+        cause = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{out} cannot be written: {cause}; name another folder for caches: XDG_CACHE_HOME") from error
     finally:
         with suppress(OSError):
-            part.unlink()
+            temporary.unlink()
 
 
 def _fill(connection: sqlite3.Connection, table: str | Path, progress: Progress | None) -> None:
-    # Nobody sees the file before it is whole, so a power cut needs no care.
+    # Readers never see an incomplete file, so no protection against power failures is needed.
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
     connection.executescript(_TABLES)
     problems: list[RowProblem] = []
-    told, left_out, count = 0, 0, 0
+    noted, left_out, count = 0, 0, 0
     cities: dict[str, int] = {}
 
     def line(flight: Flight) -> tuple[object, ...]:
@@ -199,11 +199,11 @@ def _fill(connection: sqlite3.Connection, table: str | Path, progress: Progress 
         count += len(batch)
         connection.execute("BEGIN")
         connection.executemany("INSERT INTO flight VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch)
-        told += _tell(connection, problems[: MOST_PROBLEMS - told])
+        noted += _tell(connection, problems[: MOST_PROBLEMS - noted])
         connection.execute("COMMIT")
         left_out += len(problems)
         problems.clear()
-    told += _tell(connection, problems[: MOST_PROBLEMS - told])
+    noted += _tell(connection, problems[: MOST_PROBLEMS - noted])
     left_out += len(problems)
     connection.executemany("INSERT INTO city VALUES (?, ?)", [(id_, name) for name, id_ in cities.items()])
     connection.executescript(_INDEXES)
@@ -212,6 +212,6 @@ def _fill(connection: sqlite3.Connection, table: str | Path, progress: Progress 
 
 
 def _tell(connection: sqlite3.Connection, problems: list[RowProblem]) -> int:
-    asked = "INSERT INTO problem (line, column, problem) VALUES (?, ?, ?)"
-    connection.executemany(asked, [(one.line, one.column, one.problem) for one in problems])
+    statement = "INSERT INTO problem (line, column, problem) VALUES (?, ?, ?)"
+    connection.executemany(statement, [(one.line, one.column, one.problem) for one in problems])
     return len(problems)

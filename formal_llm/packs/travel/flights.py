@@ -1,4 +1,4 @@
-"""Flights, looked up by their cities and day; here in memory, in a database file where they are millions."""
+"""Flights by cities, day or number: the protocol, and its implementation in memory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from formal_llm.packs.travel.rows import Flight
 
 @runtime_checkable
 class FlightTable(Protocol):
-    """Where flights are looked up."""
+    """A table of flights."""
 
     def between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
-        """The flights from a city to another, on a day or on any, in the order of their table."""
+        """Return the flights from one city to another, on a day or on any day, in the order of their table."""
         ...
 
     def numbered(self, number: str) -> tuple[Flight, ...]:
-        """The flights of that number."""
+        """Return the flights with a number."""
         ...
 
     def cities(self) -> tuple[str, ...]:
-        """The cities that flights leave from or come to, in order."""
+        """Return the cities of departures and arrivals, in order."""
         ...
 
     def __iter__(self) -> Iterator[Flight]: ...
@@ -31,7 +31,7 @@ class FlightTable(Protocol):
 
 
 class FlightList:
-    """Flights in memory."""
+    """Flights in memory; :class:`~formal_llm.packs.travel.flight_file.FlightFile` holds millions in a database file."""
 
     def __init__(self, flights: Iterable[Flight] = ()) -> None:
         self._all = tuple(flights)
@@ -42,17 +42,17 @@ class FlightList:
             self._by_number.setdefault(flight.number, []).append(flight)
 
     def between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
-        """The flights from a city to another, on a day or on any, in the order of their table."""
+        """Return the flights from one city to another, on a day or on any day, in the order of their table."""
         return tuple(
             flight for flight in self._by_way.get((origin, destination), ()) if day is None or flight.day == day
         )
 
     def numbered(self, number: str) -> tuple[Flight, ...]:
-        """The flights of that number."""
+        """Return the flights with a number."""
         return tuple(self._by_number.get(number, ()))
 
     def cities(self) -> tuple[str, ...]:
-        """The cities that flights leave from or come to, in order."""
+        """Return the cities of departures and arrivals, in order."""
         return tuple(dict.fromkeys(city for way in self._by_way for city in way))
 
     def __iter__(self) -> Iterator[Flight]:

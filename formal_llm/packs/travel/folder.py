@@ -1,4 +1,4 @@
-"""The folder of the published database: its files, found by their names wherever in the folder they lie."""
+"""The folder of the published database: its files, found by their names."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from formal_llm.packs.travel.tables import (
 
 R = TypeVar("R")
 P = TypeVar("P", Accommodation, Restaurant, Attraction)
-#: A larger CSV file of flights goes into a database file.
+#: The maximum size of a CSV file of flights in memory; larger ones are read into a database file.
 MOST_IN_MEMORY = 20_000_000
-#: The published name of each file, and where it lies in the published folder.
+#: The published path of each file in the folder.
 FILES = {
     "flights": "flights/clean_Flights_2022.csv",
     "distances": "googleDistanceMatrix/distance.csv",
@@ -42,7 +42,7 @@ FILES = {
 
 @dataclass
 class Folder:
-    """What a folder holds: rows, the cities of each state, and what is unusual."""
+    """The contents of a folder: rows, the cities of each state, and unusual lines."""
 
     flights: FlightTable = field(default_factory=FlightList)
     roads: list[Road] = field(default_factory=list)
@@ -59,12 +59,12 @@ def read_folder(
     """Read the published database.
 
     Args:
-        folder: the folder; the files may lie in it or in the published folders inside.
-        progress: is told how far it is, where flights go into a database file.
+        folder: the folder; the files may be in it or in the published folders inside.
+        progress: called with the progress if flights are read into a database file.
         cache: the folder of such files.
 
     Raises:
-        NotationError: no such folder, none of the tables, or one that cannot be read: with file, line and column.
+        NotationError: the folder or all tables are missing, or one cannot be read; with file, line and column.
         InputError: the cache cannot be written.
     """
     root = Path(folder)
@@ -80,32 +80,32 @@ def read_folder(
             suggestion="name the folder that holds them",
         )  # fmt: skip
     found = Folder()
-    told = found.problems
+    problems = found.problems
     if path := paths.get("cities"):
         found.cities = read_cities(path)
     if path := paths.get("distances"):
-        found.roads = _roads(path, told)
+        found.roads = _roads(path, problems)
     if path := paths.get("accommodations"):
-        found.accommodations = _places(path, ACCOMMODATIONS, told)
+        found.accommodations = _places(path, ACCOMMODATIONS, problems)
     if path := paths.get("restaurants"):
-        found.restaurants = _places(path, RESTAURANTS, told)
+        found.restaurants = _places(path, RESTAURANTS, problems)
     if path := paths.get("attractions"):
-        found.attractions = _places(path, ATTRACTIONS, told)
+        found.attractions = _places(path, ATTRACTIONS, problems)
     if path := paths.get("flights"):
         if path.stat().st_size > MOST_IN_MEMORY:
             flights = flight_file(path, cache, progress)
-            told += flights.problems()
+            problems += flights.problems()
             found.flights = flights
         else:
-            found.flights = FlightList(FLIGHTS.rows(csv_lines(path, FLIGHTS), str(path), told))
+            found.flights = FlightList(FLIGHTS.rows(csv_lines(path, FLIGHTS), str(path), problems))
     return found
 
 
 def read_cities(path: str | Path) -> dict[str, list[str]]:
-    """The cities of each state: a line each, city and state with a tab between them.
+    """Read the cities of each state from lines of city and state, separated by a tab.
 
     Raises:
-        NotationError: it cannot be read; with the line.
+        NotationError: it cannot be read; the error names the line.
     """
     found: dict[str, list[str]] = {}
     for number, line in enumerate(lines_of(read_text(path)), 1):
@@ -122,7 +122,7 @@ def read_cities(path: str | Path) -> dict[str, list[str]]:
 
 
 def _find(root: Path, place: str) -> Path | None:
-    """A file at its published place, or with its published name in the folder or in one inside."""
+    """Find a file at its published path, or by its published name in the folder or one inside."""
     name = Path(place).name
     for candidate in (root / place, root / name, *sorted(root.glob(f"*/{name}"))):
         if candidate.is_file():
@@ -131,7 +131,7 @@ def _find(root: Path, place: str) -> Path | None:
 
 
 def _numbered(path: Path, table: Table[R], told: list[RowProblem]) -> Iterator[tuple[int, R]]:
-    """The rows of a file, each with its line."""
+    """Iterate over the rows of a file with their line numbers."""
     at = [0]
 
     def lines() -> Iterator[tuple[int, Mapping[str, Value]]]:
@@ -143,29 +143,29 @@ def _numbered(path: Path, table: Table[R], told: list[RowProblem]) -> Iterator[t
 
 
 def _roads(path: Path, told: list[RowProblem]) -> list[Road]:
-    """The roads of a table; one that is there twice with other values is told, the first counts."""
+    """Read the roads of a table, and record duplicates with different values; the first counts."""
     first: dict[tuple[str, str], Road] = {}
     for line, road in _numbered(path, ROADS, told):
         same = first.setdefault((road.origin, road.destination), road)
         if same != road:
-            said = (
+            problem = (
                 f"the way from {road.origin} to {road.destination} is there twice, and the first one counts: "
                 f"{same.distance} and not {road.distance}, {same.duration} and not {road.duration}"
             )
-            told.append(RowProblem(str(path), line, None, said))
+            told.append(RowProblem(str(path), line, None, problem))
     return list(first.values())
 
 
 def _places(path: Path, table: Table[P], told: list[RowProblem]) -> list[P]:
-    """The places of a table; what a plan cannot name, or can name only in part, is told and kept."""
+    """Read the places of a table, and record those that plans cannot name, or name only in part; they are kept."""
     found: list[P] = []
     first: dict[tuple[str, str], int] = {}
     for line, place in _numbered(path, table, told):
         found.append(place)
         same = first.setdefault((place.city, place.name), line)
         if same != line:
-            said = f"{place.name!r} in {place.city} is in line {same}, too: a plan that names it means that one"
-            told.append(RowProblem(str(path), line, None, said, kept=True))
+            problem = f"{place.name!r} in {place.city} is in line {same}, too: a plan that names it means that one"
+            told.append(RowProblem(str(path), line, None, problem, kept=True))
         elif place.name != " ".join(place.name.split("\n")).strip():
             told.append(
                 RowProblem(str(path), line, None, f"the name {place.name!r} has blanks or line ends", kept=True)

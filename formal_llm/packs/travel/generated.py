@@ -1,6 +1,6 @@
-"""Queries made by chance, and sentences that say a query.
+"""Random queries, and English sentences for queries.
 
-They serve tests and measurements, and show a traveller what was understood.
+They serve tests and measurements, and show travellers how a query was understood.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _FOOD = ("We would like to try {} food", "We want to taste {} cuisine", "In term
 def random_query(
     world: World, seed: int, first_day: date = date(2022, 3, 8), last_day: date = date(2022, 3, 25)
 ) -> TravelQuery:
-    """A query that can be said; whether it can be met is another question.
+    """Generate a random query with its sentences; it may be unsatisfiable.
 
     Args:
         world: its cities and states.
         seed: the same seed gives the same query.
-        first_day: the trip does not begin before it.
-        last_day: the trip ends by then.
+        first_day: the earliest first day of the trip.
+        last_day: the latest last day of the trip.
     """
     rng = random.Random(seed)
     days = rng.choice((3, 5, 7))
@@ -74,7 +74,7 @@ def random_query(
 
 
 def say(query: TravelQuery, seed: int = 0) -> str:
-    """A query in English sentences, which the reader reads back; another seed says it otherwise."""
+    """Express a query in English sentences, which the reader can read back; the seed determines the wording."""
     rng = random.Random(seed)
     where = (
         f"to {query.dest}"
@@ -94,17 +94,17 @@ def say(query: TravelQuery, seed: int = 0) -> str:
             rng.choice(("Our budget is ${:,}", "We can spend {:,} dollars", "Budget: ${}")).format(query.budget)
         )
     wishes = query.constraints
-    more = []
+    wish_sentences = []
     if wishes.house_rule is not None:
-        more.append(rng.choice(_HOUSE[wishes.house_rule]))
+        wish_sentences.append(rng.choice(_HOUSE[wishes.house_rule]))
     if wishes.room_type is not None:
-        more.append(rng.choice(_ROOM[wishes.room_type]))
+        wish_sentences.append(rng.choice(_ROOM[wishes.room_type]))
     if wishes.transportation is not None:
-        more.append(rng.choice(_TRANSPORT[wishes.transportation]))
+        wish_sentences.append(rng.choice(_TRANSPORT[wishes.transportation]))
     if wishes.cuisines:
-        more.append(rng.choice(_FOOD).format(_listed(wishes.cuisines)))
-    rng.shuffle(more)
-    return ". ".join([*sentences, *more]) + "."
+        wish_sentences.append(rng.choice(_FOOD).format(_listed(wishes.cuisines)))
+    rng.shuffle(wish_sentences)
+    return ". ".join([*sentences, *wish_sentences]) + "."
 
 
 def _count(rng: random.Random, number: int) -> str:
@@ -122,7 +122,7 @@ def _when(rng: random.Random, dates: Sequence[date]) -> str:
     if (first.year, first.month) == (last.year, last.month):
         forms.append(f"from the {_nth(first.day)} to the {_nth(last.day)} of {first:%B}, {first.year}")
         forms.append(f"{first:%B} {first.day}-{last.day}, {first.year}")
-    # A year is told once only where both days are in it.
+    # A single year requires that both days are in it.
     return rng.choice(forms if first.year == last.year else forms[1:3])
 
 

@@ -1,4 +1,4 @@
-"""A word of a trip as days in the published format."""
+"""Convert a word of a trip to days in the published format."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from formal_llm.packs.travel.trip import Trip
 
 
 def days_of(trip: Trip, word: Iterable[str]) -> tuple[Day, ...]:
-    """The days of a trip.
+    """Convert a word of a trip to days.
 
     Args:
-        trip: the trips that the word is one of.
-        word: the names that were chosen.
+        trip: the automaton of the trips.
+        word: the chosen names.
 
     Raises:
-        ValueError: it is no word of a trip.
+        ValueError: it is not a word of the automaton.
     """
     chosen = trip.chosen(word)
     if chosen is None or chosen.shape is None or not trip.accepting(chosen):
@@ -46,7 +46,7 @@ def days_of(trip: Trip, word: Iterable[str]) -> tuple[Day, ...]:
 
 
 def way_text(way: TravelOption) -> str:
-    """A way in the published format."""
+    """Write a way in the published format."""
     row = way.row
     places = f"{way.name}, from {row.origin} to {row.destination}"
     if isinstance(row, Flight):

@@ -1,8 +1,8 @@
-"""The small world of our own, which ships with the pack: invented states and cities, made from a seed.
+"""The small world that ships with the pack: invented states and cities, generated from a seed.
 
-``python -m formal_llm.packs.travel.making tasks/travel/world`` writes it. All names are invented; any likeness to a
-real house is chance. The rows are of the kinds of the published database: roads without a length or of more than a day,
-houses with rules, nights and beds of all sorts, one city that is called like its state, names with a comma.
+``python -m formal_llm.packs.travel.making tasks/travel/world`` writes it. All names are invented; any resemblance to
+real places is accidental. The rows have the variety of the published database: roads without a length or of more than
+a day, accommodations with various rules and sizes, one city with the name of its state, names with a comma.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PLACES: dict[str, dict[str, tuple[float, float]]] = {
     },
     "Dunmere": {"Dunmere": (30.2, -50.9), "Kestrel Bay": (31.7, -52.3), "Sable Point": (29.1, -53.4)},
 }  # fmt: skip
-#: Cities that flights lead from and to.
+#: The cities with an airport.
 HUBS = ("Lindhaven", "Port Serin", "Oriel", "Dunmere")
 _OTHER_FOOD = ("Tea", "Cafe", "Bakery", "BBQ", "Seafood", "Pizza", "Desserts", "Fast Food")
 _ROOMS = ("Entire home/apt", "Private room", "Entire home/apt", "Private room", "Entire home/apt", "Shared room")
@@ -58,12 +58,12 @@ _BEDS = ("Loft", "Cottage", "Rooms", "Hideaway", "House", "Studio")
 _SIGHTS = ("Museum", "Lighthouse", "Gardens", "Market Hall", "Observatory", "Cliff Walk", "Old Town", "Aquarium")
 _NIGHTS = (1, 2, 1, 3, 2, 1)
 _PEOPLE = (4, 2, 2, 1, 6, 3)
-#: A mile in kilometres, and how many kilometres an hour a car and a plane make.
+#: A mile in kilometres, and the speeds of a car and a plane in kilometres per hour.
 _MILE, _CAR, _PLANE = 1.609344, 92, 700
 
 
 class _Dice:
-    """Random numbers that are the same in every version of Python: only ``random()`` is promised to be."""
+    """Random numbers that are the same in every version of Python, which only ``random()`` guarantees."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -75,18 +75,18 @@ class _Dice:
         return things[self.whole(0, len(things) - 1)]
 
     def some_of(self, things: Sequence[T], count: int) -> list[T]:
-        left = list(things)
-        return [left.pop(self.whole(0, len(left) - 1)) for _ in range(count)]
+        remaining = list(things)
+        return [remaining.pop(self.whole(0, len(remaining) - 1)) for _ in range(count)]
 
     def chance(self, share: float) -> bool:
         return self._random.random() < share
 
 
 def make_world(seed: int = SEED) -> World:
-    """A world of 14 cities in 4 states; the same one for the same seed, on every machine.
+    """Create a world of 14 cities in 4 states; the same seed gives the same world on every machine.
 
-    Of each city there are six beds, ten restaurants and six sights. Every cuisine can be eaten in every state, and
-    every house rule is allowed somewhere in every city.
+    Each city has six accommodations, ten restaurants and six attractions. Every state offers every cuisine, and in
+    every city some accommodation allows each of the house rules.
     """
     dice = _Dice(seed)
     where = {city: place for cities in PLACES.values() for city, place in cities.items()}
@@ -103,7 +103,7 @@ def make_world(seed: int = SEED) -> World:
 def _beds(dice: _Dice, city: str) -> Iterator[Accommodation]:
     names = dice.some_of(_FIRST, len(_BEDS))
     for number, (first, last) in enumerate(zip(names, _BEDS, strict=True)):
-        # Of each two neighbours one allows what the other forbids; so every wish can be met.
+        # Of two neighbours one allows what the other forbids; so every wish can be satisfied.
         rules = [rule for at, rule in enumerate(HOUSE_RULES) if (at + number) % 2 == 0]
         forbidden = tuple(f"No {rule}" for rule in dice.some_of(rules, dice.whole(1, min(2, len(rules)))))
         price = dice.whole(30, 90) * (1 + _PEOPLE[number] // 2)
@@ -116,7 +116,7 @@ def _beds(dice: _Dice, city: str) -> Iterator[Accommodation]:
 def _tables(dice: _Dice, city: str) -> Iterator[Restaurant]:
     names = dice.some_of(_FIRST, len(_MEALS))
     for number, (first, last) in enumerate(zip(names, _MEALS, strict=True)):
-        # One cuisine of the seven in turn, so that none lacks; the others as it comes.
+        # One of the seven cuisines in turn, so that none is missing; the others at random.
         cuisines = [CUISINES[number % len(CUISINES)], *dice.some_of(_OTHER_FOOD, dice.whole(1, 3))]
         if dice.chance(0.3):
             cuisines.append(dice.one_of([one for one in CUISINES if one not in cuisines]))
@@ -135,14 +135,14 @@ def _sights(dice: _Dice, city: str, place: tuple[float, float]) -> Iterator[Attr
 
 
 def _roads(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Road]:
-    for origin, here in where.items():
-        for destination, there in where.items():
+    for origin, start in where.items():
+        for destination, end in where.items():
             if origin == destination:
                 continue
             if dice.chance(0.06):
                 yield Road(origin, destination)  # the published table has such rows, too
                 continue
-            kilometres = _kilometres(here, there) * 1.22 + dice.whole(-4, 4)
+            kilometres = _kilometres(start, end) * 1.22 + dice.whole(-4, 4)
             length = round(kilometres, 1) if kilometres < 100 else round(kilometres)
             yield Road(origin, destination, _duration(kilometres / _CAR), f"{length:,} km", float(length))
 
@@ -168,14 +168,14 @@ def _flights(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Fli
 
 
 def _kilometres(here: tuple[float, float], there: tuple[float, float]) -> float:
-    """The length of the arc between two places on a globe."""
-    (a, b), (c, d) = [(math.radians(x), math.radians(y)) for x, y in (here, there)]
-    haversine = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
+    """Compute the length of the arc between two places on a globe."""
+    (lat, lon), (lat_2, lon_2) = [(math.radians(x), math.radians(y)) for x, y in (here, there)]
+    haversine = math.sin((lat_2 - lat) / 2) ** 2 + math.cos(lat) * math.cos(lat_2) * math.sin((lon_2 - lon) / 2) ** 2
     return 2 * 6_371 * math.asin(math.sqrt(haversine))
 
 
 def _duration(hours: float) -> str:
-    """As the published table prints it: days and hours, or hours and minutes."""
+    """Format a duration as in the published table: days and hours, or hours and minutes."""
     whole, minutes = divmod(round(hours * 60), 60)
     if whole >= 24:
         return f"{_count(whole // 24, 'day')} {_count(whole % 24, 'hour')}"

@@ -1,10 +1,10 @@
-"""The least that meals in one city can cost: exact, whatever has been eaten there already.
+"""The exact minimum cost of meals in one city, given the restaurants visited so far.
 
-So many different restaurants must be visited, a few more may be, and together they must offer some cuisines. Few
-restaurants can play a part in the cheapest way to do that. Of those that offer the same of the missing cuisines, or
-less for more money, only the cheapest can be needed to cover them: a dearer one can be exchanged for it, and no cover
-needs both. What is still to be eaten then is filled up with the cheapest of all. Over these few, dynamic programming by
-their number and by what they cover is exact.
+A number of different restaurants must be visited, some more may be, and together they must offer certain cuisines. Few
+restaurants are relevant for the cheapest solution. Of those that offer the same missing cuisines, or fewer for more
+money, only the cheapest can be needed to cover them: it can replace a more expensive one, and no cover needs both. The
+remaining meals are taken in the cheapest restaurants of all. Over these few, dynamic programming by their number and
+by the cuisines that they cover is exact.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: More than anything costs: no way to do it.
+#: More than any cost: there is no solution.
 NEVER = 10**15
-#: What something costs at least, for each set of cuisines that is covered, by its bits.
+#: Minimum costs for each set of cuisines to cover, indexed by its bits.
 Costs: TypeAlias = NDArray[np.int64]
 
 
 class MealOption(NamedTuple):
-    """A restaurant, as far as it counts.
+    """The relevant facts of a restaurant.
 
     Attributes:
-        cost: of a meal of all travellers, in cents.
-        offers: which of the wanted cuisines it has, a bit for each.
+        cost: the cost of a meal for all travellers, in cents.
+        offers: the wanted cuisines that it has, one bit each.
     """
 
     cost: int
@@ -39,8 +39,8 @@ class Kitchen:
     """The restaurants of a city.
 
     Args:
-        tables: the restaurants, the cheapest first.
-        wanted: all cuisines that are wanted, a bit for each.
+        tables: the restaurants, cheapest first.
+        wanted: all wanted cuisines, one bit each.
     """
 
     def __init__(self, tables: Sequence[MealOption], wanted: int) -> None:
@@ -48,22 +48,22 @@ class Kitchen:
             raise ValueError("the tables of a kitchen are sorted by their cost")
         self.tables = tuple(tables)
         self.wanted = wanted
-        #: For each set of missing cuisines: what is offered of it, and who offers just that, the cheapest first.
+        #: For each set of missing cuisines: its offered subsets, each with its restaurants, cheapest first.
         self._offering: dict[int, list[tuple[int, list[int]]]] = {}
         self._found: dict[tuple[object, ...], Costs] = {}
 
     def least(self, used: Collection[int], must: int, may: int, missing: int) -> Costs:
-        """What it costs at least to visit ``must`` to ``must + may`` restaurants, none of them in ``used``.
+        """Return the minimum cost of ``must`` to ``must + may`` restaurants outside of ``used``.
 
         Args:
-            used: the restaurants that have been visited, by their places.
-            must: how many more have to be visited.
-            may: how many may be visited beside these.
-            missing: the cuisines that are asked for below.
+            used: the positions of the restaurants visited so far.
+            must: the number of restaurants that must be visited.
+            may: the number of further restaurants that may be visited.
+            missing: the cuisines that may have to be covered.
 
         Returns:
-            for each set of cuisines, by its bits, the cost where that is to be covered; :data:`NEVER` where it cannot,
-            and for sets with others than the missing ones.
+            the minimum cost for each set of cuisines to cover, indexed by its bits; :data:`NEVER` if it cannot be
+            covered, and for sets with cuisines that are not missing.
         """
         cheap = self._cheapest(used, must)
         if cheap is None:
@@ -75,7 +75,7 @@ class Kitchen:
         return found
 
     def _cheapest(self, used: Collection[int], count: int) -> list[int] | None:
-        """The cheapest restaurants that are not used; None where there are too few."""
+        """Return the cheapest unused restaurants; None if there are too few."""
         found: list[int] = []
         for place in range(len(self.tables)):
             if len(found) == count:
@@ -85,7 +85,7 @@ class Kitchen:
         return found if len(found) == count else None
 
     def _covering(self, used: Collection[int], missing: int) -> list[int]:
-        """Who may be needed to cover missing cuisines: of those that offer as much or less, the cheapest not used."""
+        """Return the unused restaurants that covering missing cuisines may need: the cheapest of comparable ones."""
         offering = self._offering.get(missing)
         if offering is None:
             by_offer: dict[int, list[int]] = {}
@@ -103,7 +103,7 @@ class Kitchen:
         return found
 
     def _table(self, places: Sequence[int], must: int, may: int, missing: int) -> Costs:
-        """The least costs where only these restaurants count: by how many are visited, and by what they cover."""
+        """Compute the minimum costs over these restaurants by their number and by the cuisines that they cover."""
         sets = np.arange(self.wanted + 1)
         costs = np.full((must + may + 1, self.wanted + 1), NEVER)
         costs[0, 0] = 0
@@ -116,7 +116,7 @@ class Kitchen:
 
 
 def nothing(wanted: int, cost: int = 0) -> Costs:
-    """What it costs to cover nothing; :data:`NEVER` for every set of cuisines but the empty one."""
+    """Return the costs of covering nothing: :data:`NEVER` for every set of cuisines except the empty one."""
     found = np.full(wanted + 1, NEVER)
     found[0] = cost
     return found
@@ -124,7 +124,7 @@ def nothing(wanted: int, cost: int = 0) -> Costs:
 
 @lru_cache(maxsize=16)
 def _parted(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """All ways to part each set of cuisines in two: the one part, the other, and where each set begins."""
+    """Return all ways to split each set of cuisines in two: the first parts, the second parts, and the set offsets."""
     parts = [[part for part in range(size) if not part & ~cover] for cover in range(size)]
     one = np.array([part for found in parts for part in found])
     other = np.array([cover & ~part for cover, found in enumerate(parts) for part in found])
@@ -133,19 +133,19 @@ def _parted(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.i
 
 @lru_cache(maxsize=1024)
 def _parts(cover: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """All ways to part a set of cuisines in two."""
+    """Return all ways to split a set of cuisines in two."""
     parts = np.array([part for part in range(cover + 1) if not part & ~cover])
     return parts, cover & ~parts
 
 
 def together(one: Costs, other: Costs) -> Costs:
-    """What it costs at least to cover each set of cuisines in two places together."""
+    """Combine the costs of two places to the minimum costs of covering each set of cuisines in both together."""
     part, rest, begins = _parted(len(one))
     found: Costs = np.minimum(np.minimum.reduceat(one[part] + other[rest], begins), NEVER)
     return found
 
 
 def together_at(one: Costs, other: Costs, cover: int) -> int:
-    """What it costs at least to cover one set of cuisines in two places together."""
+    """Return the minimum cost of covering one set of cuisines in two places together."""
     parts, rest = _parts(cover)
     return min(int((one[parts] + other[rest]).min()), NEVER)

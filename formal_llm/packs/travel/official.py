@@ -1,17 +1,17 @@
-"""The official evaluator of TravelPlanner, rule by rule and hole by hole, so that figures can be compared.
+"""The official evaluator of TravelPlanner, with all its rules and gaps, so that figures are comparable.
 
-What it answers is what the published scripts answer (OSU-NLP-Group/TravelPlanner, ``evaluation/``), also where they
-overlook something:
+Its results are those of the published scripts (OSU-NLP-Group/TravelPlanner, ``evaluation/``), including what they
+overlook:
 
-- a way of travelling that they do not know ("Drive, from A to B") is free, and so is a flight without its number;
-- rules on transport look for capital letters, and for "parties" they look for a word with a slip of the pen;
-- what stands behind the last ";" of attractions is not read, so a single attraction without one is not;
-- on a day that stays in a city they compare letters, not the city: a meal or a bed may be anywhere;
-- the destination of three days, the date of a flight, the direction of a journey, and days beyond the last are not
-  looked at; a name counts if it is part of a name.
+- an unknown mode of transport ("Drive, from A to B") is free, and so is a flight without its number;
+- rules on transport compare capital letters, and the rule on "parties" looks for a misspelled word;
+- text after the last ";" of attractions is not read, so a single attraction without ";" is ignored;
+- on a day spent in one city they compare letters, not the city: a meal or an accommodation may be anywhere;
+- the destination of three-day trips, the date of a flight, the direction of a journey, and surplus days are not
+  checked; a name counts if it is part of a name.
 
-Where a script breaks off (an index out of range), the check fails here, and the finding says so.
-:mod:`~formal_llm.packs.travel.strict` has none of these holes.
+Where a script stops with an error (an index out of range), the check fails here, and the finding states the reason.
+:mod:`~formal_llm.packs.travel.strict` has none of these gaps.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ _BREAKS = "the published script breaks off here"
 
 
 def official(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict:
-    """What the official evaluator says of a plan.
+    """Evaluate a plan with the official evaluator.
 
     Args:
-        plan: the days; none means that nothing was delivered.
-        query: what was wanted.
+        plan: the days; no days mean that nothing was delivered.
+        query: the query.
         world: the database.
     """
     if not plan:
         return not_delivered("official", query)
     days = list(plan)[: query.days]
-    judging = _OfficialEvaluation(days, query, world)
-    findings = list(judging.commonsense())
+    evaluation = _OfficialEvaluation(days, query, world)
+    findings = list(evaluation.commonsense())
     if any(one.check in ("Within Sandbox", "Complete Information") for one in findings):
         return verdict_of("official", query, findings, not_judged=HARD)
-    cost = judging.cost()
+    cost = evaluation.cost()
     if query.budget is not None and cost > query.budget:
         findings.append(TripFinding("Budget", f"the trip costs ${cost:,}, and the budget is ${query.budget:,}"))
-    return verdict_of("official", query, [*findings, *judging.wishes()], cost=cost)
+    return verdict_of("official", query, [*findings, *evaluation.wishes()], cost=cost)
 
 
 class _OfficialEvaluation:
-    """One plan before the evaluator."""
+    """The evaluation of one plan."""
 
     def __init__(self, days: list[Day], query: TravelQuery, world: World) -> None:
         self._days = list(enumerate(days, 1))
         self._query = query
         self._world = world
 
-    # -- looking up ----------------------------------------------------------------------------------------------------
+    # -- lookups -------------------------------------------------------------------------------------------------------
 
     def _beds(self, text: str) -> list[Accommodation]:
         return named(self._world.accommodations(name_city(text)[1]), text)
@@ -97,7 +97,7 @@ class _OfficialEvaluation:
     # -- common sense --------------------------------------------------------------------------------------------------
 
     def commonsense(self) -> Iterator[TripFinding]:
-        """What is wrong with any such trip."""
+        """Report everything that violates common sense."""
         checks = (
             self.sandbox, self.complete, self.current_city, self.route, self.restaurants, self.attractions,
             self.conflicts, self.nights,
@@ -105,7 +105,7 @@ class _OfficialEvaluation:
         return chain.from_iterable(check() for check in checks)
 
     def sandbox(self) -> Iterator[TripFinding]:
-        """What is not in the database."""
+        """Report journeys and places that are not in the database."""
         for number, day, text in self._journeys():
             problem = self._no_journey(day, text)
             if problem:
@@ -122,7 +122,7 @@ class _OfficialEvaluation:
                 yield TripFinding("Within Sandbox", f"there is no accommodation {text!r}", number, "accommodation")
 
     def _no_journey(self, day: Day, text: str) -> str:
-        """Why there is no such journey; empty where there is, or where nobody looks."""
+        """Explain why there is no such journey; empty if there is one, or if it is not checked."""
         lower = text.lower()
         cities = from_to(text) or from_to(day.current_city)
         if "flight number" in lower:
@@ -131,17 +131,17 @@ class _OfficialEvaluation:
                 return f"{_BREAKS}: a flight is written 'Flight Number: F..., from A to B, ...'"
             number, (origin, destination) = rest.split(",")[0], map(bare, cities)
             rows = self._world.flights_numbered(number)
-            there = any(row.origin == origin and row.destination == destination for row in rows)
-            return "" if there else f"there is no flight {number} from {origin} to {destination}"
+            exists = any(row.origin == origin and row.destination == destination for row in rows)
+            return "" if exists else f"there is no flight {number} from {origin} to {destination}"
         mode = driven_mode(lower)
         if mode is None:
             return ""
         origin, destination = map(bare, cities or ("-", "-"))
-        there = self._world.distance(origin, destination, mode) is not None
-        return "" if there else f"nobody can go by {mode} from {origin} to {destination}"
+        exists = self._world.distance(origin, destination, mode) is not None
+        return "" if exists else f"nobody can go by {mode} from {origin} to {destination}"
 
     def complete(self) -> Iterator[TripFinding]:
-        """What is missing."""
+        """Report what is missing."""
         check, query, filled = "Complete Information", self._query, 0
         if len(self._days) != query.days:
             yield TripFinding(check, f"the trip has {len(self._days)} days, not {query.days}")
@@ -168,7 +168,7 @@ class _OfficialEvaluation:
             yield TripFinding(check, "more than half of the information is missing")
 
     def _cities(self) -> list[tuple[int, tuple[str, ...] | None]]:
-        """The cities of each day: one, two on a day of travel, None where they cannot be read."""
+        """Return the cities of each day: one, two on a day of travel, None if they cannot be read."""
         found: list[tuple[int, tuple[str, ...] | None]] = []
         for number, day in self._days:
             if "from" in day.current_city:
@@ -179,7 +179,7 @@ class _OfficialEvaluation:
         return found
 
     def current_city(self) -> Iterator[TripFinding]:
-        """What is somewhere else: on a day of travel by the name of the city, else letter by letter."""
+        """Report what is in another city: compared by city names on a day of travel, else letter by letter."""
         check = "Within Current City"
         for (number, day), (_, cities) in zip(self._days, self._cities(), strict=True):
             if cities is None:
@@ -198,28 +198,28 @@ class _OfficialEvaluation:
                 yield TripFinding(check, f"{day.accommodation!r} is in another city", number, "accommodation")
 
     def route(self) -> Iterator[TripFinding]:
-        """What is wrong with the cities in their order."""
+        """Report errors in the sequence of cities."""
         check, query = "Reasonable City Route", self._query
-        listed: list[str] = []
+        cities_in_order: list[str] = []
         for number, cities in self._cities():
             if cities is None:
                 yield TripFinding(check, f"{_BREAKS}: it reads no 'from A to B'", number, "current_city")
                 return
             if number == 1 and len(cities) == 2 and cities[0] != query.org:
                 yield TripFinding(check, f"the trip should begin in {query.org}", number, "current_city")
-            listed += cities
-        if listed[0] != listed[-1]:
-            yield TripFinding(check, f"the trip begins in {listed[0]} and ends in {listed[-1]}")
-        if not in_sequence(listed):
+            cities_in_order += cities
+        if cities_in_order[0] != cities_in_order[-1]:
+            yield TripFinding(check, f"the trip begins in {cities_in_order[0]} and ends in {cities_in_order[-1]}")
+        if not in_sequence(cities_in_order):
             yield TripFinding(check, "a city is left and visited again, or only passed through")
-        for place, city in enumerate(listed):
+        for place, city in enumerate(cities_in_order):
             if not self._known(city):
                 yield TripFinding(check, f"there is no city {city!r}")
-            elif 0 < place < len(listed) - 1 and query.days > 3 and self._world.state_of(city) != query.dest:
+            elif 0 < place < len(cities_in_order) - 1 and query.days > 3 and self._world.state_of(city) != query.dest:
                 yield TripFinding(check, f"{city} is not in {query.dest}")
 
     def restaurants(self) -> Iterator[TripFinding]:
-        """Restaurants that come twice."""
+        """Report repeated restaurants."""
         seen: set[str] = set()
         for number, field, text in self._meals():
             if text in seen:
@@ -227,7 +227,7 @@ class _OfficialEvaluation:
             seen.add(text)
 
     def attractions(self) -> Iterator[TripFinding]:
-        """Attractions that come twice."""
+        """Report repeated attractions."""
         seen: set[str] = set()
         for number, day in self._days:
             for text in day.attraction.split(";")[:-1] if said(day.attraction) else ():
@@ -236,7 +236,7 @@ class _OfficialEvaluation:
                 seen.add(text)
 
     def conflicts(self) -> Iterator[TripFinding]:
-        """Ways of travelling that exclude each other."""
+        """Report modes of transport that exclude each other."""
         check = "Non-conf. Transportation"
         if not said(self._days[0][1].transportation):
             yield TripFinding(check, "nothing is said of how to travel", 1, "transportation")
@@ -246,7 +246,7 @@ class _OfficialEvaluation:
             yield TripFinding(check, "self-driving does not go with flights or taxis")
 
     def nights(self) -> Iterator[TripFinding]:
-        """Beds that want a longer stay."""
+        """Report stays that are shorter than the accommodation allows."""
         for text, group in groupby(self._days, key=lambda one: one[1].accommodation):
             stay = list(group)
             rows = self._beds(text) if said(text) else []
@@ -257,7 +257,7 @@ class _OfficialEvaluation:
     # -- wishes --------------------------------------------------------------------------------------------------------
 
     def cost(self) -> Money:
-        """What the trip costs."""
+        """Compute the cost of the trip."""
         people = self._query.people
         total: Money = 0
         for _, day, text in self._journeys():
@@ -280,11 +280,11 @@ class _OfficialEvaluation:
         return total
 
     def wishes(self) -> Iterator[TripFinding]:
-        """What goes against the wishes of the query, but for the budget."""
+        """Report violated wishes, except the budget."""
         wishes = self._query.constraints
         for number, text in self._nights():
             bed = self._beds(text)[0]
-            # The published script looks for "parities" and so never for parties.
+            # The published script looks for "parities", so it never finds parties.
             if wishes.house_rule not in (None, "parties") and not bed.allows(wishes.house_rule or ""):
                 yield TripFinding("Room Rule", f"{text!r} forbids {wishes.house_rule}", number, "accommodation")
             if wishes.room_type is not None and not bed.is_of(wishes.room_type):
@@ -300,7 +300,7 @@ class _OfficialEvaluation:
                 yield TripFinding("Cuisine", f"no meal is {cuisine}")
 
     def _eaten(self) -> set[str]:
-        """The wished cuisines that are eaten; a meal in the city of departure ends the look at its day."""
+        """Return the wanted cuisines that are eaten; a meal in the city of departure skips the rest of its day."""
         eaten: set[str] = set()
         for _, day in self._days:
             for field in MEALS:

@@ -1,7 +1,7 @@
-"""A trip as one web page: a map, its days, what it costs against the budget, and what the evaluators say.
+"""Trips as web pages: a map, the days, the costs against the budget, and the verdicts of the evaluators.
 
-The page stands alone: no script, nothing loaded from anywhere (its content security policy forbids both), light and
-dark as the reader's machine is. Every text is escaped: names come from a database and from models.
+A page is self-contained: no scripts and no external resources (its content security policy forbids both), light or
+dark as the reader's system. Every text is escaped, since names come from databases and models.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _KINDS = {"transportation": "journeys", "accommodation": "nights"}
 
 
 def trip_page(plan: Sequence[Day], query: TravelQuery, world: World, *, about: Mapping[str, str] | None = None) -> str:
-    """The page of a trip, valid or not.
+    """Write the page of a trip, valid or not.
 
     Args:
         plan: its days.
-        query: what was wanted.
+        query: the query.
         world: the database.
-        about: what else is to be told in a table, such as who chose.
+        about: additional rows for the table, such as who chose.
     """
     days = resolve_plan(plan, query, world)
     lines = bill(days, query)
@@ -67,41 +67,41 @@ def trip_page(plan: Sequence[Day], query: TravelQuery, world: World, *, about: M
 
 
 def _costs(lines: Sequence[Expense], query: TravelQuery) -> str:
-    """What is spent on what, and how much of the budget it takes."""
+    """Write the costs by kind, and their share of the budget."""
     total = total_of(lines)
     kinds: dict[str, Money] = {}
     for line in lines:
         kind = _KINDS.get(line.field, "meals")
         kinds[kind] = kinds.get(kind, 0) + (line.total or 0)
     spent = ", ".join(f"{kind} {money(amount)}" for kind, amount in kinds.items())
-    said = f"<h2>Costs <small>{shown(spent)}; attractions cost nothing</small></h2>"
+    heading = f"<h2>Costs <small>{shown(spent)}; attractions cost nothing</small></h2>"
     if query.budget is None:
-        return f"{said}<p>{money(total)} for {query.people}, without a budget</p>"
+        return f"{heading}<p>{money(total)} for {query.people}, without a budget</p>"
     share = 100.0 if not query.budget else float(100 * total / query.budget)
     over = total > query.budget
-    left = f"{money(total - query.budget)} too much" if over else f"{money(query.budget - total)} left"
+    rest = f"{money(total - query.budget)} too much" if over else f"{money(query.budget - total)} left"
     return (
-        f'{said}<div class="bar"><div class="{"over" if over else "within"}" style="width:{min(share, 100):.1f}%">'
+        f'{heading}<div class="bar"><div class="{"over" if over else "within"}" style="width:{min(share, 100):.1f}%">'
         f"</div></div><p>{money(total)} of {money(query.budget)} for {query.people}: "
-        f'<span class="{"bad" if over else "good"}">{left}</span></p>'
+        f'<span class="{"bad" if over else "good"}">{rest}</span></p>'
     )
 
 
 def _days(days: Sequence[ResolvedDay], lines: Sequence[Expense], query: TravelQuery) -> list[str]:
     parts: list[str] = []
     for day in days:
-        here = [line for line in lines if line.day == day.number]
+        items = [line for line in lines if line.day == day.number]
         on = "" if day.on is None else f", {day.on:%A} {day.on.day} {day.on:%B %Y}"
         head = f"Day {day.number}{on} <small>{shown(day.day.current_city)}</small>"
         parts.append(f'<section class="day"><h2>{head}</h2>')
         numbered = list(enumerate(day.sights, 1))
-        drawn = city_map(day.cities[-1].city if day.cities else "", numbered)
-        if drawn:
-            parts.append(f'<div class="sights">{drawn}</div>')
-        rows = [_row(CALLED[line.field], line.text, money(line.total)) for line in here]
+        picture = city_map(day.cities[-1].city if day.cities else "", numbered)
+        if picture:
+            parts.append(f'<div class="sights">{picture}</div>')
+        rows = [_row(CALLED[line.field], line.text, money(line.total)) for line in items]
         rows += [_row("Sight" if number == 1 else "", _sight(number, stop), "") for number, stop in numbered]
-        if here:
-            rows.append(_row("", "all of it" if query.people == 1 else f"for {query.people}", money(total_of(here))))
+        if items:
+            rows.append(_row("", "all of it" if query.people == 1 else f"for {query.people}", money(total_of(items))))
         parts.append(f"<table>{''.join(rows)}</table></section>")
     return parts
 
@@ -117,8 +117,8 @@ def _row(name: str, text: str, cost: str) -> str:
 def _verdict(verdict: TripVerdict) -> str:
     if verdict.final:
         return f'<p class="good">Yes: the {verdict.evaluator} evaluator finds nothing wrong.</p>'
-    found = "".join(f"<li>{shown(str(one))}</li>" for one in verdict.findings)
-    return f'<p class="bad">No, says the {verdict.evaluator} evaluator:</p><ul>{found}</ul>'
+    findings = "".join(f"<li>{shown(str(one))}</li>" for one in verdict.findings)
+    return f'<p class="bad">No, says the {verdict.evaluator} evaluator:</p><ul>{findings}</ul>'
 
 
 def _understood(query: TravelQuery, about: Mapping[str, str]) -> str:

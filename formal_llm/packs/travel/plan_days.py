@@ -1,4 +1,4 @@
-"""A trip as it is published: a list of days, each with its city, its way, its meals, its sights and its bed, in words.
+"""Plans in the published format: a list of days with city, transportation, meals, attractions and accommodation.
 
 ::
 
@@ -7,8 +7,8 @@
       "breakfast": "-", "attraction": "-", "lunch": "-", "dinner": "Coco Bambu, Rockford",
       "accommodation": "Pure luxury one bdrm + sofa bed on Central Park, Rockford"}, ...]
 
-The fields are those of TravelPlanner (Xie et al. 2024, arXiv 2402.01622). What a field says is judged elsewhere
-(:mod:`~formal_llm.packs.travel.official`, :mod:`~formal_llm.packs.travel.strict`): here anybody's words are kept.
+The fields are those of TravelPlanner (Xie et al. 2024, arXiv 2402.01622). Their texts are kept as they are; other
+modules judge them (:mod:`~formal_llm.packs.travel.official`, :mod:`~formal_llm.packs.travel.strict`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from formal_llm.authored.files import lines_of, parse_json
 from formal_llm.errors import InputError
 
-#: Where nothing is said: no meal, no bed, no journey.
+#: An empty field: no meal, no accommodation, no journey.
 NOTHING = "-"
-#: The fields of a day that hold words, in the order in which they are printed.
+#: The text fields of a day, in the order in which they are printed.
 FIELDS = (
     "current_city", "transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation",
 )  # fmt: skip
@@ -32,17 +32,17 @@ MEALS = ("breakfast", "lunch", "dinner")
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day of a trip. A field that says nothing is ``"-"``.
+    """A day of a plan. An empty field is ``"-"``.
 
     Attributes:
-        days: which day it is, from 1.
+        days: the number of the day, from 1.
         current_city: ``"Rockford"``, or ``"from St. Petersburg to Rockford"`` on a day of travel.
         transportation: ``"Flight Number: F3573659, from A to B, ..."``, ``"Self-driving, from A to B, ..."``,
             ``"Taxi, from A to B, ..."``.
         breakfast, lunch, dinner: ``"Coco Bambu, Rockford"``.
-        accommodation: where the night is spent, ``"Name, City"``.
-        attraction: ``"Name, City;Name, City;"``; the last semicolon belongs to it.
-        lacking: which fields the JSON did not have at all, not even as ``"-"``.
+        accommodation: the place for the night, ``"Name, City"``.
+        attraction: ``"Name, City;Name, City;"``; the last semicolon is part of it.
+        lacking: the fields that were missing in the JSON, even as ``"-"``.
     """
 
     days: int
@@ -57,11 +57,11 @@ class Day:
 
     @property
     def meals(self) -> tuple[tuple[str, str], ...]:
-        """The names of the three meals, each with what is said of it."""
+        """The names of the three meals with their texts."""
         return (("breakfast", self.breakfast), ("lunch", self.lunch), ("dinner", self.dinner))
 
     def to_json(self) -> dict[str, object]:
-        """The day in the published format."""
+        """Return the day in the published format."""
         return {"days": self.days, **{name: getattr(self, name) for name in FIELDS}}
 
 
@@ -70,9 +70,9 @@ class Submission:
     """A line of a file of submissions.
 
     Attributes:
-        index: which query it answers; None where the line does not say.
-        query: the query, as it was written; empty where the line does not say.
-        days: the plan; empty where none was delivered.
+        index: the number of the query; None if the line does not specify it.
+        query: the text of the query; empty if the line does not contain it.
+        days: the plan; empty if none was delivered.
     """
 
     index: int | None
@@ -81,30 +81,30 @@ class Submission:
 
 
 def said(text: str) -> bool:
-    """Whether a field says something."""
+    """Return whether a field has content."""
     return text not in ("", NOTHING)
 
 
 def to_json(plan: Iterable[Day]) -> list[dict[str, object]]:
-    """A plan in the published format."""
+    """Convert a plan to the published format."""
     return [day.to_json() for day in plan]
 
 
 def to_text(plan: Iterable[Day]) -> str:
-    """A plan in the published format, as a file holds it: a field a line."""
+    """Write a plan as JSON text in the published format, one field per line."""
     return json.dumps(to_json(plan), ensure_ascii=False, indent=2) + "\n"
 
 
 def read_plan(plan: object, where: str = "the plan") -> tuple[Day, ...]:
-    """The days of a plan that somebody wrote.
+    """Read the days of a plan from any source.
 
     Args:
-        plan: the list of days, an object that holds it under ``plan``, or the text of either. Null, an empty list and
-            days without anything (``{}``) are no plan: nothing was delivered.
-        where: what a message calls it, such as ``"plan.json"``.
+        plan: the list of days, an object that contains it under ``plan``, or the text of either. Null, an empty list
+            and empty days (``{}``) mean that no plan was delivered.
+        where: the name for the plan in messages, such as ``"plan.json"``.
 
     Raises:
-        InputError: it is no list of days; with the day and the field.
+        InputError: it is not a list of days; the error names the day and the field.
     """
     if isinstance(plan, str):
         plan = _parsed(plan, where)
@@ -123,26 +123,26 @@ def read_plan(plan: object, where: str = "the plan") -> tuple[Day, ...]:
 
 
 def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ...]:
-    """The plans of a file: one plan, a list of submissions, or JSON Lines with a submission a line.
+    """Read the plans of a file: one plan, a list of submissions, or JSON Lines with one submission per line.
 
-    A submission is ``{"idx": 1, "query": "...", "plan": [...]}``, as the leaderboard takes it; ``index`` is read, too.
+    A submission is ``{"idx": 1, "query": "...", "plan": [...]}``, as on the leaderboard; ``index`` is accepted, too.
 
     Raises:
-        InputError: it is none of these; with the line.
+        InputError: it is none of these; the error names the line.
     """
     lines = [(number, line) for number, line in enumerate(lines_of(text), 1) if line.strip()]
     if not lines:
         raise InputError(f"{where}: the file is empty; it should hold a plan as JSON, or a submission a line")
-    whole = _parsed_or_none(text)
-    if whole is not None:
-        value = whole[0]
+    parsed = _parsed_or_none(text)
+    if parsed is not None:
+        value = parsed[0]
         if isinstance(value, list) and value and all(isinstance(one, dict) and "plan" in one for one in value):
             return tuple(_submission(one, f"{where}, entry {number}") for number, one in enumerate(value, 1))
         return (_submission(value, where),)
     if len(lines) == 1:
         return (_submission(_parsed(text, where), where),)
     if not text.lstrip().startswith("{"):
-        _parsed(text, where)  # raises: one JSON value that breaks off somewhere
+        _parsed(text, where)  # raises: one incomplete JSON value
     return tuple(
         _submission(_parsed(line, f"{where}, line {number}"), f"{where}, line {number}") for number, line in lines
     )
@@ -163,8 +163,8 @@ def _day(number: int, day: object, where: str) -> Day:
     if not set(FIELDS) & set(day):
         raise InputError(f"{place}: this is no day of a trip: it has {_listed(day)} and none of {', '.join(FIELDS)}")
     texts = {name: _text(day.get(name), f"{place}, {name}") for name in FIELDS}
-    given = day.get("days", day.get("day", number))
-    digits = re.search(r"\d{1,9}", str(given))
+    days = day.get("days", day.get("day", number))
+    digits = re.search(r"\d{1,9}", str(days))
     lacking = tuple(name for name in FIELDS if name not in day)
     return Day(int(digits[0]) if digits else number, **texts, lacking=lacking)
 

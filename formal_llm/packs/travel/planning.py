@@ -1,4 +1,4 @@
-"""Planning a trip: an ordinary planner over the trips that keep all wishes.
+"""Plan trips: an ordinary planner over the trips that satisfy all wishes.
 
 ::
 
@@ -30,7 +30,7 @@ from formal_llm.planning.walks.pages import Offer, Pages
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import Wording
 
-#: Short: a trip takes some thirty questions, and each of them stands alone. ``{task}`` becomes the query in a line.
+#: Short, since a trip takes about thirty independent questions. ``{task}`` is replaced by a summary of the query.
 WORDING = Wording(
     order="forward",
     prompt="{task}\n{target}\n{options}\n{instruction}",
@@ -40,23 +40,23 @@ WORDING = Wording(
 
 
 def as_listed(_: Offer) -> int:
-    """The order of the trips themselves: what is still wanted first, then the best rated, then the cheapest."""
+    """Keep the order of the trip automaton: missing cuisines first, then best rated, then cheapest."""
     return 0
 
 
-#: So few options that thirty questions stay small.
+#: Few options per page, so that thirty questions stay small.
 PAGES = Pages(options=6, order=as_listed)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTrip:
-    """A trip that was planned.
+    """A planned trip.
 
     Attributes:
-        query: what was wanted.
+        query: the query.
         days: the trip, in the published format.
-        cost: what it costs all travellers, in dollars.
-        plan: the plan, with the word and what it took to make it.
+        cost: the cost for all travellers, in dollars.
+        plan: the plan, with its word and its usage.
     """
 
     query: TravelQuery
@@ -66,16 +66,16 @@ class PlannedTrip:
 
 
 def tastes_of(query: TravelQuery) -> str:
-    """What of a query is a matter of taste, as the task of its plan: ``"Indian and French food"``."""
+    """Return the task for the plan of a query, its matters of taste: ``"Indian and French food"``."""
     return " and ".join(f"{cuisine} food" for cuisine in query.constraints.cuisines)
 
 
 def trips_of(query: TravelQuery, world: World) -> Trip:
-    """The trips that keep all wishes.
+    """Create the automaton of the trips that satisfy all wishes.
 
     Raises:
-        NoTrip: there is none; says which wishes to drop, and what the cheapest trip without them costs.
-        InputError: the query is none.
+        NoTrip: there is no such trip; the error names the wishes to drop and the cost of the cheapest trip without.
+        InputError: the query is invalid.
     """
     trip = Trip.of(query, world)
     if trip.to_end(trip.start()) is None:
@@ -84,19 +84,19 @@ def trips_of(query: TravelQuery, world: World) -> Trip:
 
 
 def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
-    """The planner for the trips of a query, with a wording of few words and pages of few options.
+    """Create the planner for the trips of a query, with a short wording and short pages.
 
-    Its plans are for the task :func:`tastes_of`. Nothing else of the query is compared with what is offered: what is
-    called "Room 7" is not better for a query of 7 days.
+    The task of its plans is :func:`tastes_of`. Options are compared with nothing else of the query: "Room 7" does not
+    suit a query of 7 days better.
 
     Args:
         trip: the trips.
-        llm: who answers.
-        settings: those of a :class:`~formal_llm.Planner`.
+        llm: the model that answers.
+        settings: the settings of :class:`~formal_llm.Planner`.
     """
-    told = summary(trip.query).replace("{", "(").replace("}", ")")
+    summary_line = summary(trip.query).replace("{", "(").replace("}", ")")
     wording = settings.get("wording") or WORDING
-    parts = {name: getattr(wording, name).replace("{task}", told) for name in ("prompt", "follow_up", "draft")}
+    parts = {name: getattr(wording, name).replace("{task}", summary_line) for name in ("prompt", "follow_up", "draft")}
     settings["wording"] = replace(wording, **parts)
     settings.setdefault("pages", PAGES)
     return Planner(trip, llm, **settings)
@@ -105,21 +105,21 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
 def plan_trip(
     query: TravelQuery, world: World, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]
 ) -> PlannedTrip:
-    """Plan a trip: it keeps all wishes and the budget, whatever the model answers.
+    """Plan a trip that satisfies all wishes and the budget, whatever the model answers.
 
-    With ``search="draft"`` the names of all that a trip may be made of are shown in one request. Where more cities are
-    open than are visited, the model is asked for the cities first, so that these are the names of their houses alone.
+    With ``search="draft"`` one request shows the names of all candidates. If more cities are possible than are
+    visited, the model first chooses the cities, so that the request shows only the candidates in these.
 
     Args:
-        query: what is wanted.
-        world: what there is.
-        llm: who answers; ``"builtin"`` takes the cuisines that are wished for, and what is rated best.
-        settings: those of a :class:`~formal_llm.Planner`.
+        query: the query.
+        world: the database.
+        llm: the model that answers; ``"builtin"`` prefers the wanted cuisines, then the best ratings.
+        settings: the settings of :class:`~formal_llm.Planner`.
 
     Raises:
-        NoTrip: no trip keeps all wishes; before the first question is asked.
-        InputError: the query is none.
-        InvalidAnswer, BudgetExceeded, LLMError: as :meth:`Planner.plan`.
+        NoTrip: no trip satisfies all wishes; raised before the first question.
+        InputError: the query is invalid.
+        InvalidAnswer, BudgetExceeded, LLMError: as in :meth:`Planner.plan`.
     """
     making = _Making(trips_of(query, world), llm, settings)
     if making.cities is not None:
@@ -130,7 +130,7 @@ def plan_trip(
 async def aplan_trip(
     query: TravelQuery, world: World, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]
 ) -> PlannedTrip:
-    """As :func:`plan_trip`, letting others go on while the model is waited for."""
+    """Plan a trip asynchronously; see :func:`plan_trip`."""
     making = _Making(trips_of(query, world), llm, settings)
     if making.cities is not None:
         await adriven(making.steps(making.cities), partial(answer_while_pondering, making.planner.llm, making.cities))
@@ -138,18 +138,18 @@ async def aplan_trip(
 
 
 class _Making:
-    """A trip being planned: its cities first, where a draft would have to know too many names; then all the rest."""
+    """A trip being planned: first its cities, if a draft would contain too many names; then the rest."""
 
     def __init__(self, trip: Trip, llm: LLMLike, settings: PlannerSettings) -> None:
         self.task = tastes_of(trip.query)
         self.planner = trip_planner(trip, llm, **settings)
         self._trip, self._settings = trip, settings
         wide = self.planner.search == "draft" and len(trip.routes.cities) > trip.routes.count
-        #: The walk to the cities; None where they are asked for like all the rest.
+        #: The walk to the cities; None if they are planned together with the rest.
         self.cities = self.planner.start(self.task) if wide else None
 
     def steps(self, walk: Walk) -> Steps:
-        """The questions for the cities."""
+        """Ask the questions for the cities."""
         while (question := walk.question) is not None and not self._named(walk):
             walk.answer((yield from attempts(question, self.planner.tries)))
 
@@ -157,7 +157,7 @@ class _Making:
         return len(cast("Chosen", walk.configuration).cities) == self._trip.routes.count
 
     def then(self) -> Planner:
-        """The planner for all that is still to be planned."""
+        """Create the planner for the rest of the trip."""
         if self.cities is None:
             return self.planner
         cities = cast("Chosen", self.cities.configuration).cities
@@ -166,18 +166,18 @@ class _Making:
         return trip_planner(self._trip, self.planner.llm, **self._settings)
 
     def made(self, plan: Plan) -> PlannedTrip:
-        """The trip of the plan, with all that it took."""
+        """Create the trip from the plan, with the total usage."""
         before = self.cities.usage if self.cities is not None else None
         return planned(self._trip, plan if before is None else plan.with_usage(before + plan.usage))
 
 
 def planned(trip: Trip, plan: Plan) -> PlannedTrip:
-    """A plan as the trip that it is.
+    """Convert a plan to a trip.
 
     Raises:
-        ValueError: it is no plan of these trips.
+        ValueError: it is not a plan of these trips.
     """
     days, chosen = days_of(trip, plan.word), trip.chosen(plan.word)
-    assert chosen is not None  # or it would have no days
+    assert chosen is not None  # else ``days_of`` raises
     whole, rest = divmod(chosen.spent, 100)
     return PlannedTrip(trip.query, days, Decimal(chosen.spent) / 100 if rest else whole, plan)

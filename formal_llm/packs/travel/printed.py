@@ -1,4 +1,4 @@
-"""Tables printed as the published tools print them (pandas' ``DataFrame.to_string``): columns flush right.
+"""Print tables as the published tools do (pandas' ``DataFrame.to_string``), with right-aligned columns.
 
 :func:`~formal_llm.packs.travel.reference.printed_lines` reads them back.
 """
@@ -16,12 +16,12 @@ Cell: TypeAlias = "str | int | float | Decimal | None"
 
 
 def printed_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], numbers: Sequence[int] | None = None) -> str:
-    """A table as text.
+    """Print a table.
 
     Args:
         columns: the names of the columns.
-        rows: the cells of each row. A column whose cells are all None is left out.
-        numbers: numbers of the rows, printed before them; none where left out.
+        rows: the cells of each row. Columns with only None are left out.
+        numbers: the row numbers to print before the rows; None for no row numbers.
     """
     parts: list[list[str]] = []
     lead = "" if numbers is None else " "
@@ -31,9 +31,9 @@ def printed_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], number
             continue
         numeric = all(isinstance(cell, int | float | Decimal) for cell in cells)
         texts = _numbers(cells) if numeric else [_text(cell) for cell in cells]
-        # The blank before a number is the place of its sign.
+        # The leading blank of a number is reserved for its sign.
         texts = [text if numeric and text.startswith("-") else lead + text for text in texts]
-        # A column of numbers keeps a place for the sign before its name.
+        # The name of a numeric column has a leading blank for the sign, too.
         header = (" " if numeric else "") + name
         width = max(map(len, [header, *texts]))
         parts.append([text.rjust(width) for text in [header, *texts]])
@@ -44,7 +44,7 @@ def printed_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], number
 
 
 def printed_flights(flights: Sequence[Flight]) -> str:
-    """What FlightSearch prints."""
+    """Print the output of FlightSearch."""
     rows = [
         (one.number, one.price, one.departure, one.arrival, one.duration, one.day.isoformat(), one.origin,
          one.destination, one.distance)
@@ -54,7 +54,7 @@ def printed_flights(flights: Sequence[Flight]) -> str:
 
 
 def printed_accommodations(beds: Sequence[Accommodation]) -> str:
-    """What AccommodationSearch prints; prices and nights are numbers with a decimal, as in the published table."""
+    """Print the output of AccommodationSearch; prices and nights have a decimal, as in the published table."""
     rows = [
         (one.name, _decimal(one.price), one.room_type, " & ".join(one.house_rules), float(one.minimum_nights),
          one.maximum_occupancy, one.rating, one.city)
@@ -64,13 +64,13 @@ def printed_accommodations(beds: Sequence[Accommodation]) -> str:
 
 
 def printed_restaurants(tables: Sequence[Restaurant], numbers: Sequence[int] | None = None) -> str:
-    """What RestaurantSearch prints; it numbers its rows by their place in the whole table."""
+    """Print the output of RestaurantSearch; row numbers are positions in the whole table."""
     rows = [(one.name, one.cost, ", ".join(one.cuisines), one.rating, one.city) for one in tables]
     return printed_table(RESTAURANTS.columns, rows, numbers)
 
 
 def printed_attractions(sights: Sequence[Attraction]) -> str:
-    """What AttractionSearch prints."""
+    """Print the output of AttractionSearch."""
     rows = [(one.name, one.latitude, one.longitude, one.address, one.phone, one.website, one.city) for one in sights]
     return printed_table(ATTRACTIONS.columns, rows)
 
@@ -80,14 +80,14 @@ def _decimal(price: int | Decimal) -> float:
 
 
 def _text(cell: Cell) -> str:
-    """A text; line ends and tabs with a backslash."""
+    """Format a text, with line ends and tabs as escapes."""
     if cell is None:
         return "NaN"
     return str(cell).replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
 
 
 def _numbers(cells: Sequence[Cell]) -> list[str]:
-    """Numbers of a column: whole ones as they are, others with as many decimals as the longest needs, up to six."""
+    """Format the numbers of a column: integers unchanged, others with the decimals that the longest needs (max. 6)."""
     if all(isinstance(cell, int) for cell in cells):
         return [str(cell) for cell in cells]
     texts = [f"{cell:.6f}" for cell in cells]

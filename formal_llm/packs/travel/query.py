@@ -1,4 +1,4 @@
-"""What a traveller wants: from where to where, when, with how many, for how much, and under which wishes.
+"""Travel queries: origin, destination, dates, number of travellers, budget and wishes.
 
 The fields are those of TravelPlanner (Xie et al. 2024, arXiv 2402.01622), so that its queries need no translation.
 """
@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.packs.travel.rows import Money
 
-#: What a house can forbid, in the words of a query: a wish for one of them leaves out beds that forbid it.
+#: What a house can forbid, in the terms of a query: a wish for one of these excludes beds that forbid it.
 HOUSE_RULES = ("smoking", "parties", "children under 10", "visitors", "pets")
 ROOM_TYPES = ("entire room", "private room", "shared room", "not shared room")
 TRANSPORTATION = ("no flight", "no self-driving")
@@ -25,11 +25,11 @@ _SOURCE = "fields of a query"
 
 @dataclass(frozen=True)
 class Constraints:
-    """The wishes of a query, each in the words of the data set; what is None or empty is not wished for.
+    """The wishes of a query, in the terms of the data set; None or empty without a wish.
 
     Attributes:
         house_rule: what the bed must allow: one of :data:`HOUSE_RULES`.
-        cuisines: cuisines to be eaten at least once, outside the city of departure.
+        cuisines: cuisines that at least one meal outside the city of departure must offer.
         room_type: one of :data:`ROOM_TYPES`.
         transportation: one of :data:`TRANSPORTATION`.
     """
@@ -40,7 +40,7 @@ class Constraints:
     transportation: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """The keys of the data set."""
+        """Return the fields of the data set."""
         return {
             "house rule": self.house_rule,
             "cuisine": list(self.cuisines) or None,
@@ -51,16 +51,16 @@ class Constraints:
 
 @dataclass(frozen=True)
 class TravelQuery:
-    """One trip that is wanted.
+    """A trip that a traveller wants.
 
     Attributes:
         org: the city where it begins and ends.
-        dest: where it goes: a city if one is visited, else the state whose cities are.
-        days: how many days it takes, both journeys included.
-        visiting_city_number: how many cities are visited.
-        dates: the day of each day, in order; ``len(dates) == days``.
-        people: how many travel.
-        budget: the most that all of them may spend together, in dollars; None for no bound.
+        dest: the destination: a city if one city is visited, else the state whose cities are visited.
+        days: the number of days, including both journeys.
+        visiting_city_number: the number of cities visited.
+        dates: the date of each day, in order; ``len(dates) == days``.
+        people: the number of travellers.
+        budget: the maximum that they may spend together, in dollars; None for no bound.
         constraints: the wishes.
         text: the query as it was written.
     """
@@ -76,7 +76,7 @@ class TravelQuery:
     text: str = ""
 
     def to_json(self) -> dict[str, object]:
-        """The keys of the data set; :func:`query_of` reads them back."""
+        """Return the fields of the data set; :func:`query_of` reads them back."""
         return {
             "org": self.org,
             "dest": self.dest,
@@ -91,12 +91,12 @@ class TravelQuery:
 
 
 def query_of(fields: Mapping[str, object]) -> TravelQuery:
-    """The query that the fields of the data set give: ``org``, ``date``, ``people_number``, ``local_constraint`` ...
+    """Read a query from the fields of the data set: ``org``, ``date``, ``people_number``, ``local_constraint`` ...
 
-    Lists and objects may stand there as texts, which is how the CSV files of the data set print them.
+    Lists and objects may be texts, as in the CSV files of the data set.
 
     Raises:
-        NotationError: a field is missing or of the wrong kind; with its name.
+        NotationError: a field is missing or has the wrong type; the error names it.
     """
     days = _whole(fields, "days")
     dates = tuple(_day(text) for text in _list(fields, "date"))
@@ -120,14 +120,14 @@ def query_of(fields: Mapping[str, object]) -> TravelQuery:
 
 
 def constraints_of(wishes: Mapping[str, object]) -> Constraints:
-    """The wishes that ``local_constraint`` gives.
+    """Read the wishes from the object ``local_constraint``.
 
     Raises:
-        NotationError: a wish that is not known; with those that are.
+        NotationError: a wish is unknown; the error lists the known ones.
     """
     cuisines = _list({"cuisine": wishes.get("cuisine") or ()}, "cuisine")
     house_rule = wishes.get("house rule")
-    if house_rule == "parities":  # as some of the published files spell it
+    if house_rule == "parities":  # a misspelling in some of the published files
         house_rule = "parties"
     return Constraints(
         _one_of("house rule", house_rule, HOUSE_RULES),
@@ -138,10 +138,10 @@ def constraints_of(wishes: Mapping[str, object]) -> Constraints:
 
 
 def dollars(amount: object) -> Money:
-    """An amount of money: a whole number where it is one.
+    """Read an amount of money, as an ``int`` if it is whole.
 
     Raises:
-        NotationError: it is no amount, or below zero.
+        NotationError: it is not an amount, or is negative.
     """
     try:
         exact = Decimal(str(amount).replace(",", "").removeprefix("$").strip())
@@ -157,10 +157,10 @@ def _value(fields: Mapping[str, object], name: str) -> object:
     if not isinstance(value, str):
         return value
     try:
-        found: object = ast.literal_eval(value)
+        literal: object = ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
-    return found
+    return literal
 
 
 def _list(fields: Mapping[str, object], name: str) -> tuple[object, ...]:

@@ -1,10 +1,10 @@
-"""Reading the reference information of a published query: tables and sentences, each under a title.
+"""Read the reference information of a published query: tables and sentences, each under a title.
 
-It is published in three forms, and all are read: an object of titles and lists of rows (``train_ref_info.jsonl``), a
-list of titles and printed tables (the data set; also as the text of a Python list), and either of them as a JSON text.
+It is published in three forms, and all can be read: an object of titles and lists of rows (``train_ref_info.jsonl``),
+a list of titles and printed tables (the data set; also as the text of a Python list), and either of them as JSON text.
 
-A printed table is parsed by the right edges of its columns, which is how it was printed; so names with any number of
-blanks inside are read back. Blanks before a name are lost in print, and decimals beyond the sixth.
+A printed table is parsed by the right edges of its columns, to which it was aligned; so names may contain any number
+of blanks. Printing loses blanks before names, and decimals beyond the sixth.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from formal_llm.packs.travel.tables import (
     Value,
 )
 
-#: The most characters of a reference information that is given as a text.
+#: The maximum number of characters of reference information that is a text.
 MOST_CHARACTERS = 20_000_000
 _PLACES = re.compile(r"(Attractions|Restaurants|Accommodations) in (.+)")
 _WAY = re.compile(r"(Flight|Self-driving|Taxi) from (.+?) to (.+?)(?: on (\d{4}-\d{2}-\d{2}))?")
@@ -49,11 +49,11 @@ _TABLES: dict[str, Table[Accommodation] | Table[Restaurant] | Table[Attraction]]
 
 @dataclass
 class Reference:
-    """What a reference information holds.
+    """The contents of reference information.
 
     Attributes:
         flights, roads, accommodations, restaurants, attractions: its rows, in order.
-        problems: what is unusual in it.
+        problems: its unusual lines.
         cities: the cities that it names, in order.
     """
 
@@ -67,14 +67,14 @@ class Reference:
 
 
 def read_reference(reference: object) -> Reference:
-    """What a reference information holds.
+    """Read reference information.
 
     Args:
         reference: an object of titles and contents, a list of objects with ``Description`` and ``Content``, or either
             as a text.
 
     Raises:
-        NotationError: it is none, or a table in it cannot be read; with the title and the line.
+        NotationError: it is not reference information, or a table cannot be read; with the title and the line.
     """
     found = Reference()
     for title, content in _sections(reference):
@@ -98,7 +98,7 @@ def read_reference(reference: object) -> Reference:
 
 
 def _sections(reference: object) -> Iterator[tuple[str, object]]:
-    """Titles with their contents."""
+    """Iterate over the titles with their contents."""
     if isinstance(reference, str):
         reference = _parsed(reference)
     if isinstance(reference, Mapping):
@@ -120,7 +120,7 @@ def _sections(reference: object) -> Iterator[tuple[str, object]]:
 
 
 def _parsed(text: str) -> object:
-    """The value of a text that is JSON, or a Python list as the data set prints it."""
+    """Parse a text that is JSON, or a Python list as printed in the data set."""
     if len(text) > MOST_CHARACTERS:
         raise NotationError(f"it has more than {MOST_CHARACTERS:,} characters", file="reference information")
     try:
@@ -146,7 +146,7 @@ def _read_places(found: Reference, kind: str, title: str, content: object) -> No
 
 
 def _read_road(found: Reference, origin: str, destination: str, title: str, content: object) -> None:
-    """A road stands there twice, by car and by taxi; the first time counts, the second must say the same."""
+    """Read a road. Each occurs twice, by car and by taxi; the first counts, the second must agree with it."""
     text = content.strip() if isinstance(content, str) else ""
     if _NO_ROAD.fullmatch(text):
         road = Road(origin, destination)
@@ -155,8 +155,8 @@ def _read_road(found: Reference, origin: str, destination: str, title: str, cont
         cells |= {name: drive[name] for name in ("duration", "distance")}
         road = next(ROADS.rows([(1, cells)], title, found.problems))
         if (drive["origin"], drive["destination"]) != (origin, destination):
-            told = f"it tells of the way from {drive['origin']} to {drive['destination']}"
-            found.problems.append(RowProblem(title, 1, None, told, kept=True))
+            note = f"it tells of the way from {drive['origin']} to {drive['destination']}"
+            found.problems.append(RowProblem(title, 1, None, note, kept=True))
     else:
         raise NotationError(
             f"this is no way: {str(content)[:120]!r}",
@@ -167,12 +167,12 @@ def _read_road(found: Reference, origin: str, destination: str, title: str, cont
     if same is None:
         found.roads.append(road)
     elif same != road:
-        told = f"it says {road.duration}, {road.distance}; the same way is said to be {same.duration}, {same.distance}"
-        found.problems.append(RowProblem(title, 1, None, told))
+        note = f"it says {road.duration}, {road.distance}; the same way is said to be {same.duration}, {same.distance}"
+        found.problems.append(RowProblem(title, 1, None, note))
 
 
 def _lines(content: object, table: Table[object], title: str) -> Iterator[tuple[int, Mapping[str, Value]]]:
-    """The lines of a table: of a list of rows, or of a printed one."""
+    """Iterate over the lines of a table that is a list of rows or a printed table."""
     if isinstance(content, str):
         if not _NOTHING.fullmatch(content.strip()) and content.strip():
             yield from printed_lines(content, table, title)
@@ -187,13 +187,13 @@ def _lines(content: object, table: Table[object], title: str) -> Iterator[tuple[
 
 
 def printed_lines(text: str, table: Table[object], title: str) -> Iterator[tuple[int, Mapping[str, Value]]]:
-    """The lines of a table that is printed with its columns flush right, with or without row numbers before them.
+    """Iterate over the lines of a printed table with right-aligned columns, with or without row numbers before them.
 
     Raises:
-        NotationError: a column is missing, or a line does not keep to the columns.
+        NotationError: a column is missing, or a line is not aligned with the columns.
     """
     header, *lines = text.strip("\n").split("\n")
-    header = header.rjust(max(map(len, lines), default=0))  # the tools print a table without the blanks before it
+    header = header.rjust(max(map(len, lines), default=0))  # the tools strip the blanks before a table
     places = ((re.search(rf"(?<!\S){re.escape(column)}(?!\S)", header), column) for column in table.columns)
     edges = sorted((found.end(), column) for found, column in places if found)
     table.check_header([column for _, column in edges], title)
@@ -203,20 +203,20 @@ def printed_lines(text: str, table: Table[object], title: str) -> Iterator[tuple
 
 
 def _numbered(lines: Sequence[str], edges: Sequence[tuple[int, str]]) -> bool:
-    """Whether row numbers stand before the first column.
+    """Return whether there are row numbers before the first column.
 
-    With them, a text has a blank before it that is its own, besides the one that parts columns; without, it has not.
+    With row numbers, each text has a leading blank of its own besides the blank between columns; without, it has not.
     """
-    told = False
+    wide = False
     for (left, _), (right, name) in pairwise(edges):
         cells = [line[left:right].lstrip(" ") for line in lines]
         if all(_is_number(cell) for cell in cells):
-            continue  # a number may have a sign in the place of its blank
+            continue  # the leading blank of a number may be its sign
         longest = max(map(len, cells))
         if longest == right - left - 1:
             return False
-        told = told or longest >= len(name)
-    if told:
+        wide = wide or longest >= len(name)
+    if wide:
         return True
     numbers = [found.end() for line in lines if (found := re.match(r"\d+(?=  )", line))]
     return bool(lines) and len(numbers) == len(lines)
@@ -231,7 +231,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _number_width(lines: Sequence[str], edges: Sequence[tuple[int, str]], title: str) -> int:
-    """How wide the row numbers are."""
+    """Return the width of the row numbers."""
     width = 0
     for number, line in enumerate(lines, 2):
         found = re.match(r"\d+(?= )", line[: edges[0][0]])
@@ -264,5 +264,5 @@ def _cut(line: str, edges: Sequence[tuple[int, str]], begin: int, title: str, nu
 
 
 def _plain(cell: str) -> str:
-    """A cell as it was before it was printed: line ends and tabs in it are printed with a backslash."""
+    """Restore the line ends and tabs of a cell, which are printed with a backslash."""
     return cell.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t")

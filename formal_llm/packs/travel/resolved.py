@@ -1,7 +1,7 @@
-"""A plan with the rows of the database that its words mean: what is flown, driven, eaten, seen and slept in.
+"""Plans resolved to rows of the database: flights, drives, restaurants, attractions and accommodations.
 
-``"Coco Bambu, Rockford"`` becomes the row of that restaurant. A name counts only whole, in its city; blanks and capital
-letters of ``self-driving`` make no difference, so that nothing slips by spelled another way.
+``"Coco Bambu, Rockford"`` becomes the row of that restaurant. Only the full name in its city counts; blanks, and the
+letter case of ``self-driving``, are ignored, so that no variant spelling passes unnoticed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from formal_llm.packs.travel.plan_days import MEALS, Day, said
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Drive, Flight, Money, Restaurant
 
-#: How one can travel.
+#: The modes of transport.
 Travelled: TypeAlias = Literal["flight", "self-driving", "taxi"]
 _JOURNEY = re.compile(
     r"\s*(?:flight\s+number\s*:\s*(?P<number>\w+)|(?P<mode>self-driving|taxi))\s*,\s*from\s+(?P<cities>.+)",
@@ -32,8 +32,8 @@ class Where:
     """A city as a plan names it: ``"Rockford(Illinois)"``.
 
     Attributes:
-        city: its name; as it was written where the world has no such city.
-        state: the state in parentheses; None where there is none.
+        city: its name; as written if the world has no such city.
+        state: the state in parentheses; None if there is none.
     """
 
     city: str
@@ -45,9 +45,9 @@ class NamedPlace:
     """A place as a plan names it: ``"Coco Bambu, Rockford"``.
 
     Attributes:
-        field: where it stands in the day.
-        text: what is written there.
-        name, where: the parts.
+        field: the field of the day that contains it.
+        text: the text in the plan.
+        name, where: its name and its city.
     """
 
     field: str
@@ -58,7 +58,7 @@ class NamedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A place of a plan with its rows: several where a city has several of that name, none where it has none."""
+    """A place of a plan with its rows: several if a city has several places of that name, none if it has none."""
 
     named: NamedPlace
     rows: tuple[Accommodation | Restaurant | Attraction, ...]
@@ -66,16 +66,16 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """How one travels on a day.
+    """The journey of a day.
 
     Attributes:
-        text: what is written.
-        mode: flight, self-driving or taxi; None where it is none of them.
-        number: of the flight.
-        origin, destination: the cities; None where they cannot be read.
-        times: the times that are written, by "departure" and "arrival".
+        text: the text in the plan.
+        mode: flight, self-driving or taxi; None for any other.
+        number: the number of the flight.
+        origin, destination: the cities; None if they cannot be read.
+        times: the times in the text, each after "departure" or "arrival".
         flights: the flights of that number between these cities, on any day.
-        drive: the drive; None where there is none.
+        drive: the drive; None if there is none.
     """
 
     text: str
@@ -88,7 +88,7 @@ class Journey:
     drive: Drive | None = None
 
     def cost_for(self, people: int, on: date | None) -> Money | None:
-        """What it costs for so many people; None where nobody knows."""
+        """Return the cost for a number of people; None if it is unknown."""
         if self.drive is not None:
             return self.drive.cost_for(people)
         flights = [flight for flight in self.flights if on is None or flight.day == on] or list(self.flights)
@@ -97,17 +97,17 @@ class Journey:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedDay:
-    """A day with the rows that it means.
+    """A day resolved to rows.
 
     Attributes:
-        day: the day as it was written.
+        day: the day as written.
         number: its place in the plan, from 1.
-        on: its date; None behind the last day of the query.
-        cities: the cities of the day: one, or two on a day of travel; None where they cannot be read.
-        journey: how one travels; None where nothing is said.
-        meals: the meals that are said.
-        sights: the attractions that are said.
-        bed: where the night is spent; None where nothing is said.
+        on: its date; None after the last day of the query.
+        cities: the cities of the day: one, or two on a day of travel; None if they cannot be read.
+        journey: the journey; None if the field is empty.
+        meals: the meals whose fields are not empty.
+        sights: the attractions.
+        bed: the accommodation; None if the field is empty.
     """
 
     day: Day
@@ -127,13 +127,13 @@ class ResolvedDay:
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """A line of the bill.
+    """An item of the bill.
 
     Attributes:
         day: the day, from 1.
-        field: what it is for, as the field of the day.
-        text: what is paid.
-        total: for all people, in dollars; None where the database does not know it.
+        field: the field of the day.
+        text: the text of the field.
+        total: the cost for all people, in dollars; None if it is not in the database.
     """
 
     day: int
@@ -143,11 +143,11 @@ class Expense:
 
 
 def resolve_plan(plan: Sequence[Day], query: TravelQuery, world: World) -> tuple[ResolvedDay, ...]:
-    """A plan with the rows that it means.
+    """Resolve a plan to rows of the database.
 
     Args:
         plan: the days.
-        query: what was wanted; tells the date of each day.
+        query: the query, which determines the date of each day.
         world: the database.
     """
     found = []
@@ -171,7 +171,7 @@ def resolve_plan(plan: Sequence[Day], query: TravelQuery, world: World) -> tuple
 
 
 def bill(days: Sequence[ResolvedDay], query: TravelQuery) -> tuple[Expense, ...]:
-    """What a plan costs, line by line, in the order of the days. Attractions cost nothing."""
+    """List the costs of a plan, in the order of the days. Attractions cost nothing."""
     lines: list[Expense] = []
     for day in days:
         if day.journey is not None:
@@ -188,7 +188,7 @@ def bill(days: Sequence[ResolvedDay], query: TravelQuery) -> tuple[Expense, ...]
 
 
 def total_of(lines: Sequence[Expense]) -> Money:
-    """What a bill comes to, as far as it is known."""
+    """Return the total of a bill, without unknown costs."""
     total: Money = 0
     for line in lines:
         total += line.total or 0
@@ -199,12 +199,12 @@ def total_of(lines: Sequence[Expense]) -> Money:
 
 
 def plain(text: str) -> str:
-    """A text without blanks that make no difference."""
+    """Return a text without insignificant blanks."""
     return " ".join(text.split())
 
 
 def where_of(text: str, world: World) -> Where:
-    """The city that a text names, with its state where that is told."""
+    """Read a city, with its state if the text contains it."""
     text = plain(text)
     found = _STATE.match(text)
     if found is None or text in world.cities():
@@ -213,7 +213,7 @@ def where_of(text: str, world: World) -> Where:
 
 
 def _cities(text: str, world: World) -> tuple[Where, ...] | None:
-    """The city of a day, or the two of a day of travel."""
+    """Read the city of a day, or both cities of a day of travel."""
     text = plain(text)
     if not said(text):
         return None
@@ -223,7 +223,7 @@ def _cities(text: str, world: World) -> tuple[Where, ...] | None:
 
 
 def _pair(text: str, world: World) -> tuple[Where, Where] | None:
-    """The cities of ``"A to B"``, parted where both are known; a name may hold a "to" of its own."""
+    """Read the cities of ``"A to B"``, split where both are known, since a name may contain "to"."""
     parts = re.split(r"\s+to\s+", text)
     pairs = [
         (where_of(" to ".join(parts[:cut]), world), where_of(" to ".join(parts[cut:]), world))

@@ -1,7 +1,7 @@
-"""Routes: which cities, in which order, for how many nights each; and the cheapest trip along each of them, exactly.
+"""Routes: cities, their order and their nights; and the exact cost of the cheapest trip along each route.
 
-A trip leaves on its first day and is home on its last. A city is arrived at on one day and left on another; so the
-nights tell the days, and the days of travel are those on which a stay begins or ends.
+A trip leaves on its first day and returns on its last. Arrival in a city and departure from it are on different days;
+so the nights determine the days, and the days of travel are those on which a stay begins or ends.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Stay(NamedTuple):
 
     Attributes:
         arrival: the day on which it begins, from 0.
-        nights: how many nights it has; so there are ``nights - 1`` whole days between.
-        before, after: how many meals may be eaten on the day of arrival, and on that of leaving.
+        nights: the number of nights; so there are ``nights - 1`` whole days between.
+        before, after: the maximum number of meals on the day of arrival, and on that of departure.
     """
 
     arrival: int
@@ -41,23 +41,23 @@ class Stay(NamedTuple):
 
     @property
     def meals(self) -> int:
-        """How many meals have to be eaten: three on each whole day."""
+        """The number of required meals: three on each whole day."""
         return 3 * (self.nights - 1)
 
 
-#: Of more cities than these not all ways between them are listed.
+#: The maximum number of cities for which all ways between them are listed.
 _FEW = 6
-#: The stays of a trip, in their order.
+#: The stays of a trip, in order.
 Shape = tuple[Stay, ...]
 
 
 @lru_cache(maxsize=256)
 def shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...]:
-    """How the days can be spread over the cities, the most even ways first.
+    """List the ways to distribute the days over the cities, the most even first.
 
-    On days of travel there may be dinner where one arrives and breakfast where one leaves. With ``every_meal`` there
-    may be three meals: on the first day all in the first city, on the last day all in the last one, and between two
-    cities the first ones in the one and the others in the other.
+    Days of travel may have a dinner after the arrival and a breakfast before the departure. With ``every_meal`` they
+    may have three meals: on the first day all in the first city, on the last day all in the last city, and between
+    two cities the first meals in one and the others in the other.
     """
     found: list[Shape] = []
     for cuts in combinations(range(1, days - 1), cities - 1):
@@ -71,7 +71,7 @@ def shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...]:
 
 
 def nights_of(shape: Shape) -> str:
-    """The name of a shape: ``"2 + 2 + 2 nights"``; with the meals before leaving where any number may be."""
+    """Return the name of a shape: ``"2 + 2 + 2 nights"``; with the meals before departures if their number varies."""
     nights = " + ".join(str(stay.nights) for stay in shape) + " nights"
     if shape[0].before == 1:
         return nights
@@ -79,10 +79,10 @@ def nights_of(shape: Shape) -> str:
 
 
 def cities_of(query: TravelQuery, world: World) -> tuple[str, ...]:
-    """The cities that a trip may visit: the destination, or those of the state that it is.
+    """Return the cities that a trip may visit: the destination, or the cities of the destination state.
 
     Raises:
-        InputError: nobody travels, or in fewer days than the cities need, or on no dates.
+        InputError: the query has no travellers, too few days for its cities, or not one date per day.
     """
     count = query.visiting_city_number
     if query.people < 1:
@@ -96,24 +96,24 @@ def cities_of(query: TravelQuery, world: World) -> tuple[str, ...]:
     of_state = world.cities(query.dest)
     if count == 1 and (not of_state or query.dest in world.cities()):
         return (query.dest,) if query.dest != query.org else ()
-    if not of_state and not world.states:  # the tables of one query: they tell of no states
+    if not of_state and not world.states:  # the tables of one query do not specify states
         of_state = tuple(city for city in world.cities() if world.accommodations(city))
     return tuple(city for city in of_state if city != query.org)
 
 
 class Routes:
-    """The routes of a query, and what trips along them cost at least.
+    """The routes of a query, and the minimum cost of trips along them.
 
     Args:
-        candidates: what a trip can be made of.
-        cities: the cities that may be visited, as far as the query goes.
-        count: how many of them are.
+        candidates: the possible components of a trip.
+        cities: the cities that the query allows to visit.
+        count: the number of cities to visit.
         every_meal: see :func:`shapes`.
 
     Attributes:
-        cities: those that have what some stay takes.
-        shapes: how the days can be spread.
-        tried: how many legs were looked at so far: the work done.
+        cities: those of the cities that satisfy the needs of some stay.
+        shapes: the ways to distribute the days.
+        tried: the number of legs examined so far, a measure of the work.
     """
 
     def __init__(self, candidates: Candidates, cities: Collection[str], count: int, *, every_meal: bool) -> None:
@@ -129,15 +129,15 @@ class Routes:
 
     @cached_property
     def by_cost(self) -> tuple[str, ...]:
-        """The cities, those first where to stay costs least."""
+        """The cities, those with the cheapest stays first."""
         return tuple(sorted(self.cities, key=lambda city: self.stay(city, self.shapes[0][0])[0]))
 
     def ways(self, origin: str, destination: str, day: int) -> tuple[TravelOption, ...]:
-        """The ways from a city to another on a day of the trip."""
+        """Return the ways from one city to another on a day of the trip."""
         return self.candidates.ways(origin, destination, self.candidates.query.dates[day])
 
     def known_ways(self) -> Iterator[TravelOption]:
-        """The ways between the cities, on the days on which they may be taken; none where there are many cities."""
+        """Iterate over the ways between the cities on all possible days; none if there are many cities."""
         if len(self.cities) > _FEW:
             return
         home = self.candidates.query.org
@@ -147,53 +147,53 @@ class Routes:
                 yield from self.ways(origin, destination, day)
 
     def leg(self, origin: str, destination: str, day: int, *, driven: bool) -> int:
-        """The cheapest of the ways that one drives oneself, or of the others; :data:`NEVER` where there is none."""
+        """Return the minimum cost of a leg by self-driving, or by other transport; :data:`NEVER` if there is no way."""
         key = (origin, destination, day, driven)
-        found = self._legs.get(key)
-        if found is None:
+        cost = self._legs.get(key)
+        if cost is None:
             self.tried += 1
             ways = self.ways(origin, destination, day)
-            found = self._legs[key] = min((way.cost for way in ways if way.driven == driven), default=NEVER)
-        return found
+            cost = self._legs[key] = min((way.cost for way in ways if way.driven == driven), default=NEVER)
+        return cost
 
     def stay(self, city: str, stay: Stay) -> Costs:
-        """What a stay costs at least, bed and meals, for each set of cuisines that is covered there."""
+        """Return the minimum cost of a stay, with bed and meals, for each set of cuisines to cover there."""
         key = (city, stay.nights, stay.before + stay.after)
         found = self._stays.get(key)
         if found is None:
-            there, wanted = self.candidates.city(city), self.candidates.wanted
+            candidates, wanted = self.candidates.city(city), self.candidates.wanted
             bed = self.bed(city, stay)
-            if bed >= NEVER or len(there.sights) < stay.nights - 1:
+            if bed >= NEVER or len(candidates.sights) < stay.nights - 1:
                 found = nothing(wanted, NEVER)
             else:
-                meals = there.kitchen.least((), stay.meals, stay.before + stay.after, wanted)
+                meals = candidates.kitchen.least((), stay.meals, stay.before + stay.after, wanted)
                 found = np.minimum(meals + bed, NEVER)
             self._stays[key] = found
         return found
 
     def bed(self, city: str, stay: Stay) -> int:
-        """The cheapest bed for a stay, all nights together."""
+        """Return the cost of the cheapest bed for all nights of a stay."""
         fits = (bed.cost for bed in self.candidates.city(city).beds if bed.nights <= stay.nights)
         return min(fits, default=NEVER) * stay.nights
 
     def rest(self, cities: Sequence[str], shape: Shape) -> Costs:
-        """What stays in these cities cost together at least, for each set of cuisines; the last ones of a shape."""
+        """Return the minimum cost of the last stays of a shape, for each set of cuisines to cover there."""
         found = nothing(self.candidates.wanted)
         for city, stay in zip(reversed(cities), reversed(shape), strict=False):
             found = together(self.stay(city, stay), found)
         return found
 
     def least(self, chosen: Sequence[str], shape: Shape | None = None, *, most: int, some: bool) -> int:
-        """What a trip costs at least that begins with some cities.
+        """Return the minimum cost of a trip that begins with some cities.
 
         Args:
-            chosen: the first cities, in their order.
-            shape: how the days are spread; None where that is open.
-            most: dearer trips do not count.
-            some: whether any trip will do that costs no more than ``most``, not only a cheapest one.
+            chosen: the first cities, in order.
+            shape: the distribution of the days; None for any.
+            most: the maximum cost; more expensive trips do not count.
+            some: whether the cost of any trip up to ``most`` suffices, instead of that of a cheapest one.
 
         Returns:
-            the cost, in cents; :data:`NEVER` where there is no such trip.
+            the cost, in cents; :data:`NEVER` if there is no such trip.
         """
         best = most + 1
         for one in self.shapes if shape is None else (shape,):
@@ -204,7 +204,7 @@ class Routes:
         return best if best <= most else NEVER
 
     def open_to(self, shape: Shape) -> tuple[list[list[str]], list[Costs]]:
-        """For each stay of a shape the cities, cheapest first; and what it and those after it cost at least."""
+        """Return for each stay of a shape the cities, cheapest first, and the minimum cost from that stay on."""
         found = self._open.get(shape)
         if found is None:
             orders, rests = [], [nothing(self.candidates.wanted)]
@@ -218,7 +218,7 @@ class Routes:
 
 
 class _RouteSearch:
-    """The cheapest trip of a shape in one kind of transport, by depth-first branch and bound."""
+    """A search for the cheapest trip of a shape with one kind of transport, by depth-first branch and bound."""
 
     def __init__(self, routes: Routes, shape: Shape, chosen: Sequence[str], driven: bool, some: bool) -> None:
         self._routes, self._shape, self._chosen, self._driven, self._some = routes, shape, chosen, driven, some
@@ -227,7 +227,7 @@ class _RouteSearch:
         self._wanted = routes.candidates.wanted
 
     def run(self, best: int) -> int:
-        """The cost of the cheapest trip that costs less than ``best``; else ``best``."""
+        """Return the cost of the cheapest trip if it is less than ``best``; else ``best``."""
         self._best, self._done = best, False
         self._go(0, self._home, (), nothing(self._wanted), 0)
         return self._best
@@ -248,7 +248,7 @@ class _RouteSearch:
                 continue
             here = routes.stay(city, stay)
             if legs + costs[0] + here[0] + rest[0] >= self._best:
-                break  # the others are dearer
+                break  # the remaining cities are more expensive
             after = together(costs, here)
             if legs + together_at(after, rest, wanted) >= self._best:
                 continue

@@ -1,4 +1,4 @@
-"""The rows of the database: flights, roads, beds, restaurants, sights. Money is in dollars, distance in kilometres."""
+"""The rows of the database: flights, roads, accommodations, restaurants, attractions; in dollars and kilometres."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-#: Dollars: a whole number where they are whole.
+#: Dollars, as an ``int`` if they are whole.
 Money: TypeAlias = "int | Decimal"
 #: How a road is travelled.
 Mode: TypeAlias = Literal["self-driving", "taxi"]
 MODES: tuple[Mode, ...] = ("self-driving", "taxi")
-#: How many people a car and a taxi hold.
+#: The number of people that fit into a car and into a taxi.
 SEATS: dict[Mode, int] = {"self-driving": 5, "taxi": 4}
 
 
@@ -24,11 +24,11 @@ class Flight:
     Attributes:
         number: ``"F3573659"``.
         origin, destination: its cities.
-        day: when it leaves.
-        departure, arrival: clock times, ``"15:40"``, each of its own city.
-        price: for one person.
-        duration: ``"2 hours 24 minutes"``, as it is printed; None where a table lacks it.
-        distance: in miles; None where a table lacks it.
+        day: the date of departure.
+        departure, arrival: local times, such as ``"15:40"``.
+        price: the price for one person.
+        duration: ``"2 hours 24 minutes"``, as printed; None if a table lacks it.
+        distance: the distance in miles; None if a table lacks it.
     """
 
     number: str
@@ -44,12 +44,12 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class Road:
-    """The way from a city to another, as the table of distances has it.
+    """The road from one city to another, as in the table of distances.
 
     Attributes:
         origin, destination: its cities.
-        duration: ``"10 hours 55 mins"``, as it is printed; None where the table lacks it.
-        distance: ``"1,144 km"``, as it is printed; None where the table lacks it.
+        duration: ``"10 hours 55 mins"``, as printed; None if the table lacks it.
+        distance: ``"1,144 km"``, as printed; None if the table lacks it.
         kilometres: the same as a number.
     """
 
@@ -61,18 +61,18 @@ class Road:
 
     @property
     def usable(self) -> bool:
-        """Whether it can be driven: its length is known, and it takes less than a day."""
+        """Whether it can be driven: its length is known and it takes less than a day."""
         return self.kilometres is not None and self.duration is not None and "day" not in self.duration
 
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """A road that is travelled in one mode.
+    """A road travelled in one mode.
 
     Attributes:
         mode: ``"self-driving"`` or ``"taxi"``.
         origin, destination: its cities.
-        duration, distance: as they are printed.
+        duration, distance: as printed.
         cost: of one car.
     """
 
@@ -84,22 +84,22 @@ class Drive:
     cost: int
 
     def cost_for(self, people: int) -> int:
-        """What it costs for so many people, who need one car or several."""
+        """Return the cost for a number of people, who may need several cars."""
         return self.cost * math.ceil(people / SEATS[self.mode])
 
 
 @dataclass(frozen=True, slots=True)
 class Accommodation:
-    """A bed for the night.
+    """An accommodation.
 
     Attributes:
-        name, city: how plans name it.
-        price: of one room for one night.
+        name, city: its name in plans.
+        price: the price of one room for one night.
         room_type: ``"Entire home/apt"``, ``"Private room"`` or ``"Shared room"``.
-        house_rules: what it forbids: ``("No pets", "No smoking")``.
-        minimum_nights: how many nights one must stay at least.
-        maximum_occupancy: how many people a room holds.
-        rating: from 1 to 5; None where a table lacks it.
+        house_rules: what it forbids, such as ``("No pets", "No smoking")``.
+        minimum_nights: the minimum number of nights of a stay.
+        maximum_occupancy: the maximum number of people in a room.
+        rating: from 1 to 5; None if a table lacks it.
     """
 
     name: str
@@ -112,31 +112,31 @@ class Accommodation:
     rating: float | None = None
 
     def cost_for(self, people: int) -> Money:
-        """What one night costs for so many people, who need one room or several."""
+        """Return the cost of one night for a number of people, who may need several rooms."""
         return self.price * math.ceil(people / self.maximum_occupancy)
 
     def allows(self, house_rule: str) -> bool:
-        """Whether it does not forbid ``"smoking"``, ``"pets"`` ..."""
+        """Return whether it does not forbid ``"smoking"``, ``"pets"`` ..."""
         return f"No {house_rule}" not in self.house_rules
 
     def is_of(self, room_type: str) -> bool:
-        """Whether it is what a query calls ``"entire room"``, ``"private room"``, ``"shared room"`` and so on.
+        """Return whether it has a room type of queries: ``"entire room"``, ``"private room"``, ``"shared room"`` ...
 
         Raises:
-            KeyError: no such type.
+            KeyError: there is no such type.
         """
         return self.room_type in _ROOMS[room_type]
 
 
 @dataclass(frozen=True, slots=True)
 class Restaurant:
-    """A place to eat.
+    """A restaurant.
 
     Attributes:
-        name, city: how plans name it.
-        cost: of a meal for one person.
-        cuisines: ``("Tea", "Pizza", "Indian")``.
-        rating: from 0 (none) to 5; None where a table lacks it.
+        name, city: its name in plans.
+        cost: the cost of a meal for one person.
+        cuisines: its cuisines, such as ``("Tea", "Pizza", "Indian")``.
+        rating: from 0 (none) to 5; None if a table lacks it.
     """
 
     name: str
@@ -148,12 +148,12 @@ class Restaurant:
 
 @dataclass(frozen=True, slots=True)
 class Attraction:
-    """A sight; it costs nothing.
+    """An attraction, which costs nothing.
 
     Attributes:
-        name, city: how plans name it.
-        latitude, longitude: in degrees; None where a table lacks them.
-        address, phone, website: as they are printed; None where a table lacks them.
+        name, city: its name in plans.
+        latitude, longitude: in degrees; None if a table lacks them.
+        address, phone, website: as printed; None if a table lacks them.
     """
 
     name: str
@@ -174,9 +174,9 @@ _ROOMS = {
 
 
 def drive_of(road: Road, mode: Mode) -> Drive | None:
-    """The road travelled in a mode; None where it cannot be.
+    """Return the drive along a road in a mode; None if it cannot be driven.
 
-    A car costs ``int(km * 0.05)``, a taxi ``int(km)``; both as they are published, in floating point.
+    A car costs ``int(km * 0.05)``, a taxi ``int(km)``, both in floating point as published.
     """
     if not road.usable or road.kilometres is None or road.duration is None or road.distance is None:
         return None

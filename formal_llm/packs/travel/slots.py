@@ -1,4 +1,4 @@
-"""What is chosen day by day, once it is settled where one is on which day."""
+"""Slots: the choices day by day, once the city of each day is fixed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _EATEN: tuple[Kind, ...] = ("breakfast", "lunch", "dinner")
 
 
 class Slot(NamedTuple):
-    """Something that is chosen for a day.
+    """A choice for a day.
 
     Attributes:
-        kind: what it is; a bed is for all nights of its stay.
-        stay: of which stay, from 0.
-        day: for which day, from 0.
-        must: whether there has to be something.
+        kind: the kind of the choice; a bed is for all nights of its stay.
+        stay: the number of the stay, from 0.
+        day: the number of the day, from 0.
+        must: whether the choice is required.
     """
 
     kind: Kind
@@ -31,7 +31,7 @@ class Slot(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def slots(shape: Shape) -> tuple[Slot, ...]:
-    """The slots of a trip: for each stay the bed, then its meals and sights in the order of the days."""
+    """List the slots of a trip: for each stay the bed, then its meals and sights in the order of the days."""
     found = []
     for number, stay in enumerate(shape):
         found.append(Slot("bed", number, stay.arrival))
@@ -44,16 +44,16 @@ def slots(shape: Shape) -> tuple[Slot, ...]:
 
 @lru_cache(maxsize=4096)
 def beginning(shape: Shape, place: int) -> tuple[int, int]:
-    """The stay of a slot, and the place of the first slot of that stay."""
-    todo = slots(shape)
-    stay = todo[place].stay
-    return stay, next(number for number, slot in enumerate(todo) if slot.stay == stay)
+    """Return the stay of a slot, and the place of the first slot of that stay."""
+    all_slots = slots(shape)
+    stay = all_slots[place].stay
+    return stay, next(number for number, slot in enumerate(all_slots) if slot.stay == stay)
 
 
 @lru_cache(maxsize=4096)
 def left_of(shape: Shape, place: int) -> tuple[int, int, int]:
-    """How many meals have to be chosen from a slot on in its stay, how many more may be; and how many sights."""
-    todo = slots(shape)
-    left = [slot for slot in todo[place:] if slot.stay == todo[place].stay]
-    meals = [slot.must for slot in left if slot.kind in MEALS]
-    return sum(meals), len(meals) - sum(meals), sum(slot.kind == "sight" for slot in left)
+    """Count the required meals, the optional meals and the sights from a slot to the end of its stay."""
+    all_slots = slots(shape)
+    remaining = [slot for slot in all_slots[place:] if slot.stay == all_slots[place].stay]
+    meals = [slot.must for slot in remaining if slot.kind in MEALS]
+    return sum(meals), len(meals) - sum(meals), sum(slot.kind == "sight" for slot in remaining)

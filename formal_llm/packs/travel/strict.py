@@ -1,9 +1,9 @@
-"""A strict evaluator: a plan that passes can be travelled as it is written, within the wishes of its query.
+"""A strict evaluator: a plan that passes can be carried out as written, and satisfies the wishes of its query.
 
-Its checks bear the names of the official ones (:mod:`~formal_llm.packs.travel.official`) and ask for the same, without
-the holes: every journey is a flight of that day, a drive or a taxi of the database, between the cities of the day, in
-that direction; every place is a whole name in a city of the day; every attraction is read; the trip leaves home, goes
-where the query says, and has its days. Where a city has two places of a name, the plan must hold for both.
+Its checks have the names of the official ones (:mod:`~formal_llm.packs.travel.official`) and the same requirements,
+without the gaps: every journey is a flight of that day, a drive or a taxi of the database, between the cities of the
+day, in that direction; every place has its full name and is in a city of the day; every attraction is read; the trip
+leaves home and has the destination and the days of the query. A plan must be valid for all places of the same name.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from formal_llm.packs.travel.verdict import TripFinding, TripVerdict, not_delive
 
 
 def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict:
-    """What the strict evaluator says of a plan.
+    """Evaluate a plan with the strict evaluator.
 
     Args:
-        plan: the days; none means that nothing was delivered.
-        query: what was wanted.
+        plan: the days; no days mean that nothing was delivered.
+        query: the query.
         world: the database.
     """
     if not plan:
         return not_delivered("strict", query)
     days = resolve_plan(plan, query, world)
-    judging = _StrictEvaluation(days, query, world)
+    checks = _StrictEvaluation(days, query, world)
     findings = [
-        *judging.sandbox(), *judging.complete(), *judging.current_city(), *judging.route(), *judging.diverse(),
-        *judging.conflicts(), *judging.nights(), *judging.beds(), *judging.transport(), *judging.cuisines(),
+        *checks.sandbox(), *checks.complete(), *checks.current_city(), *checks.route(), *checks.diverse(),
+        *checks.conflicts(), *checks.nights(), *checks.beds(), *checks.transport(), *checks.cuisines(),
     ]  # fmt: skip
     lines = bill(days, query)
     cost = total_of(lines)
@@ -57,7 +57,7 @@ def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict
 
 
 class _StrictEvaluation:
-    """One plan before the evaluator."""
+    """The evaluation of one plan."""
 
     def __init__(self, days: Sequence[ResolvedDay], query: TravelQuery, world: World) -> None:
         self._days = days
@@ -67,7 +67,7 @@ class _StrictEvaluation:
     # -- common sense --------------------------------------------------------------------------------------------------
 
     def sandbox(self) -> Iterator[TripFinding]:
-        """What is not in the database."""
+        """Report journeys and places that are not in the database."""
         check = "Within Sandbox"
         for day in self._days:
             if day.journey is not None:
@@ -80,7 +80,7 @@ class _StrictEvaluation:
 
     @staticmethod
     def _no_journey(journey: Journey, day: ResolvedDay) -> Iterator[str]:
-        """Why there is no such journey."""
+        """Explain why there is no such journey; yield nothing if there is one."""
         if journey.mode is None:
             yield (
                 f"{journey.text!r} is no way to travel: it is 'Flight Number: F..., from A to B', "
@@ -104,7 +104,7 @@ class _StrictEvaluation:
                         yield f"the {what} of flight {journey.number} is at {real}, not {time}"
 
     def complete(self) -> Iterator[TripFinding]:
-        """What is missing, or too much."""
+        """Report what is missing, and surplus days."""
         check, query = "Complete Information", self._query
         if len(self._days) != query.days:
             yield TripFinding(check, f"the trip has {len(self._days)} days, not {query.days}")
@@ -128,24 +128,24 @@ class _StrictEvaluation:
                     yield TripFinding(check, f"there is no {field}", day.number, field)
 
     def current_city(self) -> Iterator[TripFinding]:
-        """What is in another city than the day."""
+        """Report places and journeys that are not in the city of their day."""
         check = "Within Current City"
         for day in self._days:
             if day.cities is None:
                 continue
-            here = [where.city for where in day.cities]
+            cities = [where.city for where in day.cities]
             for stop in (*day.meals, *day.sights):
-                if stop.named.where.city not in here:
-                    problem = f"{stop.named.text!r} is in {stop.named.where.city or 'no city'}, not in {_or(here)}"
+                if stop.named.where.city not in cities:
+                    problem = f"{stop.named.text!r} is in {stop.named.where.city or 'no city'}, not in {_or(cities)}"
                     yield TripFinding(check, problem, day.number, stop.named.field)
-            if day.bed is not None and day.bed.named.where.city != here[-1]:
-                problem = f"{day.bed.named.text!r} is in {day.bed.named.where.city or 'no city'}, not in {here[-1]}"
+            if day.bed is not None and day.bed.named.where.city != cities[-1]:
+                problem = f"{day.bed.named.text!r} is in {day.bed.named.where.city or 'no city'}, not in {cities[-1]}"
                 yield TripFinding(check, problem, day.number, "accommodation")
-            yield from self._elsewhere(day, here)
+            yield from self._elsewhere(day, cities)
 
     @staticmethod
     def _elsewhere(day: ResolvedDay, here: list[str]) -> Iterator[TripFinding]:
-        """A journey that is not the one of the day."""
+        """Report a journey that is not between the cities of its day."""
         journey = day.journey
         if journey is None or journey.origin is None or journey.destination is None:
             return
@@ -158,9 +158,9 @@ class _StrictEvaluation:
             yield TripFinding("Within Current City", problem, day.number, "transportation")
 
     def route(self) -> Iterator[TripFinding]:
-        """What is wrong with the cities in their order."""
+        """Report errors in the sequence of cities."""
         check, query = "Reasonable City Route", self._query
-        at = query.org
+        here = query.org
         visited: list[str] = []
         for day in self._days:
             if day.cities is None:
@@ -170,20 +170,20 @@ class _StrictEvaluation:
             for where in day.cities:
                 yield from self._strange(where, day.number)
             first, last = day.cities[0].city, day.cities[-1].city
-            if first != at:
-                yield TripFinding(check, f"the day begins in {first}, and one is in {at}", day.number, "current_city")
+            if first != here:
+                yield TripFinding(check, f"the day begins in {first}, and one is in {here}", day.number, "current_city")
             if day.travels and first == last:
                 yield TripFinding(check, f"the journey ends where it begins, in {first}", day.number, "current_city")
             if not day.travels and first == query.org:
                 yield TripFinding(check, f"the day is spent at home, in {first}", day.number, "current_city")
-            at = last
+            here = last
             if last != query.org and (not visited or visited[-1] != last):
                 visited.append(last)
             if last == query.org and 1 <= day.number < len(self._days):
                 yield TripFinding(check, f"the trip is back in {query.org} before its end", day.number, "current_city")
-        if at != query.org:
+        if here != query.org:
             yield TripFinding(
-                check, f"the trip ends in {at}, not in {query.org}", self._days[-1].number, "current_city"
+                check, f"the trip ends in {here}, not in {query.org}", self._days[-1].number, "current_city"
             )
         yield from self._visits(visited)
 
@@ -208,14 +208,14 @@ class _StrictEvaluation:
             yield TripFinding(check, f"{_cities(different)} visited, not {query.visiting_city_number}")
 
     def _wanted(self, city: str) -> bool:
-        """Whether the query wants to go there; a world without states knows only its cities."""
+        """Return whether the query allows a city; any city in a world without states."""
         query, world = self._query, self._world
         if query.visiting_city_number == 1 and (city == query.dest or query.dest in world.cities()):
             return city == query.dest
         return not world.states or world.state_of(city) == query.dest
 
     def diverse(self) -> Iterator[TripFinding]:
-        """Restaurants and attractions that come twice, however they are spelled."""
+        """Report repeated restaurants and attractions, however they are spelled."""
         seen: set[tuple[str, str, str]] = set()
         for day in self._days:
             for stop in (*day.meals, *day.sights):
@@ -227,7 +227,7 @@ class _StrictEvaluation:
                 seen.add(key)
 
     def conflicts(self) -> Iterator[TripFinding]:
-        """Ways of travelling that exclude each other."""
+        """Report modes of transport that exclude each other."""
         modes = {day.journey.mode: day.number for day in self._days if day.journey is not None}
         others = [mode for mode in modes if mode in ("flight", "taxi")]
         if "self-driving" in modes and others:
@@ -239,7 +239,7 @@ class _StrictEvaluation:
             )  # fmt: skip
 
     def nights(self) -> Iterator[TripFinding]:
-        """Beds that want a longer stay."""
+        """Report stays that are shorter than the accommodation allows."""
         for _, group in groupby(self._days, key=lambda day: _bed_key(day.bed)):
             stay = list(group)
             for row in _beds(stay[0].bed):
@@ -250,7 +250,7 @@ class _StrictEvaluation:
     # -- wishes --------------------------------------------------------------------------------------------------------
 
     def beds(self) -> Iterator[TripFinding]:
-        """Beds that are not as they were wished for."""
+        """Report accommodations that do not satisfy the wishes."""
         rule, kind = self._query.constraints.house_rule, self._query.constraints.room_type
         for day in self._days:
             for row in _beds(day.bed):
@@ -261,7 +261,7 @@ class _StrictEvaluation:
                     yield TripFinding("Room Type", problem, day.number, "accommodation")
 
     def transport(self) -> Iterator[TripFinding]:
-        """Journeys that were not wished for."""
+        """Report journeys with an excluded mode of transport."""
         unwanted = (self._query.constraints.transportation or "").removeprefix("no ")
         for day in self._days:
             if day.journey is not None and unwanted and day.journey.mode == unwanted:
@@ -269,7 +269,7 @@ class _StrictEvaluation:
                 yield TripFinding("Transportation", problem, day.number, "transportation")
 
     def cuisines(self) -> Iterator[TripFinding]:
-        """Wished cuisines that nobody eats outside the city of departure."""
+        """Report wanted cuisines that no meal outside the city of departure has."""
         eaten: set[str] = set()
         for day in self._days:
             for stop in day.meals:

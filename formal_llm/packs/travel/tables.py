@@ -1,7 +1,7 @@
-"""The published tables: their columns, and how a line of one becomes a row, with the place of what is wrong.
+"""The published tables: their columns and the conversion of their lines to rows, with the places of errors.
 
-A value that is missing sets its line aside, as the published tools do, and is reported. A value of the wrong kind is an
-error: then the file is probably another one.
+A line with a missing value is left out, as in the published tools, and reported. A value of the wrong type is an
+error: the file is probably a different one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Money, Restaurant, Road
 
 R_co = TypeVar("R_co", covariant=True)
-#: What a table may hold: texts of a CSV file, values of a JSON text.
+#: The value of a cell: a text from a CSV file, or a JSON value.
 Value: TypeAlias = "str | int | float | None"
-#: What stands for a value that is missing.
+#: The texts that denote a missing value.
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NA>", "#N/A", "None"})
 _CLOCK = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d")
 _KILOMETRES = re.compile(r"(\d{1,3}(?:,\d{3})*|\d+)(\.\d+)? km")
@@ -32,10 +32,10 @@ class RowProblem:
     """An unusual line of a table.
 
     Attributes:
-        source: the file, or the table of a reference information.
+        source: the file, or the table of the reference information.
         line: its line in the file, or its number in the table, from 1.
-        column: the column that is unusual; None where it is the whole line.
-        problem: what is unusual, in words.
+        column: the unusual column; None for the whole line.
+        problem: a description of what is unusual.
         kept: whether the line is in the world nevertheless.
     """
 
@@ -51,7 +51,7 @@ class RowProblem:
 
 
 class MissingValue(Exception):
-    """A cell that a row cannot do without is empty."""
+    """A required cell is empty."""
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -59,7 +59,7 @@ class MissingValue(Exception):
 
 
 class WrongValue(Exception):
-    """A cell holds something else than its column should."""
+    """A cell contains a value that does not fit its column."""
 
     def __init__(self, column: str, value: Value, expected: str) -> None:
         self.column, self.value, self.expected = column, value, expected
@@ -67,7 +67,7 @@ class WrongValue(Exception):
 
 
 class Cells:
-    """The cells of one line, read by the name of their column."""
+    """The cells of one line, by the names of their columns."""
 
     __slots__ = ("_values",)
 
@@ -75,7 +75,7 @@ class Cells:
         self._values = values
 
     def maybe(self, column: str) -> Value:
-        """What stands there; None where the table lacks the column.
+        """Return the value of a cell; None if the table lacks the column.
 
         Raises:
             MissingValue: the table has the column, and the cell is empty.
@@ -90,19 +90,19 @@ class Cells:
         return value
 
     def text(self, column: str) -> str:
-        """A text, as it stands there: names with blanks around them are named so in plans."""
+        """Read a text unchanged: plans keep the blanks around names."""
         value = self.maybe(column)
         if value is None:
             raise MissingValue(column)
         return str(value)
 
     def text_or_none(self, column: str) -> str | None:
-        """A text, or None where the table lacks the column."""
+        """Read a text; None if the table lacks the column."""
         value = self.maybe(column)
         return None if value is None else str(value)
 
     def number(self, column: str) -> float:
-        """A number that is finite."""
+        """Read a finite number."""
         value = self.maybe(column)
         if value is None:
             raise MissingValue(column)
@@ -115,23 +115,23 @@ class Cells:
         return number
 
     def number_or_none(self, column: str) -> float | None:
-        """A number, or None where the table lacks the column."""
+        """Read a number; None if the table lacks the column."""
         return None if self.maybe(column) is None else self.number(column)
 
     def whole(self, column: str, least: int) -> int:
-        """A whole number, which may be written ``2.0``."""
+        """Read a whole number, which may be written as ``2.0``."""
         number = self.number(column)
         if number != int(number) or number < least:
             raise WrongValue(column, self._values[column], f"a whole number of at least {least}")
         return int(number)
 
     def money(self, column: str) -> Money:
-        """A price: not below zero."""
+        """Read a price, which must not be negative."""
         self.number(column)
         return money(self._values[column], column)
 
     def day(self, column: str) -> date:
-        """A day of the calendar, ``2022-03-16``."""
+        """Read a date, such as ``2022-03-16``."""
         text = self.text(column)
         try:
             return date.fromisoformat(text)
@@ -139,7 +139,7 @@ class Cells:
             raise WrongValue(column, text, "a day of the calendar such as 2022-03-16") from None
 
     def clock(self, column: str) -> str:
-        """A clock time, ``15:40``."""
+        """Read a time of day, such as ``15:40``."""
         text = self.text(column)
         if not _CLOCK.fullmatch(text):
             raise WrongValue(column, text, "a clock time such as 15:40")
@@ -147,10 +147,10 @@ class Cells:
 
 
 def money(value: Value, column: str) -> Money:
-    """A price in dollars, a whole number where it is one.
+    """Read a price in dollars, as an ``int`` if it is whole.
 
     Raises:
-        WrongValue: it is no number, or below zero.
+        WrongValue: it is not a number, or is negative.
     """
     try:
         amount = Decimal(str(value))
@@ -166,10 +166,10 @@ class Table(Generic[R_co]):
     """One of the published tables.
 
     Attributes:
-        name: what it holds, in words.
+        name: a name for its contents.
         columns: its columns, in the order of the published tools.
-        needed: the columns without which there is no row.
-        make: the row of a line.
+        needed: the required columns.
+        make: converts the cells of a line to a row.
     """
 
     name: str
@@ -178,36 +178,36 @@ class Table(Generic[R_co]):
     make: Callable[[Cells], R_co]
 
     def check_header(self, header: Iterable[str], source: str, line: int = 1) -> None:
-        """Raise where a column is missing.
+        """Check that no required column is missing.
 
         Raises:
-            NotationError: with the file, the columns there are, and the nearest name.
+            NotationError: a column is missing; the error names the file, the existing columns, and the nearest name.
         """
-        there = [name for name in header if name]
-        missing = [name for name in self.needed if name not in there]
+        present = [name for name in header if name]
+        missing = [name for name in self.needed if name not in present]
         if not missing:
             return
-        known = [column for column in self.columns if column in there]
-        near = did_you_mean(missing[0], [name for name in there if name not in self.columns])
-        way_out = (
-            f"is {near!r} that column? Then rename it."
-            if near
+        known = [column for column in self.columns if column in present]
+        nearest = did_you_mean(missing[0], [name for name in present if name not in self.columns])
+        suggestion = (
+            f"is {nearest!r} that column? Then rename it."
+            if nearest
             else f"is this the table of {self.name}? Its columns are: {', '.join(self.columns)}."
             if not known
-            else f"give the table that column; it has: {', '.join(there)}."
+            else f"give the table that column; it has: {', '.join(present)}."
         )
         listed = ", ".join(repr(name) for name in missing)
         raise NotationError(
-            f"the table of {self.name} has no column {listed}", file=source, line=line, suggestion=way_out
+            f"the table of {self.name} has no column {listed}", file=source, line=line, suggestion=suggestion
         )
 
     def rows(
         self, lines: Iterable[tuple[int, Mapping[str, Value]]], source: str, problems: list[RowProblem]
     ) -> Iterator[R_co]:
-        """The rows of a table's lines; what is left out is put down in ``problems``.
+        """Convert the lines of a table to rows, and record the lines that are left out in ``problems``.
 
         Raises:
-            NotationError: a value of the wrong kind, with its line and column.
+            NotationError: a value has the wrong type; the error names line and column.
         """
         for line, values in lines:
             try:
@@ -219,7 +219,7 @@ class Table(Generic[R_co]):
 
 
 def wrong_value(wrong: WrongValue, source: str, line: int) -> NotationError:
-    """The error for a value of the wrong kind: the place, the column, what it should be."""
+    """Create the error for a value of the wrong type: its place, its column, and what it should be."""
     return NotationError(
         f"column {wrong.column!r} should be {wrong.expected}, not {str(wrong.value)[:80]!r}",
         file=source,
@@ -229,10 +229,10 @@ def wrong_value(wrong: WrongValue, source: str, line: int) -> NotationError:
 
 
 def kilometres(cells: Cells) -> tuple[str | None, float | None]:
-    """A distance as it is printed, and as a number.
+    """Read a distance, as printed and as a number.
 
     Raises:
-        WrongValue: it is no distance in kilometres.
+        WrongValue: it is not a distance in kilometres.
     """
     try:
         text = cells.text("distance")

@@ -1,4 +1,4 @@
-"""The words of the questions about a trip: as few as tell what is asked and what is left."""
+"""The texts of the questions about a trip, as short as possible."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from formal_llm.packs.travel.routes import Routes, Shape, nights_of
 from formal_llm.packs.travel.rows import Flight
 from formal_llm.packs.travel.slots import Slot, slots
 
-#: The word for no meal.
+#: The name for no meal.
 NOTHING = "-"
 
 
 class TripWords:
-    """The words for what a trip is made of.
+    """The texts of questions and options for the trips of a query.
 
     Args:
-        candidates: what that is.
+        candidates: the candidates of the query.
     """
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
         self._query = candidates.query
 
-    # -- what is asked ------------------------------------------------------------------------------------------
+    # -- questions ----------------------------------------------------------------------------------------------
 
     def ask_city(self, cities: Sequence[str], count: int) -> str:
-        """Which city comes next."""
+        """Ask for the next city."""
         if not cities:
             return "Which city to visit" + (" first?" if count > 1 else "?")
         return f"Which city to visit after {cities[-1]}?"
 
     def ask_nights(self, cities: Sequence[str]) -> str:
-        """How long to stay where."""
+        """Ask for the distribution of the nights."""
         return f"How many nights in {_and(cities)}?"
 
     def ask_way(self, origin: str, destination: str, day: int, left: int) -> str:
-        """How to go on."""
+        """Ask for the way of a leg."""
         return f"{self._day(day)}: how to get from {origin} to {destination}?{self._left(left)}"
 
     def ask(self, slot: Slot, city: str, nights: int, left: int, missing: int) -> str:
-        """What is asked for a slot."""
+        """Ask for the choice of a slot."""
         if slot.kind == "bed":
             return f"Where to sleep in {city}, {_count(nights, 'night')}?{self._left(left)}"
         if slot.kind == "sight":
             return f"{self._day(slot.day)}: what to see in {city}?"
-        wanted = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if missing >> bit & 1]
-        still = f" Still wanted: {_and(wanted)} food." if wanted else ""
+        missing_names = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if missing >> bit & 1]
+        still = f" Still wanted: {_and(missing_names)} food." if missing_names else ""
         return f"{self._day(slot.day)}: where to have {slot.kind} in {city}?{self._left(left)}{still}"
 
     def _day(self, day: int) -> str:
@@ -60,54 +60,54 @@ class TripWords:
     def _left(self, left: int) -> str:
         return "" if self._candidates.budget is None else f" {dollars(left)} left."
 
-    # -- what can be chosen -------------------------------------------------------------------------------------
+    # -- options ------------------------------------------------------------------------------------------------
 
     def nights(self, cities: Sequence[str], shape: Shape) -> str:
-        """How the nights are spread."""
-        told = ", ".join(f"{_count(stay.nights, 'night')} in {city}" for city, stay in zip(cities, shape, strict=True))
+        """Describe a distribution of the nights."""
+        stays = ", ".join(f"{_count(stay.nights, 'night')} in {city}" for city, stay in zip(cities, shape, strict=True))
         eaten = [f"{stay.after} of 3 meals in {city}" for city, stay in zip(cities, shape[:-1], strict=False)]
-        return told if not eaten or shape[0].before == 1 else f"{told}; on the day of leaving {_and(eaten)}"
+        return stays if not eaten or shape[0].before == 1 else f"{stays}; on the day of leaving {_and(eaten)}"
 
     def way(self, way: TravelOption) -> str:
-        """A way."""
+        """Describe a way."""
         row = way.row
         if isinstance(row, Flight):
             return f"flight {row.number}, {row.departure} to {row.arrival}, {dollars(way.cost)}"
         return f"{way.name.lower()}, {row.duration}, {dollars(way.cost)}"
 
     def bed(self, bed: Bed) -> str:
-        """A bed: what a night costs for all travellers."""
+        """Describe a bed, with the cost of a night for all travellers."""
         return f"{bed.row.name.strip()}: {dollars(bed.cost)} a night{_stars(bed.row.rating)}"
 
     def eatery(self, eatery: Eatery) -> str:
-        """A restaurant: what a meal costs for all travellers, and what it offers of the wanted cuisines."""
+        """Describe a restaurant, with the cost of a meal for all travellers and the wanted cuisines that it offers."""
         offered = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if eatery.offers >> bit & 1]
-        shown = offered or eatery.row.cuisines[:1]
-        food = f", {', '.join(shown)}" if shown else ""
+        cuisines = offered or eatery.row.cuisines[:1]
+        food = f", {', '.join(cuisines)}" if cuisines else ""
         return f"{eatery.row.name.strip()}: {dollars(eatery.cost)}{_stars(eatery.row.rating)}{food}"
 
     def sight(self, name: str) -> str:
-        """A sight."""
+        """Describe a sight."""
         return name.rsplit(", ", 1)[0]
 
     def nothing(self, meal: str) -> str:
-        """No meal."""
+        """Describe the choice of no meal."""
         return f"no {meal}"
 
-    # -- all of it ----------------------------------------------------------------------------------------------
+    # -- the whole trip -----------------------------------------------------------------------------------------
 
     def symbols(self, routes: Routes) -> Iterator[tuple[str, Symbol]]:
-        """What is known of all the names that a trip may be made of."""
+        """Iterate over all names that trips may consist of, with their descriptions."""
         yield NOTHING, Symbol("nothing")
         yield from ((nights_of(shape), Symbol()) for shape in routes.shapes)
         for city in map(self._candidates.city, routes.cities):
             yield city.name, Symbol(description="a city")
             for bed in city.beds:
-                told = f"bed{self.bed(bed).removeprefix(bed.row.name.strip())}"
-                yield bed.name, Symbol(description=told, numbers=_numbers(bed.cost, bed.row.rating))
+                description = f"bed{self.bed(bed).removeprefix(bed.row.name.strip())}"
+                yield bed.name, Symbol(description=description, numbers=_numbers(bed.cost, bed.row.rating))
             for one in city.eateries.values():
-                told = f"restaurant{self.eatery(one).removeprefix(one.row.name.strip())}"
-                yield one.name, Symbol(description=told, numbers=_numbers(one.cost, one.row.rating))
+                description = f"restaurant{self.eatery(one).removeprefix(one.row.name.strip())}"
+                yield one.name, Symbol(description=description, numbers=_numbers(one.cost, one.row.rating))
             for name in city.sights:
                 yield name, Symbol(description="sight")
         yield from ((name, Symbol(description="a way")) for name in (SELF_DRIVING, TAXI))
@@ -115,7 +115,7 @@ class TripWords:
             yield way.name, Symbol(description=self.way(way), numbers=_numbers(way.cost, None))
 
     def rules(self, routes: Routes) -> str:
-        """What a trip is, in words."""
+        """Describe the words of the automaton."""
         query, count = self._query, routes.count
         lines = [
             f"A trip is {2 * count + 2 + len(slots(routes.shapes[0]))} names, a line each, in this order:",
@@ -131,9 +131,9 @@ class TripWords:
 
 
 def summary(query: TravelQuery) -> str:
-    """A query in a line."""
+    """Describe a query in one line."""
     wishes = query.constraints
-    told = [
+    parts = [
         f"{query.days} days from {_date(query.dates[0])}" if query.dates else f"{query.days} days",
         _count(query.people, "traveller"),
         *([] if query.budget is None else [f"${query.budget:,} for all"]),
@@ -142,11 +142,11 @@ def summary(query: TravelQuery) -> str:
         *([wishes.transportation] if wishes.transportation else []),
         *([f"{_and(wishes.cuisines)} food"] if wishes.cuisines else []),
     ]
-    return f"A trip from {query.org} to {query.dest}: {', '.join(told)}."
+    return f"A trip from {query.org} to {query.dest}: {', '.join(parts)}."
 
 
 def _numbers(cost: int, rating: float | None) -> dict[str, Decimal | float]:
-    """What options can be grouped and ordered by."""
+    """Return the numbers by which options can be grouped and ordered."""
     return {"cost": Decimal(cost) / 100, **({} if rating is None else {"rating": rating})}
 
 

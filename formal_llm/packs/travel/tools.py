@@ -1,13 +1,13 @@
-"""The eight published tools of TravelPlanner over a world, with their outputs and errors, and ``CostEnquiry``.
+"""The eight published tools of TravelPlanner, with their exact outputs and errors, and ``CostEnquiry``.
 
-A :class:`ToolSession` is what one agent has: a notebook, and how often it failed. Each tool can be called as a function
-(:meth:`ToolSession.toolkit`), or as the text that an agent wrote (:meth:`ToolSession.act`)::
+A :class:`ToolSession` holds the state of one agent: its notebook and its failures. The tools can be called as
+functions (:meth:`ToolSession.toolkit`) or with the text that an agent wrote (:meth:`ToolSession.act`)::
 
     session = ToolSession(World.shipped())
     session.act("FlightSearch[Lindhaven, Oriel, 2022-03-10]")
     session.act("NotebookWrite[flights to Oriel]")
 
-What goes wrong is told in the answer, as it is published: an agent reads it and tries again.
+Errors are part of the output, as published: an agent reads them and tries again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from formal_llm.tools.toolkit import Toolkit
 
 #: Writes a plan from the notes of a session and the query.
 PlanWriter: TypeAlias = Callable[[str, str], str]
-#: The published bounds: steps of a run, failures of a tool in a row, the same action in a row.
+#: The published limits: steps of a run, consecutive failures of a tool, repetitions of an action.
 MOST_STEPS, MOST_FAILURES, MOST_REPEATS = 30, 3, 3
 _ACTION = re.compile(r"(\w+)\[(.+)\]", re.DOTALL)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -54,21 +54,21 @@ Plan:"""
 
 
 class _Illegal(Exception):
-    """An action that a tool refuses; its text is what the agent is told."""
+    """An action that a tool refuses; its text is the message for the agent."""
 
 
 class ToolSession:
-    """The tools of one agent, over a world that may be shared. Calls are one after the other.
+    """The tools of one agent, over a world that may be shared. Calls must be sequential.
 
     Args:
-        world: what is looked up.
-        write_plan: what ``Planner`` does with notes and query; :func:`plan_writer` makes one of a model. Without one
-            there is no ``Planner``.
+        world: the database.
+        write_plan: writes the plan for ``Planner`` from notes and query; :func:`plan_writer` creates one from a model.
+            Without it there is no ``Planner``.
 
     Attributes:
-        notebook: what was written, with what it is about: ``(description, text)``.
-        answer: what ``Planner`` gave.
-        stopped: why the run is over, in words; None as long as it goes on.
+        notebook: the notes: ``(description, text)``.
+        answer: the output of ``Planner``.
+        stopped: why the run is over, in words; None while it continues.
     """
 
     def __init__(self, world: World, write_plan: PlanWriter | None = None) -> None:
@@ -94,7 +94,7 @@ class ToolSession:
 
     def accommodation_search(self, city: str) -> str:
         """Accommodations in a city."""
-        # The published tool says "attraction" here, too.
+        # The published tool has "attraction" here, too.
         found = self.world.accommodations
         none = "There is no attraction in this city."
         return self._told(
@@ -121,7 +121,7 @@ class ToolSession:
         if state not in self.world.states:
             return self._failed("CitySearch", "Invalid State")
         self._failures.clear()
-        return str(list(cities))  # not what a note is made of: that stays the last table
+        return str(list(cities))  # a note contains the last table, never this list
 
     def notebook_write(self, description: str) -> str:
         """Write what the last search found into the notebook, under a short description."""
@@ -142,31 +142,31 @@ class ToolSession:
         return cost_enquiry(self.world, sub_plan)
 
     def notes(self) -> str:
-        """The notebook as a planner is shown it."""
-        listed = [
+        """Return the notebook as the planner reads it."""
+        entries = [
             {"index": at, "Short Description": about, "Content": text} for at, (about, text) in enumerate(self.notebook)
         ]
-        return str(listed)
+        return str(entries)
 
     # -- for agents ----------------------------------------------------------------------------------------------------
 
     def toolkit(self, *, with_costs: bool = False) -> Toolkit:
-        """The tools under their published names.
+        """Return the tools under their published names.
 
         Args:
-            with_costs: whether ``CostEnquiry`` is among them; the published planners have it, and the agents have not.
+            with_costs: whether to include ``CostEnquiry``, which the published planners have and the agents lack.
         """
-        # What is searched is what the next note holds: so no executor shares, caches or reorders calls.
-        made = [tool(name, deterministic=False)(function) for name, function in self._functions().items()]
+        # The next note contains the last search, so executors must not share, cache or reorder calls.
+        tools = [tool(name, deterministic=False)(function) for name, function in self._functions().items()]
         if with_costs:
-            made.append(tool("CostEnquiry")(self.cost_enquiry))
-        return Toolkit(cast("list[Tool]", made))
+            tools.append(tool("CostEnquiry")(self.cost_enquiry))
+        return Toolkit(cast("list[Tool]", tools))
 
     def act(self, action: str) -> str:
-        """What an agent is told that wrote an action: ``FlightSearch[Lindhaven, Oriel, 2022-03-10]``.
+        """Carry out an action, such as ``FlightSearch[Lindhaven, Oriel, 2022-03-10]``, and return its output.
 
-        The run is over (:attr:`stopped`) after 30 steps, after three failures of a tool in a row and then one more
-        try, and where the same action stands there three times in a row.
+        The run is over (:attr:`stopped`) after 30 steps, at the next call of a tool after three consecutive failures,
+        and when the same action is written three times in a row.
         """
         if self.stopped is not None:
             return f"The run is over: {self.stopped}."
@@ -182,10 +182,10 @@ class ToolSession:
             self.stopped = f"{name} failed {MOST_FAILURES} times"
         if self.stopped is not None:
             return f"The run is over: {self.stopped}."
-        said = self._call(name, found[2] if found else "")
+        output = self._call(name, found[2] if found else "")
         if self._steps >= MOST_STEPS and self.stopped is None:
             self.stopped = f"{MOST_STEPS} steps were taken"
-        return said
+        return output
 
     def _call(self, name: str, argument: str) -> str:
         if name == "invalidAction":
@@ -211,7 +211,7 @@ class ToolSession:
         return found | ({"Planner": self.planner} if self._write_plan is not None else {})
 
     def _told(self, name: str, search: Callable[[], str]) -> str:
-        """What a search found, kept for a note; or what is wrong with it."""
+        """Run a search and keep its result for a note; return the result or the error."""
         try:
             self._current = search()
         except _Illegal as illegal:
@@ -230,7 +230,7 @@ class ToolSession:
         self._check_city(destination)
         try:
             found = self.world.flights(origin, destination, date.fromisoformat(day))
-        except ValueError:  # a day that is not in the calendar
+        except ValueError:  # no such date
             found = ()
         return printed_flights(found) if found else f"There is no flight from {origin} to {destination} on {day}."
 
@@ -244,8 +244,8 @@ class ToolSession:
         known: Mode | None = "self-driving" if "driving" in mode else "taxi" if mode == "taxi" else None
         drive = self.world.distance(origin, destination, known) if known else None
         cost = drive.cost if drive is not None else None
-        told = f"duration: {road.duration}, distance: {road.distance}, cost: {cost}"
-        return f"{mode}, from {origin} to {destination}, {told}"
+        details = f"duration: {road.duration}, distance: {road.distance}, cost: {cost}"
+        return f"{mode}, from {origin} to {destination}, {details}"
 
     def _in(self, city: str, printed: Callable[[], str], none: str) -> str:
         self._check_city(city)
@@ -258,7 +258,7 @@ class ToolSession:
 
 
 def plan_writer(llm: TextLLM, max_tokens: int = 4096) -> PlanWriter:
-    """A ``Planner`` that lets a model write the plan from the notes."""
+    """Create a function for ``Planner`` that lets a model write the plan from the notes."""
 
     def write(notes: str, query: str) -> str:
         return llm.generate(_PLAN.format(notes=notes, query=query), max_tokens=max_tokens).text
@@ -266,6 +266,6 @@ def plan_writer(llm: TextLLM, max_tokens: int = 4096) -> PlanWriter:
     return write
 
 
-#: Tools whose arguments are parted by commas, and how the published errors call them.
+#: The tools with several arguments, separated by commas, and their names in the published errors.
 _THREE = ("FlightSearch", "GoogleDistanceMatrix")
 _CALLED = {"FlightSearch": "Flight Search"}

@@ -1,11 +1,11 @@
-"""A trip as an automaton: its words are trips that keep every wish and the budget.
+"""An automaton whose words are the trips that satisfy all wishes and the budget of a query.
 
-A word names the cities in their order, how the nights are spread, a way for each leg, and then day by day beds, meals
-and sights. Each configuration knows what its cheapest completion costs, to the cent (:meth:`Trip.least`). So what is
-offered can always be finished, and all that can be finished is offered.
+A word names the cities in order, the distribution of the nights, a way for each leg, and then day by day beds, meals
+and sights. The cost of the cheapest completion of each configuration is known to the cent (:meth:`Trip.least`). So
+every option that is offered can be completed, and every option that can be completed is offered.
 
-Two things are left out, since they make no trip possible that is not possible without them: to change beds in the
-middle of a stay (the cheapest of its beds would do for all of it), and meals at home.
+Two things are left out, because no query needs them to have a trip: changing beds within a stay (the cheapest of the
+beds would do for all of it), and meals at home.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from formal_llm.packs.travel.telling import NOTHING, TripWords
 
 
 class Chosen(NamedTuple):
-    """A configuration: what has been chosen so far.
+    """A configuration: the choices so far.
 
     Attributes:
-        cities: the cities, in their order.
-        shape: how the days are spread over them; None while that is open.
+        cities: the cities, in order.
+        shape: the distribution of the days over the cities; None if not yet chosen.
         ways: the names of the ways, leg by leg.
-        picks: what was chosen for the slots, by its name; :data:`NOTHING` where nothing is eaten.
-        spent: what all that costs, in cents.
-        missing: the wanted cuisines that are not covered yet, a bit for each.
+        picks: the names chosen for the slots; :data:`NOTHING` for no meal.
+        spent: the cost of all choices, in cents.
+        missing: the wanted cuisines not covered yet, one bit each.
     """
 
     cities: tuple[str, ...] = ()
@@ -47,21 +47,21 @@ class Chosen(NamedTuple):
 
 
 class Trip:
-    """The trips that a traveller wants, as an automaton.
+    """An automaton whose words are the trips that satisfy a query.
 
     Args:
-        query: what is wanted.
-        world: what there is.
-        every_meal: whether all three meals may be eaten on days of travel; else there is only a dinner where one
-            arrives, and a breakfast where one leaves. :meth:`of` decides that.
-        cities: the cities that may be visited, where these are not all that the query allows.
+        query: the query.
+        world: the database.
+        every_meal: whether days of travel may have all three meals, instead of only a dinner after the arrival and a
+            breakfast before the departure. :meth:`of` decides that.
+        cities: the cities that may be visited; by default all that the query allows.
 
     Attributes:
-        candidates, routes: what trips are made of.
-        most: the most that a trip may cost, in cents.
+        candidates, routes: the components of trips.
+        most: the maximum cost of a trip, in cents.
 
     Raises:
-        InputError: the query is none: nobody travels, or for too few days.
+        InputError: the query is invalid: there are no travellers, or too few days.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class Trip:
         self.every_meal = every_meal
         self.candidates = Candidates(query, world)
         known = cities_of(query, world)
-        open_ = known if cities is None else [city for city in known if city in cities]
-        self.routes = Routes(self.candidates, open_, query.visiting_city_number, every_meal=every_meal)
+        allowed = known if cities is None else [city for city in known if city in cities]
+        self.routes = Routes(self.candidates, allowed, query.visiting_city_number, every_meal=every_meal)
         self.most = NEVER - 1 if self.candidates.budget is None else self.candidates.budget
         self._telling = TripWords(self.candidates)
         self._possible: dict[Chosen, bool] = {}
@@ -81,7 +81,7 @@ class Trip:
 
     @classmethod
     def of(cls, query: TravelQuery, world: World) -> Trip:
-        """The trips of a query: with a dinner and a breakfast on days of travel, or where none is like that, any."""
+        """Create the automaton of a query; days of travel have all meals only if there is no trip otherwise."""
         trip = cls(query, world)
         return trip if trip.to_end(trip.start()) is not None else cls(query, world, every_meal=True)
 
@@ -91,41 +91,41 @@ class Trip:
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
     def start(self) -> Chosen:
-        """Nothing is chosen yet."""
+        """Return the configuration without any choice."""
         return Chosen(missing=self.candidates.wanted)
 
     def accepting(self, configuration: Chosen) -> bool:
-        """Whether everything is chosen, all cuisines are covered, and the budget is kept."""
+        """Return whether all choices are made, all cuisines covered, and the budget is kept."""
         shape, done = configuration.shape, len(configuration.picks)
         whole = shape is not None and done == len(slots(shape))
         return whole and not configuration.missing and configuration.spent <= self.most
 
     def moves(self, configuration: Chosen) -> list[Transition]:
-        """What can be chosen next, the best first; whether the rest can still be paid for is not looked at."""
-        asked, options = self._options(configuration)
-        place = f"choice {len(configuration.cities) + len(configuration.ways) + len(configuration.picks)}"
-        return [Transition(place, name, None, place, text=text, question=asked) for name, text in options]
+        """List the options for the next choice, the best first, without checking the budget for the rest."""
+        question, options = self._options(configuration)
+        state = f"choice {len(configuration.cities) + len(configuration.ways) + len(configuration.picks)}"
+        return [Transition(state, name, None, state, text=text, question=question) for name, text in options]
 
     def _options(self, configuration: Chosen) -> tuple[str, Iterable[tuple[str, str]]]:
-        """What is asked, and what can be chosen: names, each with its text."""
+        """Return the next question and its options: names with their texts."""
         cities, shape, ways, picks, spent, missing = configuration
-        telling, left = self._telling, self.most - spent
+        telling, budget_left = self._telling, self.most - spent
         if len(cities) < self.routes.count:
-            open_ = (city for city in self.routes.by_cost if city not in cities)
-            return telling.ask_city(cities, self.routes.count), ((city, city) for city in open_)
+            remaining = (city for city in self.routes.by_cost if city not in cities)
+            return telling.ask_city(cities, self.routes.count), ((city, city) for city in remaining)
         if shape is None:
             shapes = self.routes.shapes
             return telling.ask_nights(cities), ((nights_of(one), telling.nights(cities, one)) for one in shapes)
         if len(ways) <= len(cities):
             leg = self.leg(cities, shape, len(ways))
             fit = (way for way in self.routes.ways(*leg) if not ways or way.driven == (ways[0] == SELF_DRIVING))
-            return telling.ask_way(*leg, left), ((way.name, telling.way(way)) for way in fit)
-        todo = slots(shape)
-        if len(picks) == len(todo):
+            return telling.ask_way(*leg, budget_left), ((way.name, telling.way(way)) for way in fit)
+        to_choose = slots(shape)
+        if len(picks) == len(to_choose):
             return "", ()
-        slot = todo[len(picks)]
+        slot = to_choose[len(picks)]
         city, stay = self.candidates.city(cities[slot.stay]), shape[slot.stay]
-        return telling.ask(slot, city.name, stay.nights, left, missing), self._picks(configuration, slot, city)
+        return telling.ask(slot, city.name, stay.nights, budget_left, missing), self._picks(configuration, slot, city)
 
     def _picks(self, configuration: Chosen, slot: Slot, city: City) -> Iterator[tuple[str, str]]:
         _, shape, _, picks, _, missing = configuration
@@ -139,19 +139,19 @@ class Trip:
             yield from ((name, self._telling.sight(name)) for name in city.sights if name not in seen)
         else:
             found = [one for one in city.eateries.values() if one.name not in eaten]
-            if missing:  # what is still wanted comes first
+            if missing:  # restaurants with missing cuisines come first
                 found.sort(key=lambda one: -(one.offers & missing).bit_count())
             yield from ((one.name, self._telling.eatery(one)) for one in found)
             if not slot.must:
                 yield NOTHING, self._telling.nothing(slot.kind)
 
     def step(self, configuration: Chosen, move: Transition) -> Chosen:
-        """The configuration after a choice."""
+        """Return the configuration after a move."""
         assert move.read is not None
         return self.after(configuration, move.read)
 
     def after(self, configuration: Chosen, name: str) -> Chosen:
-        """The configuration after the choice of a name."""
+        """Return the configuration after the choice of a name."""
         cities, shape, ways, picks, spent, missing = configuration
         if len(cities) < self.routes.count:
             return configuration._replace(cities=(*cities, name))
@@ -170,42 +170,42 @@ class Trip:
         return Chosen(cities, shape, ways, (*picks, name), spent, missing)
 
     def leg(self, cities: tuple[str, ...], shape: Shape, number: int) -> tuple[str, str, int]:
-        """From where to where a leg goes, and on which day."""
+        """Return the origin, the destination and the day of a leg."""
         round_trip = (self.query.org, *cities, self.query.org)
         day = shape[number].arrival if number < len(shape) else shape[-1].leaving
         return round_trip[number], round_trip[number + 1], day
 
     def way(self, origin: str, destination: str, day: int, name: str) -> TravelOption:
-        """The way of that name."""
+        """Return the way with a name."""
         return next(way for way in self.routes.ways(origin, destination, day) if way.name == name)
 
-    # -- what can be completed ----------------------------------------------------------------------------------
+    # -- completions --------------------------------------------------------------------------------------------
 
     def to_end(self, configuration: Chosen) -> int | None:
-        """The choices of a completion, which are as many for all of them; None where nothing completes it."""
+        """Return the number of choices of a completion, which all completions share; None if there is none."""
         if not self._can_be_paid(configuration):
             return None
         cities, shape, ways, picks, *_ = configuration
         count = self.routes.count
-        # Each whole day has three meals and a sight.
-        todo = slots(shape if shape is not None else self.routes.shapes[0])
-        return count - len(cities) + (shape is None) + count + 1 - len(ways) + len(todo) - len(picks)
+        # All shapes have the same number of slots: each whole day has three meals and a sight.
+        to_choose = slots(shape if shape is not None else self.routes.shapes[0])
+        return count - len(cities) + (shape is None) + count + 1 - len(ways) + len(to_choose) - len(picks)
 
     def _can_be_paid(self, configuration: Chosen) -> bool:
         cities, shape, ways, *_ = configuration
         if ways:
             return self.least(configuration) <= self.most
         key = Chosen(cities, shape)
-        found = self._possible.get(key)
-        if found is None:
-            found = self._possible[key] = self.routes.least(cities, shape, most=self.most, some=True) < NEVER
-        return found
+        possible = self._possible.get(key)
+        if possible is None:
+            possible = self._possible[key] = self.routes.least(cities, shape, most=self.most, some=True) < NEVER
+        return possible
 
     def least(self, configuration: Chosen) -> int:
-        """What a trip costs at least that begins like this, in cents; :data:`NEVER` where there is none.
+        """Return the minimum cost of a trip that begins like this, in cents; :data:`NEVER` if there is none.
 
-        The budget plays no part. The sum of three exact parts: the cheapest way for each leg that is left, in one kind
-        of transport; the cheapest bed for each stay; and the cheapest meals that cover the cuisines that are missing
+        The budget is ignored. The cost is the sum of three exact parts: the cheapest way for each remaining leg, with
+        one kind of transport; the cheapest bed for each stay; and the cheapest meals that cover the missing cuisines
         (:class:`~formal_llm.packs.travel.meals.Kitchen`), each missing cuisine in the stay where that is cheapest.
         """
         cities, shape, ways, picks, spent, missing = configuration
@@ -217,15 +217,15 @@ class Trip:
         if len(picks) == len(slots(shape)):
             return spent if not missing else NEVER
         stay, begin = beginning(shape, len(picks))
-        if begin == len(picks):  # the bed of the stay is still open
+        if begin == len(picks):  # the bed of the stay is not yet chosen
             return min(NEVER, spent + int(self._rest(cities[stay:], shape[stay:])[missing]))
         must, may, sights = left_of(shape, len(picks))
         city = self.candidates.city(cities[stay])
         eaten, seen = _used(shape, picks, begin)
         if sights > len(city.sights) - len(seen):
             return NEVER
-        here = city.kitchen.least({city.place[name] for name in eaten}, must, may, missing)
-        return min(NEVER, spent + together_at(here, self._rest(cities[stay + 1 :], shape[stay + 1 :]), missing))
+        meals = city.kitchen.least({city.place[name] for name in eaten}, must, may, missing)
+        return min(NEVER, spent + together_at(meals, self._rest(cities[stay + 1 :], shape[stay + 1 :]), missing))
 
     def _rest(self, cities: tuple[str, ...], shape: Shape) -> Costs:
         found = self._rests.get((cities, shape))
@@ -234,7 +234,7 @@ class Trip:
         return found
 
     def cheapest(self) -> tuple[str, ...] | None:
-        """The word of a cheapest trip, whatever the budget; None where no trip keeps the other wishes."""
+        """Return the word of a cheapest trip regardless of the budget; None if no trip satisfies the other wishes."""
         now = self.start()
         word: tuple[str, ...] = ()
         least = self.least(now)
@@ -248,36 +248,36 @@ class Trip:
 
     @property
     def length(self) -> int:
-        """How many choices a trip has."""
+        """The number of choices of a trip."""
         return 2 * self.routes.count + 2 + len(slots(self.routes.shapes[0]))
 
-    # -- what people read ---------------------------------------------------------------------------------------
+    # -- texts --------------------------------------------------------------------------------------------------
 
     @cached_property
     def symbols(self) -> Mapping[str, Symbol]:
-        """What is known of the names that a trip is made of."""
+        """The names that trips consist of, with their descriptions."""
         return dict(self._telling.symbols(self.routes))
 
     @property
     def terminals(self) -> Mapping[str, Symbol]:
-        """The names that a trip is made of."""
+        """The names that trips consist of, with their descriptions; the same as :attr:`symbols`."""
         return self.symbols
 
     def label(self, name: str) -> str:
-        """The text for a name."""
+        """Return the text for a name."""
         symbol = self.symbols.get(name)
         return symbol.label if symbol is not None and symbol.label else name
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short name that equal automata share."""
-        there = (
+        """A short name shared by equal automata."""
+        cities = (
             (one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.city, self.routes.cities)
         )
-        return make_fingerprint([self.query.to_json(), self.every_meal, *there])
+        return make_fingerprint([self.query.to_json(), self.every_meal, *cities])
 
     def chosen(self, word: Iterable[str]) -> Chosen | None:
-        """The configuration that a word leads to; None where it breaks off a trip."""
+        """Return the configuration that a word leads to; None if a name in it is not among the options."""
         now = self.start()
         for name in word:
             if all(name != option for option, _ in self._options(now)[1]):
@@ -286,7 +286,7 @@ class Trip:
         return now
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether the word is one of its words."""
+        """Return whether a word is a complete trip."""
         found = self.chosen(word)
         return found is not None and self.accepting(found)
 
@@ -295,7 +295,7 @@ class Trip:
 
 
 def _used(shape: Shape, picks: tuple[str, ...], begin: int) -> tuple[set[str], set[str]]:
-    """The restaurants and the sights that were chosen since the beginning of a stay."""
+    """Return the restaurants and the sights chosen since the beginning of a stay."""
     eaten: set[str] = set()
     seen: set[str] = set()
     for slot, name in zip(slots(shape)[begin + 1 :], picks[begin + 1 :], strict=False):

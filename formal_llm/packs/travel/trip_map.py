@@ -1,7 +1,7 @@
-"""Maps of a trip, as SVG: its cities and the ways between them, and the sights of a city.
+"""Maps of trips, as SVG: the cities with the ways between them, and the attractions of a city.
 
-Where a city lies is told by its attractions (the middle of them). If a city of the trip has none with a place, the
-cities stand on a ring in the order in which they are visited, and the picture says so.
+The position of a city is the middle of its attractions. If a city of the trip has none with a position, the cities
+are placed on a ring in the order of the visits, and a note in the picture states it.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from formal_llm.pictures.visible import visible
 
 _WIDTH, _HEIGHT, _EDGE = 720, 400, 90
 _SMALL, _SMALL_EDGE = 240, 26
-#: How far apart cities stand at least, so that their names can be read.
+#: The minimum distance between cities that keeps their names legible.
 _ROOM = 140
 _LAND, _LINE, _INK, _CITY, _HOME, _SIGHT = "#EEF3F7", "#3B6EA5", "#12283F", "#C2560C", "#12283F", "#4F7F52"
 
 
 def trip_map(days: Sequence[ResolvedDay], world: World) -> str:
-    """The cities of a trip and the ways between them; empty where no city can be read."""
+    """Draw the cities of a trip and the ways between them; empty if no city can be read."""
     route = [where.city for day in days for where in day.cities or ()]
     cities = list(dict.fromkeys(route))
     if not cities:
         return ""
-    lying = {city: place for city in cities if (place := middle(world.attractions(city))) is not None}
-    real = len(lying) == len(cities) and len(set(lying.values())) == len(cities)
-    exact = _projected(lying, _WIDTH, _HEIGHT, _EDGE) if real else {}
-    at = _spread(exact) if real else _ring(cities)
-    said: list[str] = []
-    taken = [spot for city in cities for spot in (at[city], _label_place(at[city]))]
-    drawn = [
+    positions = {city: place for city in cities if (place := middle(world.attractions(city))) is not None}
+    known = len(positions) == len(cities) and len(set(positions.values())) == len(cities)
+    exact = _projected(positions, _WIDTH, _HEIGHT, _EDGE) if known else {}
+    spots = _spread(exact) if known else _ring(cities)
+    labels: list[str] = []
+    occupied = [spot for city in cities for spot in (spots[city], _label_place(spots[city]))]
+    parts = [
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" rx="10" fill="{_LAND}"/>',
         f'<defs><marker id="to" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
         f'<path d="M0 0L10 5L0 10z" fill="{_LINE}"/></marker></defs>',
@@ -44,37 +44,37 @@ def trip_map(days: Sequence[ResolvedDay], world: World) -> str:
     for day in days:
         if day.travels and day.cities is not None and day.cities[0].city != day.cities[1].city:
             mode = (day.journey.mode if day.journey is not None else None) or "?"
-            arc = _Arc.between(at[day.cities[0].city], at[day.cities[1].city])
-            drawn.append(arc.line())
-            spot = max(arc.spots(), key=lambda one: min(_apart_by(one, other) for other in taken))
-            taken.append(spot)
-            said.append(_text(*spot, f"day {day.number}: {mode}"))
-    drawn += [_dot(at[city], home=city == cities[0]) for city in cities]
-    said += [_label(city, at[city]) for city in cities]
-    about = "" if at == exact else "cities that lie close together are drawn apart"
-    about = about if real else "where these cities lie is not known"
-    said.append(_text(_WIDTH / 2, _HEIGHT - 12, about))
-    return _svg(_WIDTH, _HEIGHT, drawn + said, f"Map of the trip: {' to '.join(_in_order(route))}")
+            arc = _Arc.between(spots[day.cities[0].city], spots[day.cities[1].city])
+            parts.append(arc.line())
+            spot = max(arc.spots(), key=lambda one: min(_apart_by(one, other) for other in occupied))
+            occupied.append(spot)
+            labels.append(_text(*spot, f"day {day.number}: {mode}"))
+    parts += [_dot(spots[city], home=city == cities[0]) for city in cities]
+    labels += [_label(city, spots[city]) for city in cities]
+    note = "" if spots == exact else "cities that lie close together are drawn apart"
+    note = note if known else "where these cities lie is not known"
+    labels.append(_text(_WIDTH / 2, _HEIGHT - 12, note))
+    return _svg(_WIDTH, _HEIGHT, parts + labels, f"Map of the trip: {' to '.join(_in_order(route))}")
 
 
 def city_map(city: str, stops: Sequence[tuple[int, Stop]]) -> str:
-    """The sights of a city under their numbers; empty where fewer than two have a place."""
-    lying: dict[str, tuple[float, float]] = {}
+    """Draw the numbered attractions of a city; empty if fewer than two have a position."""
+    positions: dict[str, tuple[float, float]] = {}
     for number, stop in stops:
         place = middle([row for row in stop.rows if isinstance(row, Attraction)])
         if place is not None:
-            lying[str(number)] = place
-    if len(lying) < 2:
+            positions[str(number)] = place
+    if len(positions) < 2:
         return ""
-    drawn = [f'<rect width="{_SMALL}" height="{_SMALL}" rx="8" fill="{_LAND}"/>']
-    for name, (x, y) in _apart(_projected(lying, _SMALL, _SMALL, _SMALL_EDGE)).items():
-        drawn.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="10" fill="{_SIGHT}"/>')
-        drawn.append(_text(x, y + 4, name, fill="#fff", halo="none"))
-    return _svg(_SMALL, _SMALL, drawn, f"Sights in {city}")
+    parts = [f'<rect width="{_SMALL}" height="{_SMALL}" rx="8" fill="{_LAND}"/>']
+    for name, (x, y) in _apart(_projected(positions, _SMALL, _SMALL, _SMALL_EDGE)).items():
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="10" fill="{_SIGHT}"/>')
+        parts.append(_text(x, y + 4, name, fill="#fff", halo="none"))
+    return _svg(_SMALL, _SMALL, parts, f"Sights in {city}")
 
 
 def middle(rows: Sequence[Attraction]) -> tuple[float, float] | None:
-    """Where attractions lie in the middle: latitude and longitude; None where no place is known."""
+    """Return the middle of attractions as latitude and longitude; None if no position is known."""
     known = [
         (row.latitude, row.longitude)
         for row in rows
@@ -85,7 +85,7 @@ def middle(rows: Sequence[Attraction]) -> tuple[float, float] | None:
     ]
     if not known:
         return None
-    # The median: one attraction that was given a wrong place does not move the city.
+    # The median: one attraction with a wrong position does not move the city.
     return _median([one for one, _ in known]), _median([one for _, one in known])
 
 
@@ -97,7 +97,7 @@ def _median(numbers: Sequence[float]) -> float:
 def _projected(
     lying: Mapping[str, tuple[float, float]], width: int, height: int, edge: int
 ) -> dict[str, tuple[float, float]]:
-    """Places on the paper: as large as fits, as wide as a degree is in the middle latitude, north above."""
+    """Project positions to the picture, as large as possible, to scale at the mean latitude, north at the top."""
     squeeze = math.cos(math.radians(sum(lat for lat, _ in lying.values()) / len(lying)))
     points = {name: (lon * squeeze, -lat) for name, (lat, lon) in lying.items()}
     left, right = min(x for x, _ in points.values()), max(x for x, _ in points.values())
@@ -123,38 +123,38 @@ def _ring(cities: Sequence[str]) -> dict[str, tuple[float, float]]:
 
 
 def _apart(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Points moved so that no two numbers hide each other."""
+    """Move points so that no number hides another."""
     placed: dict[str, tuple[float, float]] = {}
     for name, (x, y) in points.items():
         for step in range(60):
             angle, reach = step * 2.4, 3.0 * math.sqrt(step) * 2
-            at = (
+            spot = (
                 min(max(x + reach * math.cos(angle), 14), _SMALL - 14),
                 min(max(y + reach * math.sin(angle), 14), _SMALL - 14),
             )
-            if all(math.dist(at, other) > 21 for other in placed.values()):
+            if all(math.dist(spot, other) > 21 for other in placed.values()):
                 break
-        placed[name] = at
+        placed[name] = spot
     return placed
 
 
 def _spread(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Points pushed apart until their names have room; as they were where they have."""
-    at = dict(points)
+    """Push points apart until there is room for their names; points with enough room keep their places."""
+    spots = dict(points)
     for _ in range(80):
         moved = False
-        for one, other in combinations(at, 2):
-            (x0, y0), (x1, y1) = at[one], at[other]
-            gap = math.dist(at[one], at[other])
+        for one, other in combinations(spots, 2):
+            (x0, y0), (x1, y1) = spots[one], spots[other]
+            gap = math.dist(spots[one], spots[other])
             if gap < _ROOM:
                 across, down = ((x1 - x0) / gap, (y1 - y0) / gap) if gap > 0.01 else (1.0, 0.0)
                 push = (_ROOM - gap) / 2 + 0.5
-                at[one] = _inside(x0 - across * push, y0 - down * push)
-                at[other] = _inside(x1 + across * push, y1 + down * push)
+                spots[one] = _inside(x0 - across * push, y0 - down * push)
+                spots[other] = _inside(x1 + across * push, y1 + down * push)
                 moved = True
         if not moved:
             break
-    return at
+    return spots
 
 
 def _inside(x: float, y: float) -> tuple[float, float]:
@@ -162,7 +162,7 @@ def _inside(x: float, y: float) -> tuple[float, float]:
 
 
 class _Arc(NamedTuple):
-    """A way as an arc, so that there and back are two: where it begins, where it bends to, where it ends."""
+    """A way as an arc, so that both directions are visible: its start, its control point and its end."""
 
     start: tuple[float, float]
     bend: tuple[float, float]
@@ -176,7 +176,7 @@ class _Arc(NamedTuple):
         return cls(start, bend, end)
 
     def line(self) -> str:
-        """The arc, which ends before the dot of the city."""
+        """Draw the arc, which ends before the dot of the city."""
         (x0, y0), (cx, cy), (x1, y1) = self
         short = 11 / (math.dist(self.bend, self.end) or 1.0)
         ex, ey = x1 + (cx - x1) * short, y1 + (cy - y1) * short
@@ -186,7 +186,7 @@ class _Arc(NamedTuple):
         )
 
     def spots(self) -> list[tuple[float, float]]:
-        """Places on the arc where something can be written, the middle first."""
+        """Return positions for a label on the arc, the middle first."""
         (x0, y0), (cx, cy), (x1, y1) = self
         return [
             (
@@ -198,7 +198,7 @@ class _Arc(NamedTuple):
 
 
 def _apart_by(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """How far two writings are from each other: they are wide and low. Enough is enough."""
+    """Return the distance between two labels, which are wide and low, up to a distance that suffices."""
     return min(math.hypot((one[0] - other[0]) / 3, one[1] - other[1]), 25.0)
 
 

@@ -1,4 +1,4 @@
-"""A trip and what is said of it as plain text, for terminals and logs."""
+"""Trips and verdicts as plain text, for terminals and logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from formal_llm.packs.travel.resolved import bill, resolve_plan, total_of
 from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.verdict import COMMONSENSE, HARD, TripVerdict
 
-#: What the fields of a day that cost something are called.
+#: The names of the fields of a day that have a cost.
 CALLED = {
     "transportation": "Journey", "breakfast": "Breakfast", "lunch": "Lunch", "dinner": "Dinner",
     "accommodation": "Night",
@@ -19,12 +19,12 @@ CALLED = {
 
 
 def money(amount: Money | None) -> str:
-    """An amount of money; ``"?"`` where nobody knows it."""
+    """Format an amount of money; ``"?"`` if it is unknown."""
     return "?" if amount is None else f"${amount:,}"
 
 
 def understood(query: TravelQuery) -> dict[str, str]:
-    """What a query means, in words, each under what it is called."""
+    """Describe a query: texts by the names of its parts."""
     wishes = query.constraints
     several = query.visiting_city_number > 1
     rows = {
@@ -41,12 +41,12 @@ def understood(query: TravelQuery) -> dict[str, str]:
 
 
 def understood_text(query: TravelQuery) -> str:
-    """What a query means, a line for each thing."""
+    """Describe a query, one part per line."""
     return "".join(f"{name + ':':9}{text}\n" for name, text in understood(query).items())
 
 
 def trip_text(plan: Sequence[Day], query: TravelQuery, world: World) -> str:
-    """The days of a trip with what they cost, and what is left of the budget."""
+    """Write the days of a trip with their costs, and the rest of the budget."""
     days = resolve_plan(plan, query, world)
     lines = bill(days, query)
     parts: list[str] = []
@@ -60,8 +60,8 @@ def trip_text(plan: Sequence[Day], query: TravelQuery, world: World) -> str:
         parts.append("")
     total = total_of(lines)
     people = "one person" if query.people == 1 else f"{query.people} people"
-    left = "" if query.budget is None else _left(query.budget - total)
-    parts.append(f"{money(total)} for {people}{left}")
+    rest = "" if query.budget is None else _left(query.budget - total)
+    parts.append(f"{money(total)} for {people}{rest}")
     return "\n".join(parts) + "\n"
 
 
@@ -70,7 +70,7 @@ def _left(rest: Money) -> str:
 
 
 def verdicts_text(verdicts: Sequence[TripVerdict]) -> str:
-    """What evaluators say: a line for each check that is asked for, then each finding."""
+    """Write verdicts: a line for each check that is asked for, then the findings."""
     lines = ["".join([f"{'':26}", *(f"{one.evaluator:14}" for one in verdicts)]).rstrip()]
     for check in (*COMMONSENSE, *HARD):
         states = [one.states[check] for one in verdicts]

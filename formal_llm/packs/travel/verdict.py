@@ -1,4 +1,4 @@
-"""What an evaluator says of a trip: which checks it passes, and what is wrong, with the day and the field."""
+"""The verdict of an evaluator on a trip: the checks that it passes, and its errors, with the day and the field."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Literal, TypeAlias
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import Money
 
-#: The checks that any trip must pass, by their names in the paper (Xie et al. 2024, table 1).
+#: The checks that every trip must pass, with their names in the paper (Xie et al. 2024, table 1).
 COMMONSENSE = (
     "Within Sandbox", "Complete Information", "Within Current City", "Reasonable City Route", "Diverse Restaurants",
     "Diverse Attractions", "Non-conf. Transportation", "Minimum Nights Stay",
 )  # fmt: skip
-#: The checks of what a query wishes for.
+#: The checks of the wishes of a query.
 HARD = ("Budget", "Room Rule", "Room Type", "Cuisine", "Transportation")
-#: What became of a check. ``not asked``: the query does not wish for it; ``not judged``: the official evaluator looks
-#: at wishes only where the plan is complete and within the sandbox, and counts them as failed elsewhere.
+#: The result of a check. ``not asked``: the query has no such wish; ``not judged``: the official evaluator checks
+#: wishes only if the plan is complete and within the sandbox, and counts them as failed otherwise.
 State: TypeAlias = Literal["passed", "failed", "not asked", "not judged"]
 
 
 @dataclass(frozen=True, slots=True)
 class TripFinding:
-    """Something wrong in a plan.
+    """An error in a plan.
 
     Attributes:
-        check: the check that it fails: one of :data:`COMMONSENSE` or :data:`HARD`.
-        problem: what is wrong, in words.
-        day: the day, from 1; None where it is about the whole trip.
-        field: the field of that day, such as ``"lunch"``; None where it is about the day as a whole.
+        check: the failed check: one of :data:`COMMONSENSE` or :data:`HARD`.
+        problem: a description of the error.
+        day: the day, from 1; None if it concerns the whole trip.
+        field: the field of that day, such as ``"lunch"``; None if it concerns the whole day.
     """
 
     check: str
@@ -39,7 +39,7 @@ class TripFinding:
 
     @property
     def place(self) -> str:
-        """``"day 2, lunch"``; empty where it is about the whole trip."""
+        """The place, such as ``"day 2, lunch"``; empty if it concerns the whole trip."""
         return "" if self.day is None else f"day {self.day}" + (f", {self.field}" if self.field else "")
 
     def __str__(self) -> str:
@@ -48,14 +48,14 @@ class TripFinding:
 
 @dataclass(frozen=True)
 class TripVerdict:
-    """What an evaluator says of a plan.
+    """The verdict of an evaluator on a plan.
 
     Attributes:
-        evaluator: whose rules they are.
+        evaluator: the evaluator.
         delivered: whether there is a plan at all.
-        states: for each check what became of it.
-        findings: what is wrong, in the order of the checks.
-        cost: what the trip costs as far as its fields are known, in dollars; None where that was not looked at.
+        states: the result of each check.
+        findings: the errors, in the order of the checks.
+        cost: the cost of the trip as far as its fields are known, in dollars; None if it was not computed.
     """
 
     evaluator: Literal["official", "strict"]
@@ -65,17 +65,17 @@ class TripVerdict:
     cost: Money | None = None
 
     def passes(self, checks: Iterable[str]) -> bool:
-        """Whether a delivered plan passes all of these, as far as they are asked for."""
+        """Return whether a plan was delivered and passes all of the checks that the query asks for."""
         return self.delivered and all(self.states[check] in ("passed", "not asked") for check in checks)
 
     @property
     def commonsense(self) -> bool:
-        """Whether it passes all checks that any trip must pass."""
+        """Whether it passes all checks of common sense."""
         return self.passes(COMMONSENSE)
 
     @property
     def hard(self) -> bool:
-        """Whether it passes all checks of what the query wishes for."""
+        """Whether it passes all checks of the wishes."""
         return self.passes(HARD)
 
     @property
@@ -84,7 +84,7 @@ class TripVerdict:
         return self.commonsense and self.hard
 
     def to_dict(self) -> dict[str, object]:
-        """The verdict as JSON data."""
+        """Return the verdict as JSON data."""
         return {
             "evaluator": self.evaluator,
             "delivered": self.delivered,
@@ -99,7 +99,7 @@ class TripVerdict:
 
 
 def asked(query: TravelQuery) -> tuple[str, ...]:
-    """The checks that a query asks for: all of common sense, and its wishes."""
+    """Return the checks that a query asks for: all checks of common sense, and those of its wishes."""
     wishes = {
         "Budget": query.budget is not None,
         "Room Rule": query.constraints.house_rule is not None,
@@ -118,13 +118,13 @@ def verdict_of(
     cost: Money | None = None,
     not_judged: Iterable[str] = (),
 ) -> TripVerdict:
-    """The verdict on a plan that was delivered, from what is wrong with it."""
+    """Create the verdict on a delivered plan from its errors."""
     order = {check: place for place, check in enumerate((*COMMONSENSE, *HARD))}
     found = tuple(dict.fromkeys(sorted(findings, key=lambda one: (order[one.check], one.day or 0))))
-    failed, left, wanted = {one.check for one in found}, set(not_judged), set(asked(query))
+    failed, skipped, wanted = {one.check for one in found}, set(not_judged), set(asked(query))
     states: dict[str, State] = {
         check: "not asked" if check not in wanted
-        else "not judged" if check in left
+        else "not judged" if check in skipped
         else "failed" if check in failed
         else "passed"
         for check in order
@@ -133,7 +133,7 @@ def verdict_of(
 
 
 def not_delivered(evaluator: Literal["official", "strict"], query: TravelQuery) -> TripVerdict:
-    """The verdict where there is no plan."""
+    """Create the verdict on a missing plan."""
     wanted = set(asked(query))
     states: dict[str, State] = {
         check: "not judged" if check in wanted else "not asked" for check in (*COMMONSENSE, *HARD)

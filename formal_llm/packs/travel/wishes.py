@@ -1,7 +1,7 @@
-"""Queries that nothing fulfils: the fewest wishes to drop, in the traveller's words, and the cheapest trip without.
+"""Unsatisfiable queries: the fewest wishes to drop, in the traveller's words, and the cheapest trip without them.
 
-Sets of wishes are tried by their size, so what is told is as small as can be; and whether a trip keeps the others is
-decided by the cost of the cheapest one, exactly.
+Sets of wishes are tried in the order of their size, so the result is minimal; the exact cost of the cheapest trip
+determines whether a trip satisfies the remaining wishes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _ROOMS = {
 
 @dataclass(frozen=True, slots=True)
 class DroppableWish:
-    """A wish that could be dropped.
+    """A wish that can be dropped.
 
     Attributes:
         kind: ``"budget"``, ``"house rule"``, ``"room type"``, ``"transportation"`` or ``"cuisine"``.
-        value: what is wished for.
+        value: the content of the wish.
     """
 
     kind: str
@@ -56,11 +56,11 @@ class DroppableWish:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Wishes to drop, and the cheapest trip that keeps the others.
+    """Wishes to drop, and the cheapest trip that satisfies the others.
 
     Attributes:
         dropped: the wishes.
-        cost: what that trip costs, in cents.
+        cost: the cost of that trip, in cents.
         days: the trip.
     """
 
@@ -73,21 +73,21 @@ class Remedy:
 
 
 class NoTrip(NoValidPlan):
-    """No trip keeps all wishes.
+    """No trip satisfies all wishes.
 
     Attributes:
-        remedies: the smallest sets of wishes without which there is one, the cheapest trip first; all have the same
-            size. Empty where no trip is possible whatever is dropped.
+        remedies: the smallest sets of wishes to drop, all of the same size, the one with the cheapest trip first;
+            empty if no trip is possible even without all wishes.
     """
 
     def __init__(self, reason: str, remedies: tuple[Remedy, ...] = ()) -> None:
         self.remedies = remedies
-        told = "".join(f"\n- {remedy}" for remedy in remedies)
-        super().__init__(f"{reason}{told}", remedy=[str(wish) for wish in remedies[0].dropped] if remedies else ())
+        listed = "".join(f"\n- {remedy}" for remedy in remedies)
+        super().__init__(f"{reason}{listed}", remedy=[str(wish) for wish in remedies[0].dropped] if remedies else ())
 
 
 def wishes_of(query: TravelQuery) -> tuple[DroppableWish, ...]:
-    """The wishes of a query."""
+    """List the wishes of a query."""
     wishes = query.constraints
     found = [] if query.budget is None else [DroppableWish("budget", f"${query.budget:,}")]
     single = (
@@ -100,7 +100,7 @@ def wishes_of(query: TravelQuery) -> tuple[DroppableWish, ...]:
 
 
 def without(query: TravelQuery, dropped: tuple[DroppableWish, ...]) -> TravelQuery:
-    """A query less some of its wishes."""
+    """Return a query without some of its wishes."""
     kinds = {wish.kind for wish in dropped}
     wishes = query.constraints
     kept = replace(
@@ -114,11 +114,11 @@ def without(query: TravelQuery, dropped: tuple[DroppableWish, ...]) -> TravelQue
 
 
 def remedies(query: TravelQuery, world: World) -> tuple[Remedy, ...]:
-    """The smallest sets of wishes without which there is a trip, each with the cheapest one; none where there is none.
+    """Find the smallest sets of wishes to drop, each with the cheapest trip without them; none if no trip is possible.
 
     Args:
-        query: what is wanted; nothing fulfils it.
-        world: what there is.
+        query: the unsatisfiable query.
+        world: the database.
     """
     wishes = wishes_of(query)
     for size in range(1, len(wishes) + 1):
@@ -138,7 +138,7 @@ def _without(query: TravelQuery, world: World, dropped: tuple[DroppableWish, ...
 
 
 def no_trip(query: TravelQuery, world: World) -> NoTrip:
-    """What to say of a query that nothing fulfils."""
+    """Create the error for an unsatisfiable query."""
     found = remedies(query, world)
     if found:
         return NoTrip("no trip keeps all the wishes. What could be dropped:", found)
@@ -146,17 +146,17 @@ def no_trip(query: TravelQuery, world: World) -> NoTrip:
 
 
 def _obstacle(query: TravelQuery, world: World) -> str:
-    """Why there is no trip whatever is dropped."""
+    """Explain why there is no trip even without all wishes."""
     trip, count = Trip(without(query, wishes_of(query)), world, every_meal=True), query.visiting_city_number
-    open_ = trip.routes.cities
+    usable = trip.routes.cities
     if not cities_of(query, world):
         return f"no city to visit is known in {query.dest}"
-    if len(open_) < count:
-        able = f"only {_and(open_)} {'has' if len(open_) == 1 else 'have'}" if open_ else "nothing there has"
+    if len(usable) < count:
+        able = f"only {_and(usable)} {'has' if len(usable) == 1 else 'have'}" if usable else "nothing there has"
         wanted = "" if count == 1 else f", and {count} cities are to be visited"
         return f"{able} the beds, restaurants and sights that a trip to {query.dest} takes{wanted}"
     return (
-        f"there is no way from {query.org} to {_and(open_) if len(open_) == count else query.dest} and home again on "
+        f"there is no way from {query.org} to {_and(usable) if len(usable) == count else query.dest} and home again on "
         "these days that is self-driving all along, or flights and taxis"
     )
 

@@ -1,4 +1,4 @@
-"""Writing a world as a folder of CSV files, laid out as the published database; ``World.from_folder`` reads it back."""
+"""Write a world as CSV files with the layout of the published database, which ``World.from_folder`` reads back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from formal_llm.packs.travel.tables import ACCOMMODATIONS, ATTRACTIONS, FLIGHTS,
 
 
 def write_folder(world: World, folder: str | os.PathLike[str]) -> None:
-    """Write all rows of a world; what stands in the files there is replaced.
+    """Write all rows of a world; existing files are replaced.
 
     Raises:
         OSError: they cannot be written.
@@ -49,7 +49,7 @@ def write_folder(world: World, folder: str | os.PathLike[str]) -> None:
 
 
 def _write(root: Path, name: str, table: Table[object], lines: Iterable[Sequence[object]]) -> None:
-    """A table; columns that no row has a value for are left out, since an empty cell would leave its row out."""
+    """Write a table without its empty columns, since an empty cell would exclude its row when read back."""
     found = [["" if cell is None else str(cell) for cell in line] for line in lines]
     needed = set(table.needed)
     kept = [at for at, column in enumerate(table.columns) if column in needed or any(line[at] for line in found)]

@@ -1,1 +1,1 @@
-"""The benchmark of trips: the cases of TravelPlanner, who plans them, and the tables of the paper."""
+"""The benchmark of trips: the cases of TravelPlanner, the runs of planners, and the tables of the paper."""

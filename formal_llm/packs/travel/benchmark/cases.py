@@ -1,12 +1,12 @@
-"""The cases of TravelPlanner: queries with what they mean, the world in which they are planned, annotated plans.
+"""The cases of TravelPlanner: queries with their meanings, their worlds, and annotated plans.
 
 A folder of data::
 
-    train.jsonl        a case a line: query, reference_information; annotated_plan and the fields where they are known
-    database/          the published CSV files; flights may be missing, for those of the references stand in
+    train.jsonl        one case per line: query, reference_information; annotated_plan and the fields if known
+    database/          the published CSV files; missing flights are replaced by those of the references
 
-Other files of cases (``validation.jsonl``, a CSV file of the data set) are named. What the given training queries mean
-is shipped (``tasks/travel/training_fields.jsonl``): their file holds the sentence alone.
+Other files of cases (``validation.jsonl``, a CSV file of the data set) are passed by name. The meanings of the
+training queries ship with the library (``tasks/travel/training_fields.jsonl``): their file has only the sentences.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from formal_llm.packs.travel.plan_days import Day, read_plan
 from formal_llm.packs.travel.query import TravelQuery, query_of
 from formal_llm.packs.travel.reference import read_reference
 
-#: Files of cases in a folder of data, in the order in which they are looked for.
+#: Files of cases in a folder of data, in the order of the lookup.
 FILES = ("train.jsonl", "validation.jsonl", "test.jsonl", "train.csv", "validation.csv", "test.csv")
-#: What a file of cases takes at most, in bytes: 1,000 queries with their references have about 50 million.
+#: The maximum size of a file of cases in bytes: 1,000 queries with their references have about 50 million.
 MOST_BYTES = 400_000_000
 
 
@@ -41,10 +41,10 @@ class TravelCase:
     Attributes:
         index: its number in its file.
         text: the sentence.
-        query: what it means; None where nobody has written that down.
-        annotated: a plan that a person made; empty where there is none.
-        reference: what somebody collected for it: the JSON value; None where nobody did.
-        shared: the tables that all cases share; None where there is no folder of them.
+        query: its meaning; None if unknown.
+        annotated: a plan by a human annotator; empty if there is none.
+        reference: the JSON value of its reference information; None if there is none.
+        shared: the tables that all cases share; None if there is no folder with them.
     """
 
     index: int
@@ -56,7 +56,7 @@ class TravelCase:
 
     @cached_property
     def world(self) -> World:
-        """The database, with the flights of the reference where it has none of its own.
+        """The database, with the flights of the reference if it has none of its own.
 
         Raises:
             NotationError: the reference cannot be read.
@@ -71,7 +71,7 @@ class TravelCase:
 
     @cached_property
     def collected(self) -> World:
-        """The world of the reference alone: what a planner is given in sole-planning mode.
+        """The world of the reference alone, which the planner has in sole-planning mode.
 
         Raises:
             NotationError: the reference cannot be read.
@@ -80,14 +80,14 @@ class TravelCase:
 
 
 def read_cases(data: str | Path, file: str | Path | None = None) -> list[TravelCase]:
-    """The cases in a folder of data.
+    """Read the cases in a folder of data.
 
     Args:
         data: the folder.
-        file: the file of cases; where left out, the first of :data:`FILES` that is there.
+        file: the file of cases; by default the first of :data:`FILES` that exists.
 
     Raises:
-        InputError: there is no such folder or file, or a line of it is no case; with the line.
+        InputError: the folder or the file is missing, or a line is not a case; the error names the line.
         NotationError: a table of the database cannot be read; with file, line and column.
     """
     root = Path(data)
@@ -127,8 +127,8 @@ def _case(number: int, fields: Mapping[str, object], where: str, shared: Folder 
     text = fields.get("query")
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"{where}: the case has no 'query'; it has {', '.join(map(str, fields))}")
-    given = fields.get("index", fields.get("idx"))
-    index = given if isinstance(given, int) else number
+    own = fields.get("index", fields.get("idx"))
+    index = own if isinstance(own, int) else number
     known = fields if fields.get("org") else _written_down().get(index, {})
     try:
         query = query_of({**known, "query": text}) if known.get("org") and str(known["org"]) in text else None
@@ -139,7 +139,7 @@ def _case(number: int, fields: Mapping[str, object], where: str, shared: Folder 
 
 
 def _value(value: object) -> object:
-    """A value; where it was printed as a text, that is read. An annotated plan of CSV files stands behind its query."""
+    """Return a value, parsed if it is a JSON text. In CSV files an annotated plan follows its query."""
     if not isinstance(value, str):
         return value
     try:
@@ -149,7 +149,7 @@ def _value(value: object) -> object:
 
 
 def _written_down() -> Mapping[int, Mapping[str, object]]:
-    """What the training queries mean, by index."""
+    """Return the fields of the training queries, by index."""
     if not _WRITTEN:
         path = authored.find("tasks", "travel") / "training_fields.jsonl"
         _WRITTEN.update((int(str(fields["index"])), fields) for _, fields in _rows(path))

@@ -1,13 +1,13 @@
-"""The first stage of two: an agent collects information with the published tools, and writes it into its notebook.
+"""The first of two stages: an agent collects information with the published tools in its notebook.
 
-The agent is one of :mod:`formal_llm.agents`, run once for each leg and once for each city. Its behaviour says that
-actions come one after the other, and its limits what is looked up: for a leg the flights of its day and the drive, for
-a city beds, restaurants and sights. The model chooses to which city the leg goes, and the order of searches; it can
-neither stop before everything is there nor go on for ever. A city that cannot be reached, or that has no bed as it is
-wished for, is left out, and another one is chosen as long as there are steps. Each search is noted at once, and nothing
-but the notebook is handed to the planner.
+The agent is one of :mod:`formal_llm.agents`, run once for each leg and once for each city. Its behaviour specifies that
+actions are sequential, and its limits determine the searches: for a leg the flights of its day and the drive, for a
+city accommodations, restaurants and attractions. The model chooses the city of each leg and the order of the searches;
+it can neither stop before the information is complete nor continue forever. A city that cannot be reached, or without
+an accommodation that satisfies the wishes, is skipped, and another one is chosen while there are steps left. Each
+search is noted immediately, and the planner receives only the notebook.
 
-The published bounds hold: 30 steps, three failures of a tool in a row, the same action three times in a row.
+The published limits apply: 30 steps, three consecutive failures of a tool, the same action three times in a row.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _TOLD = "Collect what is needed to plan this trip, with the tools.\n\n{text}\n\n
 
 @dataclass(frozen=True)
 class Collected:
-    """What an agent collected.
+    """The information that an agent collected.
 
     Attributes:
-        world: the world of its notebook: all that the planner is given.
-        steps: how many actions it took.
-        stopped: why it was stopped; empty where it came to its end.
+        world: the world of its notebook, all that the planner receives.
+        steps: the number of actions.
+        stopped: why it was stopped; empty if it finished.
         transcripts: the runs, one for each leg and each city.
     """
 
@@ -56,16 +56,16 @@ class Collected:
 
 
 def collect(text: str, query: TravelQuery, world: World, llm: LLM) -> Collected:
-    """Have an agent collect information for a trip.
+    """Let an agent collect information for a trip.
 
     Args:
-        text: the query as it was written, which is what the model reads.
-        query: what it means.
-        world: what the tools look up.
-        llm: who chooses.
+        text: the text of the query, which the model reads.
+        query: its meaning.
+        world: the database of the tools.
+        llm: the model that chooses.
 
     Raises:
-        LLMError: the model could not be asked.
+        LLMError: the request to the model failed.
     """
     search = _LookupSearch(text, query, world, llm)
     while len(search.route) <= query.visiting_city_number and search.may(*_WAYS) and search.add_city():
@@ -75,7 +75,7 @@ def collect(text: str, query: TravelQuery, world: World, llm: LLM) -> Collected:
 
 @dataclass(frozen=True)
 class _Chooser:
-    """A model that is only asked to choose: every text of the agent is one of some, so none is ever written."""
+    """A model that only chooses: every text of the agent is one of several options, so it never writes text."""
 
     llm: LLM
 
@@ -92,10 +92,10 @@ def _writer(llm: LLM, behaviour: Behaviour, told: str) -> Writer:
 
 
 class _LookupSearch:
-    """What has been looked up, and what may be next.
+    """The state of the searches for a trip.
 
     Attributes:
-        route: the city of departure, and the cities that are settled.
+        route: the city of departure, and the cities chosen so far.
     """
 
     def __init__(self, text: str, query: TravelQuery, world: World, llm: LLM) -> None:
@@ -109,19 +109,19 @@ class _LookupSearch:
         self._named: str | None = None
         if query.visiting_city_number == 1:
             self._open = [query.dest]
-        else:  # the only action that makes sense at first is no question
+        else:  # the first action needs no question, since only one makes sense
             self._act("CitySearch", query.dest)
             self._open = [city for city in world.cities(query.dest) if city != query.org]
 
     def may(self, *tools: str) -> bool:
-        """Whether there are steps left to call these tools, and cities to go to."""
+        """Return whether there are steps left to call these tools, and cities to visit."""
         return self.steps + len(tools) <= MOST_STEPS and bool(self._open)
 
     def add_city(self) -> bool:
-        """Settle the next city, or find out that one is none; whether there is any use in going on."""
-        at, city = self.route[-1], self._run(_WAYS)
+        """Add the next city to the route or exclude one; return whether continuing makes sense."""
+        origin, city = self.route[-1], self._run(_WAYS)
         self._open.remove(city)
-        if not self._reachable(at, city) and self._open:
+        if not self._reachable(origin, city) and self._open:
             return True
         if len(self.route) == self.query.visiting_city_number:
             if self.steps + len(_WAYS) > MOST_STEPS:
@@ -139,7 +139,7 @@ class _LookupSearch:
         return True
 
     def _run(self, tools: tuple[str, ...], city: str | None = None) -> str:
-        """Have the agent call each of some tools once, for a city or for one that it chooses; that city."""
+        """Let the agent call each of the tools once, for a city or for one that it chooses, and return the city."""
         self._named = city
         uses = dict.fromkeys(tools, 1)
         so_far = f"in {' and '.join(self.route[1:])}" if len(self.route) > 1 else f"at home, in {self.query.org}"
@@ -158,7 +158,7 @@ class _LookupSearch:
         return self._named
 
     def _inputs(self, transcript: Transcript) -> OneOf:
-        """What the tool that was named last may be asked."""
+        """Return the allowed inputs of the tool named last."""
         name = next(one.text for one in reversed(transcript.segments) if one.state == "Act").strip()
         if name in _PLACES:
             return OneOf(str(self._named))
@@ -167,14 +167,14 @@ class _LookupSearch:
         return OneOf(*(json.dumps([self.route[-1], end, last], ensure_ascii=False) for end in ends))
 
     def _date(self, leg: int) -> str:
-        """When a leg is travelled: two days for each city, as far as the trip lasts; the last on the last day."""
+        """Return the date of a leg: two days for each city, up to the end of the trip; the last leg on the last day."""
         dates = self.query.dates
         return (
             dates[-1] if leg == self.query.visiting_city_number else dates[min(2 * leg, len(dates) - 1)]
         ).isoformat()
 
     def called(self, name: str, arguments: str) -> str:
-        """What a tool says."""
+        """Call a tool and note its output."""
         parts = arguments.split(", ")
         if name in _PLACES:
             title = f"{_PLACES[name]} in {arguments}"
@@ -187,7 +187,7 @@ class _LookupSearch:
         return self._notes[title]
 
     def noted(self, world: World | None = None) -> World:
-        """The world of the notebook."""
+        """Return the world of the notebook."""
         cities = {state: world.cities(state) for state in world.states} if world is not None else None
         return World.from_reference(self._notes, cities)
 
@@ -198,7 +198,7 @@ class _LookupSearch:
         return bool(flies) or (road is not None and road.usable)
 
     def _sleeps(self, city: str) -> bool:
-        """Whether a city has a bed as it is wished for, and for a stay as long as others leave."""
+        """Return whether a city has an accommodation that satisfies the wishes and the longest possible stay."""
         wishes, query = self.query.constraints, self.query
         nights = query.days - query.visiting_city_number
         return any(
@@ -214,7 +214,7 @@ class _LookupSearch:
 
 
 def _acting(search: _LookupSearch, name: str) -> Tool:
-    """A tool of the session that notes what it finds."""
+    """Create a tool of the session that notes its output."""
 
     def three(origin: str, destination: str, which: str) -> str:
         return search.called(name, f"{origin}, {destination}, {which}")

@@ -1,4 +1,4 @@
-"""Plans with what both evaluators say of them."""
+"""Plans with the verdicts of both evaluators."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from formal_llm.packs.travel.verdict import TripVerdict
 
 @dataclass(frozen=True)
 class JudgedPlan:
-    """A plan with what both evaluators say of it.
+    """A plan with the verdicts of both evaluators.
 
     Attributes:
-        query: what was wanted.
-        days: the plan; empty where none was delivered.
-        verdicts: that of the official evaluator, that of the strict one.
-        index: the number of the case; None where it is none.
+        query: the query.
+        days: the plan; empty if none was delivered.
+        verdicts: the verdicts of the official and of the strict evaluator.
+        index: the number of the case; None if it is not a case.
     """
 
     query: TravelQuery
@@ -35,32 +35,32 @@ class JudgedPlan:
 
 
 def judge_plan(days: Sequence[Day], query: TravelQuery, world: World, index: int | None = None) -> JudgedPlan:
-    """What both evaluators say of a plan."""
+    """Evaluate a plan with both evaluators."""
     return JudgedPlan(query, tuple(days), (official(days, query, world), strict(days, query, world)), index)
 
 
 def judge_submissions(submissions: Sequence[Submission], cases: Sequence[TravelCase]) -> list[JudgedPlan]:
-    """What both evaluators say of the plans of many cases; a case without a plan has none delivered.
+    """Evaluate the plans of many cases with both evaluators; a case without a plan counts as not delivered.
 
-    A submission belongs to the case with its sentence. One without a sentence, to the case at the place that its
-    ``idx`` tells, from 1, as the leaderboard counts.
+    A submission belongs to the case with its sentence, or without a sentence to the case with the number ``idx``,
+    counted from 1 as on the leaderboard.
 
     Args:
         submissions: the plans.
-        cases: the cases, each with what its query means.
+        cases: the cases with the meanings of their queries.
 
     Raises:
-        InputError: a submission belongs to no case, or two to the same one.
+        InputError: a submission belongs to no case, or two belong to the same case.
     """
     places = {" ".join(case.text.split()): place for place, case in enumerate(cases)}
     plans: dict[int, tuple[Day, ...]] = {}
     for number, one in enumerate(submissions, 1):
-        said = " ".join(one.query.split())
-        place = places.get(said) if said else one.index - 1 if one.index is not None else None
-        if not said and one.index is None:
+        sentence = " ".join(one.query.split())
+        place = places.get(sentence) if sentence else one.index - 1 if one.index is not None else None
+        if not sentence and one.index is None:
             raise InputError(f"submission {number}: it has neither 'query' nor 'idx', so nobody knows what it answers")
         if place is None or not 0 <= place < len(cases):
-            what = f"the query {said[:60]!r}" if said else f"idx {one.index}"
+            what = f"the query {sentence[:60]!r}" if sentence else f"idx {one.index}"
             raise InputError(f"submission {number}: none of the {len(cases)} cases has {what}")
         if place in plans:
             raise InputError(f"submission {number}: case {cases[place].index} has a plan already")
@@ -73,7 +73,7 @@ def judge_submissions(submissions: Sequence[Submission], cases: Sequence[TravelC
 
 
 def rates_rows(who: str, judged: Sequence[JudgedPlan]) -> list[RatesRow]:
-    """The figures of both evaluators over plans."""
+    """Compute the figures of both evaluators over plans."""
     return [
         RatesRow(who, evaluator, rates(one.verdicts[place] for one in judged))
         for place, evaluator in enumerate(("official", "strict"))

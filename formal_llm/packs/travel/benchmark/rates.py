@@ -1,7 +1,7 @@
-"""The figures of the paper: how many plans are delivered, how many checks and how many plans pass.
+"""The figures of the paper: the shares of delivered plans, of passed checks, and of plans that pass.
 
-Micro counts checks, macro plans that pass all checks of a kind, final those that pass all (Xie et al. 2024, 3.3).
-The published scripts divide by fixed numbers, those of the whole split; where fewer cases are given, both are told.
+Micro counts checks, macro plans that pass all checks of a kind, final those that pass all (Xie et al. 2024, 3.3). The
+published scripts divide by the fixed numbers of the whole split; for fewer cases, both figures are reported.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from formal_llm.packs.travel.verdict import COMMONSENSE, HARD, TripVerdict
 
-#: What the published scripts divide by: plans, checks of common sense, checks of wishes.
+#: The denominators of the published scripts: plans, checks of common sense, checks of wishes.
 DENOMINATORS = {"train": (45, 360, 105), "validation": (180, 1440, 420), "test": (1000, 8000, 2290)}
 #: The columns of the paper's tables.
 COLUMNS = ("delivery", "commonsense micro", "commonsense macro", "hard micro", "hard macro", "final")
@@ -19,14 +19,14 @@ COLUMNS = ("delivery", "commonsense micro", "commonsense macro", "hard micro", "
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How many of how many, over the cases given.
+    """The counts over the given cases.
 
     Attributes:
-        cases: how many there are.
-        delivered: plans that there are.
-        commonsense_checks, hard_checks: checks that the queries ask for.
-        commonsense_passed, hard_passed: those that are passed.
-        commonsense, hard, final: plans that pass all checks of common sense, of wishes, of both.
+        cases: the number of cases.
+        delivered: the delivered plans.
+        commonsense_checks, hard_checks: the checks that the queries ask for.
+        commonsense_passed, hard_passed: the passed checks.
+        commonsense, hard, final: the plans that pass all checks of common sense, of wishes, of both.
     """
 
     cases: int
@@ -41,7 +41,7 @@ class Rates:
 
     @property
     def counts(self) -> tuple[tuple[int, int], ...]:
-        """How many of how many, for each of :data:`COLUMNS`."""
+        """The number passed and the total, for each of :data:`COLUMNS`."""
         return (
             (self.delivered, self.cases),
             (self.commonsense_passed, self.commonsense_checks),
@@ -52,10 +52,10 @@ class Rates:
         )
 
     def shares(self, split: str | None = None) -> tuple[float, ...]:
-        """The share for each of :data:`COLUMNS`, from 0 to 1.
+        """Return the share for each of :data:`COLUMNS`, from 0 to 1.
 
         Args:
-            split: divide by the fixed numbers of a split, as the published scripts do; by the cases given where None.
+            split: the split whose fixed numbers are the denominators, as in the published scripts; None for the cases.
         """
         if split is None:
             return tuple(part / whole if whole else 0.0 for part, whole in self.counts)
@@ -65,18 +65,18 @@ class Rates:
 
 
 def rates(verdicts: Iterable[TripVerdict]) -> Rates:
-    """The figures over the verdicts of one evaluator."""
-    told = list(verdicts)
+    """Count the results in the verdicts of one evaluator."""
+    judged = list(verdicts)
 
     def asked(checks: Iterable[str]) -> int:
-        return sum(one.states[check] != "not asked" for one in told for check in checks)
+        return sum(one.states[check] != "not asked" for one in judged for check in checks)
 
     def passed(checks: Iterable[str]) -> int:
-        return sum(one.states[check] == "passed" for one in told for check in checks)
+        return sum(one.states[check] == "passed" for one in judged for check in checks)
 
     return Rates(
-        len(told), sum(one.delivered for one in told),
+        len(judged), sum(one.delivered for one in judged),
         asked(COMMONSENSE), passed(COMMONSENSE), asked(HARD), passed(HARD),
-        # The published script looks at wishes only where it judged them, and a plan it did not judge passes nothing.
-        sum(one.commonsense for one in told), sum(one.hard for one in told), sum(one.final for one in told),
+        # The published script counts only wishes that it judged, and a plan that it did not judge passes nothing.
+        sum(one.commonsense for one in judged), sum(one.hard for one in judged), sum(one.final for one in judged),
     )  # fmt: skip

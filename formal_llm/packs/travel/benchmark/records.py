@@ -1,4 +1,4 @@
-"""What a benchmark of trips writes down: a line for each case, so that it can be stopped at any time and goes on."""
+"""The records of a benchmark of trips: one line per case, so that it can be interrupted and resumed at any time."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from formal_llm.authored.files import parse_json
 from formal_llm.errors import ResultsError
 from formal_llm.planning.drivers.json_lines import open_exclusively, write_atomically, write_line
 
-#: What the planner is given.
+#: The information available to the planner.
 Mode: TypeAlias = Literal["sole", "two-stage"]
 _BUSY = "another benchmark is writing here; wait for it, or give another folder"
 
 
 class TravelRecord(TypedDict):
-    """The line of a case: who planned it how, what came out, and what it took.
+    """The record of a case: its planner, the result and the resources used.
 
-    ``read``: whether the query was read right, None where nobody knows what it means; ``error``: why there is no plan.
-    ``seconds`` are of CPU, the model's not counted where it is elsewhere.
+    ``read``: whether the query was read correctly, None if its meaning is unknown; ``error``: why there is no plan.
+    ``seconds``: the CPU time, without that of a remote model.
     """
 
     llm: str
@@ -39,17 +39,17 @@ class TravelRecord(TypedDict):
 
 
 class TravelRecords(AbstractContextManager["TravelRecords"]):
-    """The records of a benchmark in a folder: ``setting.json`` and ``plans.jsonl``. Nobody else writes there meanwhile.
+    """The records of a benchmark in a folder: ``setting.json`` and ``plans.jsonl``, locked for exclusive writing.
 
     Args:
-        folder: the folder; it is there.
-        setting: what the plans depend on, as JSON data.
+        folder: an existing folder.
+        setting: everything that the plans depend on, as JSON data.
 
     Attributes:
         lines: the records, by LLM, mode, search and index.
 
     Raises:
-        ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read; says which.
+        ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read.
     """
 
     def __init__(self, folder: Path, setting: Mapping[str, object]) -> None:
@@ -63,7 +63,7 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
             raise
 
     def add(self, record: TravelRecord) -> None:
-        """Write the line of a case."""
+        """Write the record of a case."""
         write_line(self._file, self._path, record, "a line")
         self.lines[_key(record)] = record
 
@@ -82,7 +82,7 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
                 raise ResultsError(
                     f"{self._path}:{number}: this is no line of a benchmark; mend or remove it"
                 ) from None
-        if rest:  # the line that was being written when the run was stopped
+        if rest:  # an incomplete line of an interrupted run
             self._file.truncate(len(whole + newline))
         return found
 

@@ -1,10 +1,10 @@
-"""Planning the cases of TravelPlanner, on record: a run that was stopped goes on where it was.
+"""Plan the cases of TravelPlanner and record the results: an interrupted run can be resumed.
 
-Modes: ``sole``: the planner has the reference information of its query. ``two-stage``: an agent collects information
-with the published tools first (:mod:`~formal_llm.packs.travel.benchmark.collecting`), and the planner has only that.
+Modes: ``sole``: the planner has the reference information of its query. ``two-stage``: first an agent collects
+information with the published tools (:mod:`~formal_llm.packs.travel.benchmark.collecting`); the planner has only that.
 
-What a query means is read from its sentence, by rules or by a model, and the plan is judged by what it really means. So
-a plan can be valid for what was read and still fail: that share is told apart.
+The query is read from its sentence, by rules or by a model, but the plan is judged by the true meaning. So a plan can
+be valid for the query as read and still fail: the share of correctly read queries is reported separately.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.reading import read_query
 from formal_llm.planning.drivers.planner import Search
 
-#: Who reads a sentence in a world.
+#: Reads the sentence of a query for a world.
 Reader: TypeAlias = Callable[[str, World], TravelQuery]
 
 
 @dataclass
 class Counted:
-    """An LLM whose prompts are counted.
+    """An LLM with counted prompts.
 
     Attributes:
-        characters: of all prompts so far.
-        longest: of the longest one.
-        requests: how many there were.
+        characters: the characters of all prompts so far.
+        longest: the characters of the longest prompt.
+        requests: the number of prompts.
     """
 
     llm: LLM
@@ -49,7 +49,7 @@ class Counted:
     requests: int = 0
 
     def choose(self, question: Question) -> Answer:
-        """Hand a question on."""
+        """Count a question and forward it."""
         self._count(len(question.prompt))
         return self.llm.choose(question)
 
@@ -73,12 +73,12 @@ class Counted:
 
 
 def read_by_rules(text: str, world: World) -> TravelQuery:
-    """What a sentence means, by rules; a date without a year is one of 2022, the year of the data."""
+    """Read a sentence by rules; a date without a year is in 2022, the year of the data."""
     return read_query(text, world, date(2022, 1, 1)).query
 
 
 def same_meaning(one: TravelQuery, other: TravelQuery) -> bool:
-    """Whether two queries want the same; the order of cuisines makes no difference."""
+    """Return whether two queries are equivalent; the order of cuisines is irrelevant."""
 
     def plain(query: TravelQuery) -> TravelQuery:
         cuisines = tuple(sorted(query.constraints.cuisines))
@@ -95,21 +95,21 @@ def run_case(
 
     Args:
         case: the case.
-        llm: who answers.
-        called: what the record calls it.
-        mode: what the planner is given.
-        search: what becomes of the answers.
-        reader: who reads the sentence.
+        llm: the model that answers.
+        called: the name of the model in the record.
+        mode: the information available to the planner.
+        search: the search strategy.
+        reader: reads the sentence.
 
     Raises:
-        LLMError: the model could not be asked: nothing is to be put on record.
+        LLMError: the request to the model failed, so the case should not be recorded.
     """
     counted = Counted(llm)
     record = TravelRecord(
         llm=called, mode=mode, search=search, index=case.index, read=None, plan=[], error="", questions=0, requests=0,
         characters=0, steps=0, seconds=0.0,
     )  # fmt: skip
-    began = time.process_time()
+    start = time.process_time()
     try:
         query = reader(case.text, case.world)
         record["read"] = None if case.query is None else same_meaning(query, case.query)
@@ -118,21 +118,21 @@ def run_case(
         else:
             collected = collect(case.text, query, case.world, counted)
             world, record["steps"] = collected.world, collected.steps
-        made = plan_trip(query, world, counted, search=search)
-        record["plan"], record["questions"] = to_json(made.days), made.plan.usage.questions
+        trip = plan_trip(query, world, counted, search=search)
+        record["plan"], record["questions"] = to_json(trip.days), trip.plan.usage.questions
     except QueryError as error:
         record["read"], record["error"] = False, f"not read: {error}"
     except NoValidPlan as error:
         record["error"] = f"no trip: {error}"
-    record["seconds"] = round(time.process_time() - began, 4)
+    record["seconds"] = round(time.process_time() - start, 4)
     record["characters"], record["requests"] = counted.characters, counted.requests
     return record
 
 
 def judge(record: TravelRecord, case: TravelCase, reader: Reader = read_by_rules) -> JudgedPlan:
-    """What both evaluators say of the plan of a record, by what the query really means.
+    """Evaluate the plan of a record with both evaluators by the true meaning of the query.
 
-    Where nobody has written that down, by what is read.
+    If that is unknown, the query as read is used.
     """
     query = case.query if case.query is not None else reader(case.text, case.world)
     return judge_plan(read_plan(record["plan"]), query, case.world, case.index)
@@ -149,17 +149,17 @@ def run_cases(
     reader: Reader = read_by_rules,
     on_record: Callable[[TravelRecord], None] | None = None,
 ) -> list[TravelRecord]:
-    """Plan all cases that are not on record yet, one after the other; the records of all of them.
+    """Plan all cases without a record sequentially, and return the records of all cases.
 
     Args:
         cases: the cases.
-        llm: who answers.
-        records: where the plans are kept.
-        called: what the records call who answers.
-        mode: what the planner is given.
-        search: what becomes of the answers.
-        reader: who reads the sentences.
-        on_record: called with each, also those that were there.
+        llm: the model that answers.
+        records: the records of the benchmark.
+        called: the name of the model in the records.
+        mode: the information available to the planner.
+        search: the search strategy.
+        reader: reads the sentences.
+        on_record: called with each record, including existing ones.
     """
     found = []
     for case in cases:
@@ -174,5 +174,5 @@ def run_cases(
 
 
 def failures(records: Iterable[TravelRecord]) -> list[str]:
-    """Why there is no plan, a line for each case without one."""
+    """List the reasons why there is no plan, one line for each case without a plan."""
     return [f"case {one['index']}: {one['error']}" for one in records if one["error"]]

@@ -1,4 +1,4 @@
-"""The benchmark's tables: in the paper's layout, with the published figures beside."""
+"""The tables of the benchmark in the layout of the paper, and the published figures."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SHAPE = Keys({"figures": Items(Keys({"method": str, "final": str, "mode": str},
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """What a paper tells.
+    """A figure from a paper.
 
     Attributes:
-        method: whose figure it is.
-        final: the final pass rate in percent, as it is told: ``">98"``.
-        mode: ``"sole"`` or ``"two-stage"``; empty where that is not on record.
+        method: the method.
+        final: the final pass rate in percent, as published: ``">98"``.
+        mode: ``"sole"`` or ``"two-stage"``; empty if it is unknown.
     """
 
     method: str
@@ -31,7 +31,7 @@ class PublishedFigure:
 
 @dataclass(frozen=True, slots=True)
 class RatesRow:
-    """A row of the table: who planned, by which evaluator it is judged, and the figures."""
+    """A row of the table: the planner, the evaluator and the figures."""
 
     who: str
     evaluator: str
@@ -39,45 +39,44 @@ class RatesRow:
 
 
 def published_figures() -> list[PublishedFigure]:
-    """The figures that come with the library."""
+    """Read the published figures that ship with the library."""
     data = read_toml(authored.find("tasks", "travel") / "published.toml", _SHAPE)
     return [PublishedFigure(one["method"], one["final"], one.get("mode", "")) for one in data["figures"]]
 
 
 def rates_table(rows: Sequence[RatesRow], split: str | None = None) -> str:
-    """The figures in the paper's layout, in percent, as Markdown.
+    """Write the figures in the layout of the paper, in percent, as Markdown.
 
     Args:
         rows: the rows.
-        split: which split the cases are of; where they are fewer than all of it, its fixed numbers get rows of their
-            own.
+        split: the split of the cases; further rows use its fixed numbers as denominators.
     """
     lines = [["", "evaluator", "of", *COLUMNS]]
     for row in rows:
         counts = [f"{part}/{whole}" for part, whole in row.rates.counts]
         shares = [f"{share:.1%}" for share in row.rates.shares()]
-        told = [f"{share} ({count})" for share, count in zip(shares, counts, strict=True)]
-        lines.append([row.who, row.evaluator, "cases given", *told])
+        cells = [f"{share} ({count})" for share, count in zip(shares, counts, strict=True)]
+        lines.append([row.who, row.evaluator, "cases given", *cells])
         if split is not None:
             lines.append([row.who, row.evaluator, f"whole {split} split", *_percent(row.rates.shares(split))])
     return markdown(lines)
 
 
 def published_table(figures: Sequence[PublishedFigure]) -> str:
-    """The published figures as Markdown."""
+    """Write the published figures as Markdown."""
     rows = [["PUBLISHED, other models and splits", "mode", "final"]]
     rows += [[one.method, one.mode, f"{one.final}%"] for one in figures]
     return markdown(rows)
 
 
 def markdown(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells as a Markdown table, the first as its head."""
+    """Write lines of cells as a Markdown table with the first line as its header."""
     ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in ruled)
 
 
 def as_data(rows: Sequence[RatesRow]) -> list[Mapping[str, object]]:
-    """The rows as JSON data."""
+    """Convert the rows to JSON data."""
     return [
         {"who": row.who, "evaluator": row.evaluator, "cases": row.rates.cases}
         | {name: {"passed": part, "of": whole} for name, (part, whole) in zip(COLUMNS, row.rates.counts, strict=True)}
@@ -90,7 +89,7 @@ def _percent(shares: Sequence[float]) -> list[str]:
 
 
 def work_table(told: Mapping[str, Sequence[TravelRecord]]) -> str:
-    """What plans took, as Markdown: for each who planned its records."""
+    """Write the resources used by plans as Markdown, from the records of each planner."""
     lines = [["", "read right", "questions", "most", "requests", "most", "prompt characters", "most", "CPU s", "most"]]
     for who, records in told.items():
         known = [one["read"] for one in records if one["read"] is not None]

@@ -1,7 +1,7 @@
-"""Reading what a traveller writes: by rules, without any model, or by a model that fills in a form.
+"""Read queries from text: by rules, without any model, or with a model that fills in a form.
 
 - :mod:`~formal_llm.packs.travel.reading.reader`: by rules.
-- :mod:`~formal_llm.packs.travel.reading.by_llm`: by a model.
+- :mod:`~formal_llm.packs.travel.reading.by_llm`: with a model.
 """
 
 from formal_llm.packs.travel.reading.by_llm import read_query_with

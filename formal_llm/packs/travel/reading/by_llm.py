@@ -1,4 +1,4 @@
-"""Reading a query by a model that fills in a form; what it fills in is checked as what the rules read."""
+"""Read a query with a model that fills in a form; its entries are checked like the results of the rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _or_null(schema: Mapping[str, object], description: str) -> dict[str, object
     return {"anyOf": [schema, _NULL], "description": description}
 
 
-#: The form: what is not told in the text is null.
+#: The form; facts missing in the text are null.
 FORM = closed(
     {
         "org": _or_null({"type": "string"}, "The city where the trip begins and ends, as it is written."),
@@ -49,42 +49,42 @@ What the traveller wrote:
 
 
 def read_query_with(llm: Writer, text: str, world: World, today: date | None = None) -> QueryReading:
-    """What a traveller wants, read by a model; any language will do that it knows.
+    """Read a query with a model, in any language that it understands.
 
     Args:
-        llm: whoever writes objects or text.
-        text: what was written.
-        world: its cities, states and cuisines are the names that are known.
-        today: for dates without a year; today where left out.
+        llm: a model that writes objects or text.
+        text: the traveller's text.
+        world: its cities, states and cuisines are the known names.
+        today: the date from which the years of incomplete dates are inferred; by default today.
 
     Returns:
-        The query, with what was taken for granted and what was not understood.
+        The query, with the assumptions and the parts that were not understood.
 
     Raises:
-        QueryError: something that a trip needs is missing, unknown or contradicts itself; with all that is wrong.
+        QueryError: a required fact is missing, unknown or contradictory; the error lists all problems.
         InvalidAnswer: the model did not fill in the form, twice.
-        WritesNoText: the model does not write.
+        WritesNoText: the model does not write text.
     """
     if not text.strip():
         raise QueryError(text, [("text", "there is no text", "write what is wanted: a trip from CITY to CITY ...")])
-    asked = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
-    made = generate_object(llm, asked, FORM, max_tokens=1024, check=_check_days).value
+    prompt = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
+    fields = generate_object(llm, prompt, FORM, max_tokens=1024, check=_check_days).value
     draft = QueryDraft(
-        org=_name(made["org"], world.cities()),
-        dest=_name(made["dest"], [*world.cities(), *world.states]),
-        days=_whole(made["days"]),
-        first=_day(made["first_day"]),
-        last=_day(made["last_day"]),
-        cities=_whole(made["cities"]),
-        people=_whole(made["people"]),
-        budget=None if made["budget"] is None else dollars(made["budget"]),
-        house_rule=_text(made["house_rule"]),
-        room_type=_text(made["room_type"]),
-        transportation=_text(made["transportation"]),
-        not_understood=_texts(made["not_understood"]),
+        org=_name(fields["org"], world.cities()),
+        dest=_name(fields["dest"], [*world.cities(), *world.states]),
+        days=_whole(fields["days"]),
+        first=_day(fields["first_day"]),
+        last=_day(fields["last_day"]),
+        cities=_whole(fields["cities"]),
+        people=_whole(fields["people"]),
+        budget=None if fields["budget"] is None else dollars(fields["budget"]),
+        house_rule=_text(fields["house_rule"]),
+        room_type=_text(fields["room_type"]),
+        transportation=_text(fields["transportation"]),
+        not_understood=_texts(fields["not_understood"]),
     )
     known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
-    wanted = _texts(made["cuisines"])
+    wanted = _texts(fields["cuisines"])
     draft.cuisines = tuple(dict.fromkeys(known[one.casefold()] for one in wanted if one.casefold() in known))
     draft.not_understood += [
         f"{one}: no restaurant of this world has it" for one in wanted if one.casefold() not in known
@@ -93,7 +93,7 @@ def read_query_with(llm: Writer, text: str, world: World, today: date | None = N
 
 
 def _check_days(made: Mapping[str, object]) -> str | None:
-    """What is wrong with the days, in words for the model."""
+    """Return the error in the days, for the model; None if there is none."""
     for name in ("first_day", "last_day"):
         try:
             _day(made[name])
@@ -103,7 +103,7 @@ def _check_days(made: Mapping[str, object]) -> str | None:
 
 
 def _name(value: object, known: Sequence[str]) -> str | None:
-    """A name as the world spells it, where nothing but letter case differs."""
+    """Return a name in the spelling of the world if only the letter case differs."""
     if value is None:
         return None
     plain = str(value).strip()

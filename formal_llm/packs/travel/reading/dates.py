@@ -1,4 +1,4 @@
-"""Days of the calendar in a text: ``March 16th to March 18th, 2022``, ``the 8th to the 10th of March``."""
+"""Read dates from a text: ``March 16th to March 18th, 2022``, ``the 8th to the 10th of March``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LENGTHS = (
 
 @dataclass(frozen=True)
 class _WrittenDate:
-    """A date as it stands there; the year and the month may stand elsewhere."""
+    """A date as written; its year and its month may be elsewhere in the text."""
 
     day: int
     month: int | None
@@ -52,20 +52,20 @@ class _WrittenDate:
 
 
 def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
-    """Put down first day, last day and number of days.
+    """Record the first day, the last day and the number of days.
 
     Args:
         passage: the text.
-        draft: what is being found out.
-        today: where no year is told, it is that of the next such day.
+        draft: the draft of the query.
+        today: a date without a year is the next such day from this one on.
     """
-    told = sorted(_told(passage), key=lambda one: (one.begin, one.end))
+    written = sorted(_told(passage), key=lambda one: (one.begin, one.end))
     passage.mark(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
-    days = list(_days(told, draft, today))
+    days = list(_days(written, draft, today))
     if days and not any(role == "dates" for role, _, _ in draft.problems):
         if len(set(days)) > 1:
-            draft.first, draft.last = days[0], days[-1]  # several days in a row are a list of all
-        elif _ENDS.search(passage.text[: told[0].begin]):
+            draft.first, draft.last = days[0], days[-1]  # more than two days are a list of all days
+        elif _ENDS.search(passage.text[: written[0].begin]):
             draft.last = days[0]
         else:
             draft.first = days[0]
@@ -73,18 +73,18 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
 
 
 def _read_length(passage: Passage, draft: QueryDraft) -> None:
-    """Put down how many days the trip is said to take: the number that fits the dates, else the first."""
+    """Record the number of days in the text: the number that agrees with the dates, else the first."""
     lengths = _lengths(passage)
     wanted = (draft.last - draft.first).days + 1 if draft.first and draft.last else None
     fitting = [one for one in lengths if one[0] == wanted]
     if lengths:
         draft.days = (fitting or lengths)[0][0]
-    # What does not fit is left over, and told, where something else does.
+    # If a number agrees, the others stay unmarked and are reported.
     passage.mark(*[(begin, end) for count, begin, end in lengths if count == draft.days or not fitting])
 
 
 def _told(passage: Passage) -> Iterator[_WrittenDate]:
-    """All dates that stand there, each part of the text read once."""
+    """Find all dates, reading each part of the text once."""
     for number, form in enumerate(_FORMS):
         for found in form.finditer(passage.text):
             if not passage.is_free(*found.span()):
@@ -113,7 +113,7 @@ def _told(passage: Passage) -> Iterator[_WrittenDate]:
 
 
 def _days(told: list[_WrittenDate], draft: QueryDraft, today: date) -> Iterator[date]:
-    """The days of the calendar: what one does not tell is told by its neighbours."""
+    """Complete the dates: missing years and months are inferred from their neighbours."""
     years = [one.year for one in told if one.year is not None]
     for place, one in enumerate(told):
         nearest = sorted((abs(place - at), other.month) for at, other in enumerate(told) if other.month is not None)
@@ -125,14 +125,14 @@ def _days(told: list[_WrittenDate], draft: QueryDraft, today: date) -> Iterator[
         try:
             if year is None:
                 year = next(y for y in range(today.year, today.year + 9) if _is_day(y, month, one.day, today))
-                said = f"the year is {year}"
-                if said not in draft.assumed:
-                    draft.assumed.append(said)
+                assumption = f"the year is {year}"
+                if assumption not in draft.assumed:
+                    draft.assumed.append(assumption)
             yield date(year, month, one.day)
         except (ValueError, StopIteration):
             name = _MONTHS[month - 1].capitalize() if 1 <= month <= 12 else f"month {month}"
-            there = f"there is no {one.day} {name}" + (f" {year}" if year else "")
-            draft.wrong("dates", f"{there} ({one.text.strip()!r})", "write a day of the calendar: March 16th, 2022")
+            problem = f"there is no {one.day} {name}" + (f" {year}" if year else "")
+            draft.wrong("dates", f"{problem} ({one.text.strip()!r})", "write a day of the calendar: March 16th, 2022")
             return
 
 
@@ -144,7 +144,7 @@ def _is_day(year: int, month: int, day: int, today: date) -> bool:
 
 
 def _lengths(passage: Passage) -> list[tuple[int, int, int]]:
-    """How many days the trip is said to take, with the places; a week is a week of seven days."""
+    """Find the numbers of days in the text, with their places; a week has seven days."""
     found: list[tuple[int, int, int]] = []
     for form in _LENGTHS:
         for one in form.finditer(passage.text):

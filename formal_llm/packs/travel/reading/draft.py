@@ -1,4 +1,4 @@
-"""What both readers give: a query, and what was assumed or not understood; and the errors that both raise."""
+"""The result of both readers: a query with its assumptions and the parts not understood; and their common checks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.query import Constraints, TravelQuery
 from formal_llm.packs.travel.rows import Money
 
-#: The longest trip that is read; the data set has at most seven days.
+#: The maximum length of a trip; the data set has at most seven days.
 MOST_DAYS = 60
 MOST_PEOPLE = 1_000
 
 
 @dataclass(frozen=True)
 class QueryReading:
-    """A query as it was understood.
+    """A query as understood.
 
     Attributes:
         query: the query.
-        assumed: what was not told and taken for granted, in words: ``"one person travels"``.
-        not_understood: parts of the text that tell something nobody understood, or that no plan can keep.
+        assumed: the assumptions about missing facts, such as ``"one person travels"``.
+        not_understood: parts of the text that were not understood, or that no plan can satisfy.
     """
 
     query: TravelQuery
@@ -32,18 +32,18 @@ class QueryReading:
 
 @dataclass
 class QueryDraft:
-    """What has been found out about a query; what is None has not been told.
+    """The facts of a query that have been read; None if not in the text.
 
     Attributes:
-        org, dest: a city; a city or a state.
-        days: how many days it takes.
-        first, last: its first and its last day.
-        cities: how many cities are visited.
-        people: how many travel.
-        budget: dollars for all.
+        org, dest: the origin, a city; the destination, a city or a state.
+        days: the number of days.
+        first, last: the first and the last day.
+        cities: the number of cities.
+        people: the number of travellers.
+        budget: the dollars for all travellers.
         house_rule, room_type, transportation, cuisines: the wishes.
-        problems: what is wrong: the part of the text, what is wrong with it, a way out.
-        assumed, not_understood: as of :class:`QueryReading`.
+        problems: the problems: the part of the text, the problem, a suggestion.
+        assumed, not_understood: as in :class:`QueryReading`.
     """
 
     org: str | None = None
@@ -63,14 +63,14 @@ class QueryDraft:
     not_understood: list[str] = field(default_factory=list)
 
     def wrong(self, part: str, problem: str, way_out: str | None = None) -> None:
-        """Put down what is wrong, and with which part of the text."""
+        """Record a problem with a part of the text."""
         self.problems.append((part, problem, way_out))
 
     def reading(self, text: str, world: World) -> QueryReading:
-        """The query, where it is whole and fits together.
+        """Return the query if it is complete and consistent.
 
         Raises:
-            QueryError: something is missing or wrong; all of it is told.
+            QueryError: something is missing or wrong; the error lists all problems.
         """
         self._check_places(world)
         self._check_dates()
@@ -100,14 +100,14 @@ class QueryDraft:
 
     def _check_places(self, world: World) -> None:
         cities, states = world.cities(), world.states
-        told = {name for name, _, _ in self.problems}
+        reported = {name for name, _, _ in self.problems}
         if self.org is None:
-            if "org" not in told:
+            if "org" not in reported:
                 self.wrong("org", "it is not told in which city the trip begins", "write: from CITY")
         elif self.org not in cities:
             self._unknown("org", self.org, cities, states)
         if self.dest is None:
-            if "dest" not in told:
+            if "dest" not in reported:
                 self.wrong("dest", "it is not told where the trip goes", "write: to CITY, or: 2 cities in STATE")
         elif self.dest not in cities and self.dest not in states:
             self._unknown("dest", self.dest, [*cities, *states], ())
@@ -124,20 +124,20 @@ class QueryDraft:
         self.wrong(role, f"no city {name!r} is known", way_out)
 
     def _check_dates(self) -> None:
-        """Days, first and last day fit together, and those that are missing follow from the others."""
+        """Check that first day, last day and number of days agree, and infer missing ones from the others."""
         if any(role == "dates" for role, _, _ in self.problems):
             return
         if self.first and self.last:
-            told = (self.last - self.first).days + 1
-            if told < 1:
+            count = (self.last - self.first).days + 1
+            if count < 1:
                 self.wrong("dates", f"the trip ends on {self.last}, before it begins on {self.first}")
-            elif self.days is not None and self.days != told:
+            elif self.days is not None and self.days != count:
                 self.wrong(
-                    "dates", f"from {self.first} to {self.last} are {told} days, not {self.days}",
+                    "dates", f"from {self.first} to {self.last} are {count} days, not {self.days}",
                     "correct the dates or the number of days",
                 )  # fmt: skip
             else:
-                self.days = told
+                self.days = count
         elif self.days is None:
             self.wrong("dates", "it is not told how many days the trip takes", "write: for 3 days")
         elif self.first is None and self.last is None:
@@ -148,7 +148,7 @@ class QueryDraft:
             self.wrong("days", f"a trip of {self.days} days cannot be planned", f"at most {MOST_DAYS} days")
 
     def _check_cities(self, world: World) -> None:
-        """How many cities are visited fits where the trip goes."""
+        """Check that the number of cities fits the destination, and infer it if it is missing."""
         if self.dest is None or self.days is None:
             return
         is_state, is_city = self.dest in world.states, self.dest in world.cities()
@@ -162,8 +162,8 @@ class QueryDraft:
                 "dest", f"{self.cities} cities are to be visited, and {self.dest} is one city",
                 f"name their state: {self.cities} cities in {world.state_of(self.dest) or 'STATE'}",
             )  # fmt: skip
-        there = len([city for city in world.cities(self.dest) if city != self.org])
-        if self.cities > 1 and is_state and self.cities > there:
-            self.wrong("cities", f"{self.cities} cities are to be visited, and {self.dest} has {there}")
+        available = len([city for city in world.cities(self.dest) if city != self.org])
+        if self.cities > 1 and is_state and self.cities > available:
+            self.wrong("cities", f"{self.cities} cities are to be visited, and {self.dest} has {available}")
         elif not 1 <= self.cities <= max(self.days, 1):
             self.wrong("cities", f"{self.cities} cities cannot be visited in {self.days} days")

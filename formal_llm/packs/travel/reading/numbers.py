@@ -1,4 +1,4 @@
-"""Numbers as people write them: ``4``, ``four``, ``a``, ``1,700``, ``1.2k``, ``two thousand five hundred``."""
+"""Read numbers in natural text: ``4``, ``four``, ``a``, ``1,700``, ``1.2k``, ``two thousand five hundred``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TENS = _TEN_WORDS.split()
 _SMALL = {word: value for value, word in enumerate(_ONES)} | {
     word: 10 * value for value, word in enumerate(_TENS, start=2)
 }
-#: A count: digits or a word up to twenty.
+#: A count: digits, or a word up to nineteen or for a multiple of ten.
 COUNT = rf"(?:\d{{1,4}}|{'|'.join([*reversed(_ONES), *_TENS])})"
-#: An amount in digits: thousands with commas or without, perhaps cents or a k.
+#: An amount in digits: thousands with or without commas, optionally cents or a k.
 DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d{1,2})?(?![\d])\s?k?\b"
 _WORDS = rf"(?:{'|'.join([*reversed(_ONES), *_TENS])}|hundred|thousand|and|a)"
 #: An amount in words.
@@ -26,17 +26,17 @@ IN_WORDS = rf"(?:(?:{_NUMBER}|a)(?:[ -]+{_WORDS}){{0,4}}[ -]+(?:hundred|thousand
 
 
 def count_of(word: str) -> int:
-    """The number that a count stands for.
+    """Return the value of a count.
 
     Raises:
-        KeyError: it is none.
+        KeyError: it is not a count.
     """
     plain = word.strip().casefold()
     return int(plain) if plain.isdigit() else _SMALL[plain]
 
 
 def amount_of(text: str) -> int | Decimal:
-    """The number that an amount stands for, in digits or in words."""
+    """Return the value of an amount in digits or in words."""
     plain = text.strip().casefold()
     if plain[0].isdigit():
         exact = Decimal(plain.rstrip("k ").replace(",", "")) * (1000 if plain.endswith("k") else 1)

@@ -1,4 +1,4 @@
-"""A text that is being read: what of it has been understood, and which of its clauses have not."""
+"""A text with the parts of it that have been understood."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
-#: Words that tell nothing of a trip by themselves, or only that one is wanted.
+#: Words that do not describe a trip by themselves, or only express that one is wanted.
 _FILLER_WORDS = """
     a able about absolutely accommodate accommodated accommodation accommodations additionally adult adventure
     afford after afternoon again ahead all allocate allocated allotted allow allowed allows alone along also
@@ -54,7 +54,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+", re.UNICODE)
 
 
 class Passage:
-    """A text, and what of it has been understood.
+    """A text with the parts of it that have been understood.
 
     Args:
         text: the text.
@@ -65,26 +65,26 @@ class Passage:
         self._understood = bytearray(len(text))
 
     def mark(self, *spans: tuple[int, int]) -> None:
-        """Note that these parts, each from its begin to its end, have been understood."""
+        """Mark spans of the text as understood."""
         for begin, end in spans:
             self._understood[begin:end] = b"\1" * (end - begin)
 
     def is_free(self, begin: int, end: int) -> bool:
-        """Whether nothing of a part has been understood as something else."""
+        """Return whether no part of a span has been understood yet."""
         return not any(self._understood[begin:end])
 
     def left_over(self) -> Iterator[str]:
-        """What is said and nobody understood: clauses of which nothing was, and words and numbers in others."""
+        """Iterate over what was not understood: whole clauses, and single words and numbers in the others."""
         for begin, end in self.clauses:
             words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
-            left = [span for span in words if self.is_free(*span) and self._tells(*span)]
-            if left and self.is_free(begin, end):
+            remaining = [span for span in words if self.is_free(*span) and self._tells(*span)]
+            if remaining and self.is_free(begin, end):
                 yield self.text[begin:end].strip(" -–—…\"'")
             else:
-                yield from (self.text[a:b] for a, b in self._runs(left))
+                yield from (self.text[a:b] for a, b in self._runs(remaining))
 
     def _runs(self, words: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Words with nothing that was understood between them, as one part of the text."""
+        """Join adjacent words without understood text between them to spans."""
         run: list[tuple[int, int]] = []
         for word in words:
             if run and not self.is_free(run[0][0], word[1]):
@@ -95,22 +95,22 @@ class Passage:
             yield run[0][0], run[-1][1]
 
     def _tells(self, begin: int, end: int) -> bool:
-        """Whether a word tells something of a trip by itself; short forms do not: I'd, we're."""
+        """Return whether a word describes a trip by itself; contractions such as "I'd" and "we're" do not."""
         word = self.text[begin:end].casefold()
         return word not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
 
     @cached_property
     def clauses(self) -> tuple[tuple[int, int], ...]:
-        """Where each clause begins and ends: what stands between commas, full stops and the like."""
+        """The spans of the clauses, the parts between commas, full stops and the like."""
         return tuple(found.span() for found in _CLAUSE.finditer(self._plain) if found.group().strip())
 
     def clause_span(self, place: int) -> tuple[int, int]:
-        """Where the clause around a place begins and ends."""
-        at = bisect_right(self.clauses, (place, len(self.text))) - 1
-        return self.clauses[at] if at >= 0 and place < self.clauses[at][1] else (place, place)
+        """Return the span of the clause around a position."""
+        index = bisect_right(self.clauses, (place, len(self.text))) - 1
+        return self.clauses[index] if index >= 0 and place < self.clauses[index][1] else (place, place)
 
     def sentence_span(self, place: int) -> tuple[int, int]:
-        """Where the sentence around a place begins and ends."""
+        """Return the span of the sentence around a position."""
         begin = max(self._plain.rfind(sign, 0, place) for sign in ".;!?\n") + 1
         ends = [at for sign in ".;!?\n" if (at := self._plain.find(sign, place)) >= 0]
         return begin, min(ends, default=len(self._plain))
@@ -121,7 +121,7 @@ class Passage:
 
 
 def protected(text: str) -> str:
-    """A text of the same length in which no sign inside of a number or an abbreviation ends a clause."""
+    """Return a text of the same length without the punctuation in numbers and abbreviations, which ends no clause."""
     text = re.sub(r"(?<=\d)[.,](?=\d)", "_", text)
     text = re.sub(r"\b(St|Mt|Ft|Mr|Mrs|Dr|max|approx|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.", r"\1_", text)
     return re.sub(r"(?<=\d)\.(?=\s*[-–]|\s+[A-Z][a-z]+\s+\d{4})", "_", text)

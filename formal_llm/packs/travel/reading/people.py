@@ -1,4 +1,4 @@
-"""How many travel, and how much they may spend."""
+"""Read the number of travellers and their budget."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _EACH = re.compile(r"\s*(?:per (?:person|head|capita|adult|traveller|traveler)|e
 
 
 def read_people(passage: Passage, draft: QueryDraft) -> None:
-    """Put down how many travel. Two numbers that contradict each other are an error."""
+    """Record the number of travellers. Contradictory numbers are an error."""
     text = passage.text
     found: list[tuple[int, tuple[int, int]]] = []
     for form, extra in ((_SUM, 0), (_OTHERS, 1)):
@@ -114,7 +114,7 @@ def _counted(found: re.Match[str]) -> int:
 
 
 def read_budget(passage: Passage, draft: QueryDraft) -> None:
-    """Put down the budget. Of several amounts that differ, none is chosen: that is an error."""
+    """Record the budget. Several different amounts are an error."""
     text = passage.text
     found = [one for one in _MONEY.finditer(text) if passage.is_free(*one.span())]
     if not found:
@@ -128,8 +128,8 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
     passage.mark(*[one.span() for one in [*found, *others]])
     draft.not_understood += [one.group() for one in others]
     if len(amounts) > 1:
-        told = " and ".join(one.group().strip() for one in found)
-        draft.wrong("budget", f"there are several amounts of money: {told}", "give one budget for all: $1,700")
+        listed = " and ".join(one.group().strip() for one in found)
+        draft.wrong("budget", f"there are several amounts of money: {listed}", "give one budget for all: $1,700")
         return
     draft.budget = amounts[0]
     each = next((each for one in found if (each := _EACH.match(text, one.end()))), None)

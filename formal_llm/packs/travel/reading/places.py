@@ -1,4 +1,4 @@
-"""Cities and states in a text, and which of them the trip begins in and goes to."""
+"""Read cities and states from a text, and determine the origin and the destination of the trip."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from formal_llm.packs.travel.reading.numbers import COUNT, count_of
 from formal_llm.packs.travel.reading.passages import Passage
 
 _OF = r"(?:\s*[:\-–>→?]+)?\s*(?:the\s+)?(?:(?:city|town|state)\s+(?:of|is)\s+)?$"
-#: What stands before the city where the trip begins.
+#: The words before the city where the trip begins.
 _FROM = re.compile(
     r"(?:\bfrom|\bdepart(?:s|ing|ure)?|\bleav(?:e|es|ing)|\bstart(?:s|ing)?(?:\s+(?:at|in|point|city))?|"
     r"\bbeg[iu]n(?:s|ning)?(?:\s+(?:at|in))?|\borigin(?:ating)?(?:\s+(?:in|is))?|\bout\s+of|\bbased\s+in|"
     r"\bhome\s+(?:is|in|town\s+is)|\blives?\s+in|\bliving\s+in|\bset(?:ting)?\s+off\s+(?:in|at))" + _OF,
     re.IGNORECASE,
 )
-#: What stands before the place where it goes.
+#: The words before the destination.
 _TO = re.compile(
     r"(?:\bto|\bvisit(?:s|ing)?|\bdestination|\bexplor(?:e|es|ing)|\bsee(?:ing)?|\bdiscover(?:ing)?|\btour(?:ing)?|"
     r"\btowards?|\binto|\bfor|->|→|=>|\bin|\bat|\bthrough|\bacross|\baround|\bof)" + _OF,
@@ -34,7 +34,7 @@ _NUMBER = re.compile(
 _LISTED = re.compile(r"\s*(?:,|and|&|,\s*and|(?:,|and)?\s*then(?: to)?)\s*", re.IGNORECASE)
 _AFTER_STATE = re.compile(r"\s*(?:\(\s*(?:the\s+)?state\s*\)|state\b)", re.IGNORECASE)
 _AFTER_CITY = re.compile(r"\s*,?\s*(?:\(\s*(?:the\s+)?(?:city|town)\s*\)|(?:the\s+)?(?:city|town)\b)", re.IGNORECASE)
-#: Names that nobody knows, where a place should stand.
+#: Unknown names in the position of a place.
 _NAME = r"(?P<name>[A-Z][\w.'’-]*[\w](?:[ ](?!From|To|For|On|In|And)[A-Z][\w.'’-]*[\w])*)"
 _UNKNOWN_FROM = re.compile(r"\b(?:[Ff]rom|[Dd]eparting|[Ll]eaving|[Ss]tarting (?:in|at|from))\s+" + _NAME)
 _UNKNOWN_TO = re.compile(r"\b(?:to|visit(?:ing)?|(?:cities|towns|stops|trip|days)\s+in|for|explor(?:e|ing))\s+" + _NAME)
@@ -53,7 +53,7 @@ class _Mention:
 
 
 def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
-    """Put down where the trip begins, where it goes, and how many cities are visited."""
+    """Record the origin, the destination and the number of cities."""
     mentions = list(_mentions(passage.text, world))
     passage.mark(*[(one.begin, one.end) for one in mentions])
     for found in _NUMBER.finditer(passage.text):
@@ -75,7 +75,7 @@ def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
         _take_all(passage.text, mentions, dest, draft, world)
     used = {draft.org, draft.dest}
     for one in mentions:
-        # A city of the state is a wish of its own, which a query cannot hold.
+        # A city of the destination state is a wish that a query cannot express.
         if one.name in used:
             continue
         if world.state_of(one.name) != draft.dest:
@@ -85,7 +85,7 @@ def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
 
 
 def _take_all(text: str, mentions: list[_Mention], dest: _Mention, draft: QueryDraft, world: World) -> None:
-    """Several cities in a row, "Vallisto and Casa Rima", are so many cities of their state; which is told below."""
+    """Record listed cities, as in "Vallisto and Casa Rima", as that number of cities of their state."""
     state, found, last = world.state_of(dest.name), [dest.name], dest
     for one in mentions[mentions.index(dest) + 1 :]:
         if world.state_of(one.name) != state or one.name in found or not _LISTED.fullmatch(text[last.end : one.begin]):
@@ -97,25 +97,25 @@ def _take_all(text: str, mentions: list[_Mention], dest: _Mention, draft: QueryD
 
 
 def _roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention | None, _Mention | None]:
-    """The first mention after a word such as "from", and the best after a word such as "to"."""
-    begins, goes, free = [], [], []
+    """Return the first mention after a word such as "from", and the best after a word such as "to"."""
+    origins, destinations, free = [], [], []
     for one in mentions:
         before = text[max(0, one.begin - 60) : one.begin]
         if _FROM.search(before):
-            begins.append(one)
+            origins.append(one)
         elif _TO.search(before):
-            goes.append(one)
+            destinations.append(one)
         else:
             free.append(one)
     cities = set(world.cities())
-    org = next((one for one in begins if one.name in cities), begins[0] if begins else None)
-    rest = [one for one in [*goes, *free] if org is None or one.name != org.name or one.name in world.states]
+    org = next((one for one in origins if one.name in cities), origins[0] if origins else None)
+    rest = [one for one in [*destinations, *free] if org is None or one.name != org.name or one.name in world.states]
     if org is None:
-        # "Oriel -> Alder", "Marrowick to Thornquay": what no word marks stands first.
+        # "Oriel -> Alder", "Marrowick to Thornquay": the origin comes first, without a preposition.
         org = next((one for one in free if one.name in cities), None)
-        if org is None and len(goes) > 1:
-            org = next((one for one in goes[1:] if one.name in cities), None)
-        rest = [one for one in [*goes, *free] if one is not org]
+        if org is None and len(destinations) > 1:
+            org = next((one for one in destinations[1:] if one.name in cities), None)
+        rest = [one for one in [*destinations, *free] if one is not org]
     several = [one for one in rest if one.name in world.states and _NUMBER.search(text)]
     apart = [one for one in rest if org is None or one.name != org.name]
     dest = next(iter([*several, *apart, *rest]), None)
@@ -123,28 +123,28 @@ def _roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention 
 
 
 def _mentions(text: str, world: World) -> Iterator[_Mention]:
-    """Where names of cities and states stand; of names inside of others, the longest."""
+    """Find the names of cities and states; of overlapping names, the longest."""
     names, form = _names((*world.cities(), *world.states))
-    # Where the text has capitals at all, a name has one: "mobile" is no city then.
+    # If the text has capitals at all, names begin with one: then "mobile" is not a city.
     capitals = any(sign.isupper() for sign in text[1:])
     for found in form.finditer(text) if names else ():
         if not capitals or found.group()[0].isupper():
-            said = found.group()
-            yield _Mention(said if said in names.values() else names[_key(said)], *found.span())
+            spelling = found.group()
+            yield _Mention(spelling if spelling in names.values() else names[_key(spelling)], *found.span())
 
 
 @lru_cache(8)
 def _names(known: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str]]:
-    """Names by what the spellings of one have in common, and the form of all of them."""
+    """Return the names by their normalized spellings, and a pattern for all of them."""
     names: dict[str, str] = {}
     for name in known:
         names.setdefault(_key(name), name)
-    alone = "|".join(sorted(map(_pattern, dict.fromkeys(known)), key=len, reverse=True))
-    return names, re.compile(rf"(?<![\w-])(?:{alone})(?!\w)", re.IGNORECASE)
+    alternatives = "|".join(sorted(map(_pattern, dict.fromkeys(known)), key=len, reverse=True))
+    return names, re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w)", re.IGNORECASE)
 
 
 def _pattern(name: str) -> str:
-    """A name, with or without the full stop of an abbreviation."""
+    """Return a pattern for a name, with or without the full stop of an abbreviation."""
     return re.escape(name).replace(r"\ ", r"\s+").replace(r"St\.", r"(?:St\.?|Saint)")
 
 
@@ -154,7 +154,7 @@ def _key(name: str) -> str:
 
 
 def _unknown(form: re.Pattern[str], passage: Passage, mentions: list[_Mention]) -> str | None:
-    """A name that no table knows, where a place should stand."""
+    """Return an unknown name in the position of a place."""
     for found in form.finditer(passage.text):
         begin, end = found.span("name")
         if not _NO_NAME.match(found["name"]) and all(end <= one.begin or one.end <= begin for one in mentions):
@@ -164,7 +164,7 @@ def _unknown(form: re.Pattern[str], passage: Passage, mentions: list[_Mention]) 
 
 
 def read_kinds(passage: Passage, draft: QueryDraft, world: World) -> None:
-    """A city that is called like its state: what stands behind the name tells which is meant."""
+    """Determine from the text after a name whether a city or the state of the same name is meant."""
     for one in _mentions(passage.text, world):
         behind = passage.text[one.end :]
         if found := _AFTER_STATE.match(behind) or _AFTER_CITY.match(behind):

@@ -1,9 +1,9 @@
-"""Reading a query by rules, without any model.
+"""Read a query by rules, without any model.
 
 Each kind of fact has its own rules: places by the words before them, dates and amounts by their forms, wishes by their
-words and by what turns them into the contrary. What a rule has read is marked; a clause of which nothing was read, and
-any number that was not, is told as not understood. Nothing is guessed in silence: what was not told and is taken for
-granted is told too, and a contradiction is an error.
+words and negations. Rules mark the text that they have read; clauses without any marked text, and unmarked numbers,
+are reported as not understood. Nothing is guessed silently: assumptions about missing facts are reported, too, and
+contradictions are errors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from formal_llm.packs.travel.reading.people import read_budget, read_people
 from formal_llm.packs.travel.reading.places import read_kinds, read_places
 from formal_llm.packs.travel.reading.wishes import read_wishes
 
-#: A longer text is no query.
+#: The maximum length of a text.
 MOST_CHARACTERS = 5_000
 _COMMON = {
     "English": "the to for from and of a in with is we i my our us trip days please budget people between would",
@@ -33,18 +33,18 @@ _COMMON = {
 
 
 def read_query(text: str, world: World, today: date | None = None) -> QueryReading:
-    """What a traveller wants, read by rules from English sentences.
+    """Read a query from English sentences by rules.
 
     Args:
         text: the sentences: ``"Please plan a trip from Lindhaven to Oriel for 3 days, ..."``.
-        world: its cities, states and cuisines are the names that are known.
-        today: where a date has no year, it is that of the next such day after this one; today where left out.
+        world: its cities, states and cuisines are the known names.
+        today: a date without a year is the next such day from this one on; by default today.
 
     Returns:
-        The query, with what was taken for granted and what was not understood.
+        The query, with the assumptions and the parts that were not understood.
 
     Raises:
-        QueryError: something that a trip needs is missing, unknown or contradicts itself; with all that is wrong.
+        QueryError: a required fact is missing, unknown or contradictory; the error lists all problems.
     """
     _check_text(text)
     passage, draft = Passage(text), QueryDraft()
@@ -59,7 +59,7 @@ def read_query(text: str, world: World, today: date | None = None) -> QueryReadi
 
 
 def _check_text(text: str) -> None:
-    """Raise where a text cannot be a query in English."""
+    """Check that a text can be a query in English, and raise ``QueryError`` otherwise."""
     if not text.strip():
         raise QueryError(text, [("text", "there is no text", "write what is wanted: a trip from CITY to CITY ...")])
     if len(text) > MOST_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Wishes in a text: what the house must allow, what to eat, which room, which transport is out of the question."""
+"""Read wishes from a text: house rules, cuisines, room types and excluded transportation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from formal_llm.packs.travel.reading.draft import QueryDraft
 from formal_llm.packs.travel.reading.numbers import COUNT, count_of
 from formal_llm.packs.travel.reading.passages import Passage
 
-#: What turns a wish into its contrary.
+#: Words that negate a wish.
 _NOT = re.compile(
     r"\b(?:no|not|non|never|without|avoid\w*|except|neither|nor|nobody|nothing|none|cannot|can't|can’t|unable|afraid|fear\w*|"
     r"scared|hate\w*|dislike\w*|refus\w*|rather than|instead of|out of the question|skip\w*|allergic|free of|"
@@ -98,7 +98,7 @@ _NO_WISH = re.compile(
 
 
 def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str]) -> None:
-    """Put down the wishes; what a query cannot hold is put down as not understood."""
+    """Record the wishes; those that a query cannot express are recorded as not understood."""
     for found in _NO_WISH.finditer(passage.text):
         passage.mark(found.span())
     _read_transport(passage, draft)
@@ -108,15 +108,15 @@ def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str]) ->
 
 
 def _denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> bool:
-    """Whether a word before a part of its clause turns it into its contrary; or one behind it."""
-    a, b = passage.clause_span(begin)
-    # "We prefer no flights and like French food": what stands beyond the word that joins is another wish.
-    before = _JOINS.split(passage.text[a:begin])[-1]
-    around = [before, *([_JOINS.split(passage.text[end:b])[0]] if behind else [])]
-    negative = [word.group() for part in around for word in _NOT.finditer(part) if not _PLAIN.match(word.group())]
+    """Return whether a word before a span in its clause negates it; with ``behind``, also a word after it."""
+    clause_begin, clause_end = passage.clause_span(begin)
+    # "We prefer no flights and like French food": the conjunction separates two wishes.
+    before = _JOINS.split(passage.text[clause_begin:begin])[-1]
+    parts = [before, *([_JOINS.split(passage.text[end:clause_end])[0]] if behind else [])]
+    negative = [word.group() for part in parts for word in _NOT.finditer(part) if not _PLAIN.match(word.group())]
     passage.mark(*[
-        (a + word.start(), a + word.end())
-        for word in _NOT.finditer(passage.text[a:b])
+        (clause_begin + word.start(), clause_begin + word.end())
+        for word in _NOT.finditer(passage.text[clause_begin:clause_end])
         if negative and word.group() in negative
     ])  # fmt: skip
     return bool(negative)
@@ -143,14 +143,14 @@ def _read_room(passage: Passage, draft: QueryDraft) -> None:
             if not passage.is_free(*found.span()):
                 continue
             passage.mark(found.span())
-            a, b = passage.clause_span(found.start())
+            clause_begin, clause_end = passage.clause_span(found.start())
             if wish == "shared room" and re.match(
-                r"\s*(?:moments?|interests?|costs?|expenses)", passage.text[found.end() : b]
+                r"\s*(?:moments?|interests?|costs?|expenses)", passage.text[found.end() : clause_end]
             ):
                 continue
             denied = _denied(passage, *found.span(), behind=wish == "shared room")
             if denied and wish != "shared room":
-                draft.not_understood.append(passage.text[a:b].strip())
+                draft.not_understood.append(passage.text[clause_begin:clause_end].strip())
             else:
                 wishes.append("not shared room" if denied else wish)
     _only_one(draft, "room_type", wishes)
@@ -172,8 +172,8 @@ def _read_house(passage: Passage, draft: QueryDraft) -> None:
 
 
 def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]:
-    """Children under ten are a wish where they are said to be that young, or that they must be allowed."""
-    wish: list[tuple[int, str]] = []
+    """Find the wishes to allow children under ten: children of that age, or statements that they must be allowed."""
+    wishes: list[tuple[int, str]] = []
     for found in _CHILDREN.finditer(passage.text):
         if re.search(r"\b(?:no|without)\s+(?:any\s+)?$", passage.text[: found.start()], re.IGNORECASE):
             passage.mark(found.span())
@@ -187,16 +187,16 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
         if young or ages or under:
             passage.mark(found.span())
         if (under and count_of(under["age"]) <= 10) or young or any(age < 10 for age in ages):
-            wish.append((found.start(), "children under 10"))
+            wishes.append((found.start(), "children under 10"))
         elif not ages and re.search(r"\b(?:children|child|kids?)\b", found.group(), re.IGNORECASE):
             draft.not_understood.append(
                 f"{found.group()}: if one is under 10, write: the bed must allow children under 10"
             )
-    return wish
+    return wishes
 
 
 def _ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
-    """Numbers right behind children: "kids are 4, 6 and 9", "our daughter is 3", "kids aged 5"."""
+    """Find the ages right after children: "kids are 4, 6 and 9", "our daughter is 3", "kids aged 5"."""
     lead = re.match(r"\s*(?:\(|,)?\s*(?:are|is|aged|of|ages?)?\s*(?:aged\s*)?(?=\d|[a-z]+\b)", near, re.IGNORECASE)
     if lead is None or not re.match(rf"{COUNT}\b", near[lead.end() :], re.IGNORECASE):
         return []
@@ -246,7 +246,7 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
 
 
 def _only_one(draft: QueryDraft, name: str, wishes: list[str]) -> None:
-    """A query holds one wish of each kind: the first; the others are told."""
+    """Record the first wish of a kind, since a query has one of each, and the others as not understood."""
     different = list(dict.fromkeys(wishes))
     if different:
         setattr(draft, name, different[0])
