@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from formal_llm.agents.guard import Call, Guard, GuardRules
-from formal_llm.agents.guard.traces import Trace, read_traces
+from formal_llm.guard import Call, Guard, GuardRules
+from formal_llm.guard.traces import Trace, read_traces
 
 FOLDER = Path(__file__).with_name("guard_rules")
 

@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from formal_llm.agents.guard import Guard, GuardRules
-from formal_llm.agents.guard.hooks.hook import answer_event
+from formal_llm.guard import Guard, GuardRules
+from formal_llm.guard.hooks.hook import answer_event
 
 RULES = 'edit: Edit\npush: Bash[runs(commands, "git push")]\nrule few: at most 3 push\nrule look: edit before push\n'
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from formal_llm.agents.guard import Call, Guard, GuardEvent, GuardRules, Result, Said
-from formal_llm.agents.guard.traces import Trace, read_traces
-from formal_llm.agents.guard.verifying import TraceReport, verify_trace
+from formal_llm.guard import Call, Guard, GuardEvent, GuardRules, Result, Said
+from formal_llm.guard.traces import Trace, read_traces
+from formal_llm.guard.verifying import TraceReport, verify_trace
 
 RULES = Path(__file__).with_name("guard_rules") / "tau_airline.guard"
 #: Calls that change the booking database.

@@ -25,7 +25,7 @@ from time import process_time
 from typing import Any, Protocol
 
 from benchmarks.guard_traps import SETS, Judge, RuleSet
-from formal_llm.agents.guard import Call, Guard, GuardRules
+from formal_llm.guard import Call, Guard, GuardRules
 
 _TRIES = 50
 

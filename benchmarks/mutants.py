@@ -64,10 +64,8 @@ CORE = {
         )
     ],
     "the guard's search": [
-        f"agents/guard/{name}"
-        for name in (
-            "search", "relaxation", "supervisor", "states", "component", "copies", "control", "position", "plant",
-        )
+        *(f"control/{name}" for name in ("search", "supervisor", "component", "machines", "plant")),
+        *(f"guard/{name}" for name in ("position", "guard", "rules/possible_events")),
     ],
     "the reading of answers": ["llms/reading"],
     "the objective of training": ["rltf/objective", "rltf/importance", "rltf/advantages"],

@@ -140,8 +140,8 @@ def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -
 
 def _guard(source: str) -> dict[str, object]:
     """What rules for tool calls are, and where they get into each other's way."""
-    from formal_llm.agents.guard import Guard, GuardRules  # nothing else of this command needs the guards
-    from formal_llm.agents.guard.examples import load_trace_examples
+    from formal_llm.guard import Guard, GuardRules  # nothing else of this command needs the guards
+    from formal_llm.guard.examples import load_trace_examples
 
     rules = GuardRules.from_file(source)
     found: dict[str, object] = {

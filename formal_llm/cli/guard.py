@@ -14,8 +14,8 @@ from formal_llm.cli.console import PlainGroup, command, err, print_text
 if TYPE_CHECKING:
     from typer._click.core import Context
 
-    from formal_llm.agents.guard import GuardRules
-    from formal_llm.agents.guard.mcp.servers import McpServer
+    from formal_llm.guard import GuardRules
+    from formal_llm.guard.mcp.servers import McpServer
     from formal_llm.planning.json_data import JSON
 
 HELP = """Guard an agent that exists already: only steps from which the rules can still be kept.
@@ -102,9 +102,9 @@ def serve(
     timeout: Annotated[float, typer.Option(help="Seconds that a server may take to start.", min=0.1)] = 60.0,
 ) -> None:
     """Serve."""
-    from formal_llm.agents.guard import Guard
-    from formal_llm.agents.guard.audit import AuditLog, make_audit
-    from formal_llm.agents.guard.mcp.serving import serve_guard as run
+    from formal_llm.guard import Guard
+    from formal_llm.guard.audit import AuditLog, make_audit
+    from formal_llm.guard.mcp.serving import serve_guard as run
 
     read = _rules(rules)
     behind = _servers(words, server, servers)
@@ -114,14 +114,14 @@ def serve(
 
 
 def _rules(path: Path) -> GuardRules:
-    from formal_llm.agents.guard import GuardRules
+    from formal_llm.guard import GuardRules
 
     return GuardRules.from_file(path)
 
 
 def _servers(words: list[str] | None, named: list[str] | None, file: str | None) -> list[McpServer]:
-    from formal_llm.agents.guard.mcp.servers import McpServer, read_server_file
     from formal_llm.errors import ToolkitError
+    from formal_llm.guard.mcp.servers import McpServer, read_server_file
 
     made = [McpServer.from_command(words)] if words else []
     made += [McpServer.from_definition(one) for one in named or ()]
@@ -144,10 +144,10 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Verify what was recorded."""
-    from formal_llm.agents.guard import Guard
-    from formal_llm.agents.guard.audit import is_log, read_log
-    from formal_llm.agents.guard.traces import read_traces
-    from formal_llm.agents.guard.verifying import count_by_rule, verify_trace
+    from formal_llm.guard import Guard
+    from formal_llm.guard.audit import is_log, read_log
+    from formal_llm.guard.traces import read_traces
+    from formal_llm.guard.verifying import count_by_rule, verify_trace
 
     guard = Guard(_rules(rules), guarantee=guarantee.value)
     wrong: list[str] = []

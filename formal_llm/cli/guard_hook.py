@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from formal_llm.agents.guard.core import GuardRules
-from formal_llm.agents.guard.guard import Guard
-from formal_llm.agents.guard.hooks.hook import DENIED, MOST_INPUT, answer_event, find_state_folder
+from formal_llm.guard.core import GuardRules
+from formal_llm.guard.guard import Guard
+from formal_llm.guard.hooks.hook import DENIED, MOST_INPUT, answer_event, find_state_folder
 
 
 class _HookParser(argparse.ArgumentParser):

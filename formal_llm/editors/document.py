@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 from warnings import catch_warnings
 
-from formal_llm.agents.guard.reading import read_rules as read_guard
 from formal_llm.automata import CFG, PDA, Limits, Lookahead
 from formal_llm.automata.languages.how_many import count_plans
 from formal_llm.automata.models.behaviour import Behaviour
@@ -18,6 +17,7 @@ from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.files import read_rules_text
 from formal_llm.editors.names import Names
 from formal_llm.errors import FormalLLMError, GrammarWarning, NotationError, Undecided
+from formal_llm.guard.rules.reading import read_rules as read_guard
 
 #: With more productions plans are not counted while somebody points at a name.
 _MOST = 2_000

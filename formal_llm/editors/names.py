@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from formal_llm.agents.guard.rules import WORDS as GUARD_WORDS
 from formal_llm.authored.files import read_text
 from formal_llm.automata.notation.cfg_syntax import DIRECTIVES, uncommented
 from formal_llm.automata.notation.imports import imported_files, named_files
 from formal_llm.automata.notation.pda_lines import DIRECTIVES as PDA_DIRECTIVES
 from formal_llm.errors import NotationError
+from formal_llm.guard.rules.rule_set import WORDS as GUARD_WORDS
 
 _CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"?')

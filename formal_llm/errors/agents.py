@@ -44,7 +44,7 @@ class NotAllowed(AgentError):
 
 
 class EarlyStop(Protocol):
-    """Why a run may not end yet: a ``formal_llm.agents.guard.Decision``."""
+    """Why a run may not end yet: a ``formal_llm.guard.Decision``."""
 
     @property
     def rule(self) -> str:

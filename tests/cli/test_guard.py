@@ -7,10 +7,10 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from formal_llm.agents.guard import Call, Guard, GuardRules, Said
-from formal_llm.agents.guard.audit import AuditLog, make_audit, read_log
-from formal_llm.agents.guard.live import GuardedRun
 from formal_llm.cli.main import app
+from formal_llm.guard import Call, Guard, GuardRules, Said
+from formal_llm.guard.audit import AuditLog, make_audit, read_log
+from formal_llm.guard.live import GuardedRun
 
 RULES = "approve: approve\npay: pay\nrule approved: approve before pay\n"
 

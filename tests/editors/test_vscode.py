@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm.agents.guard.rules import WORDS
 from formal_llm.automata.notation import cfg_syntax, pda_lines
+from formal_llm.guard.rules.rule_set import WORDS
 
 FOLDER = Path(__file__).parents[2] / "editors" / "vscode"
 PACKAGE = json.loads((FOLDER / "package.json").read_text(encoding="utf-8"))

@@ -8,8 +8,8 @@ import pytest
 
 from formal_llm import constraint
 from formal_llm.agents import Monitor
-from formal_llm.agents.guard import Decision
 from formal_llm.errors import AgentError, EarlyAnswer, NotAllowed, TranscriptError, WritingError
+from formal_llm.guard import Decision
 
 
 def test_what_was_refused_travels_with_the_error() -> None:

@@ -1,0 +1,455 @@
+"""Rules that look at the same tools, stepped together; nothing is multiplied out before it is reached.
+
+A rule ``for each`` order has a copy for each order that came (parametric trace slicing, Roşu and Chen 2012): an event
+of an order moves its copy, an event without one moves all copies. Of orders that did not come yet there is one copy to
+begin from. What can follow depends only on how many copies stand where, not on which orders they are of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from fractions import Fraction
+from itertools import product
+from typing import NamedTuple, Protocol
+
+from formal_llm.control.machines import Letters, Machine, State
+from formal_llm.control.plant import Plant, PlantSymbol
+
+Vector = tuple[State, ...]
+#: Rules with more states together are measured one by one.
+_MOST = 300
+
+
+class ControlledRule(Protocol):
+    """A rule that looks ahead.
+
+    Attributes:
+        name: its name, for messages.
+        machine: the states of the rule, and how events change them.
+        keys: the fields that tell the copies of the rule apart; empty where there is one for all events.
+        keyed: those of its letters that give the keys.
+    """
+
+    @property
+    def name(self) -> str:  # noqa: D102 - the class lists its attributes
+        ...
+
+    @property
+    def machine(self) -> Machine:  # noqa: D102
+        ...
+
+    @property
+    def keys(self) -> tuple[str, ...]:  # noqa: D102
+        ...
+
+    @property
+    def keyed(self) -> Letters:  # noqa: D102
+        ...
+
+
+class MachineMove(NamedTuple):
+    """What an event does to a rule: its place, those of its letters, and what is added to its sum."""
+
+    place: int
+    letters: Letters
+    weight: Fraction | None
+
+
+def apply_moves(machines: Sequence[Machine], vector: Vector, moves: Sequence[MachineMove]) -> Vector | None:
+    """Where an event leads; None where it breaks a rule."""
+    if not moves:
+        return vector
+    made = list(vector)
+    for place, letters, weight in moves:
+        after = machines[place].step(vector[place], letters, weight)
+        if after is None:
+            return None
+        made[place] = after
+    return tuple(made)
+
+
+class CopyDistances:
+    """Distances of copies.
+
+    Args:
+        machines: the rules.
+        events: of each event that can come, what it does to all copies, and what besides to the copy that it is about.
+    """
+
+    def __init__(
+        self, machines: Sequence[Machine], events: Iterable[tuple[Sequence[MachineMove], Sequence[MachineMove]]]
+    ) -> None:
+        self._machines = tuple(machines)
+        self._events = [*dict.fromkeys((tuple(every), tuple(one)) for every, one in events if every or one)]
+        self._known: dict[Vector, int | None] = {}
+
+    def measure_distance(self, vector: Vector) -> int | None:
+        """The fewest events after which all rules of a copy are kept; None where they cannot be.
+
+        Where they have too many states together, the sum of what each rule by itself needs.
+        """
+        if vector not in self._known:
+            self._known[vector] = self._search_distance(vector)
+        return self._known[vector]
+
+    def _search_distance(self, vector: Vector) -> int | None:
+        seen, level, found = {vector}, [vector], 0
+        while level and len(seen) <= _MOST:
+            if any(self._is_accepting(one) for one in level):
+                return found
+            found += 1
+            further = [after for one in level for after in self._find_successors(one)]
+            level = [one for one in dict.fromkeys(further) if one not in seen]
+            seen.update(level)
+        if not level:
+            return None
+        apart = [machine.distance_to_acceptance(state) for machine, state in zip(self._machines, vector, strict=True)]
+        return None if None in apart else sum(one for one in apart if one is not None)
+
+    def _is_accepting(self, vector: Vector) -> bool:
+        return all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True))
+
+    def _find_successors(self, vector: Vector) -> Iterable[Vector]:
+        for every, one in self._events:
+            other = apply_moves(self._machines, vector, every)
+            if other is None:
+                continue
+            yield other
+            mine = apply_moves(self._machines, other, one)
+            if mine is not None:
+                yield mine
+
+
+#: Of rules with the same keys: the copy for what did not come yet (None: nothing new may come), and how many copies
+#: stand where.
+Copies = tuple[Vector | None, frozenset[tuple[Vector, int]]]
+#: A call under way: the tool, and the letters of the call.
+Pending = tuple[str, Letters]
+
+
+#: Further than so many events no guess looks.
+_DEEPEST = 50
+
+
+class ComponentNode(NamedTuple):
+    """Where rules stand that look at the same tools."""
+
+    plain: Vector
+    copies: tuple[Copies, ...]
+    pending: tuple[tuple[Pending, int], ...]
+
+
+class ComponentStep(NamedTuple):
+    """A symbol, and whom it moves.
+
+    Attributes:
+        symbol: the symbol.
+        plain: the rules without keys.
+        each: of each group of rules with the same keys those that all copies make, and those that one copy makes.
+    """
+
+    symbol: PlantSymbol
+    plain: tuple[MachineMove, ...]
+    each: tuple[tuple[tuple[MachineMove, ...], tuple[MachineMove, ...]], ...]
+
+
+class Component:
+    """Rules that look at the same tools.
+
+    Args:
+        parts: the rules, by number.
+        plant: what can happen.
+    """
+
+    def __init__(self, parts: Mapping[int, ControlledRule], plant: Plant) -> None:
+        self.parts = parts
+        self.plain = tuple(number for number, part in parts.items() if not part.keys)
+        self.plain_machines = tuple(parts[number].machine for number in self.plain)
+        keys = dict.fromkeys(part.keys for part in parts.values() if part.keys)
+        self.keys = tuple(keys)
+        self.groups = tuple(tuple(number for number, part in parts.items() if part.keys == each) for each in self.keys)
+        letters = frozenset(name for part in parts.values() for name in part.machine.letters)
+        #: Tools whose calls under way matter here.
+        self.answering = frozenset(
+            symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & letters
+        )
+        self.letters = letters
+        self._by_place: dict[int, list[ComponentStep]] = {}
+        self._needed: dict[tuple[MachineMove, State], int] = {}
+        self.steps = tuple(self._build_steps(plant.symbols))
+        #: Of each group its machines.
+        self.machines = tuple(tuple(parts[number].machine for number in group) for group in self.groups)
+        self._distances = tuple(
+            CopyDistances(machines, [step.each[place] for step in self.steps])
+            for place, machines in enumerate(self.machines)
+        )
+        self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
+        #: What comes that the agent does not decide.
+        self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
+
+    # -- symbols ------------------------------------------------------------------------------------------------
+
+    def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
+        merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
+        for symbol in symbols:
+            here = symbol.letters & self.letters
+            tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")
+            if not here and not tracked:
+                continue
+            # What these rules see of a call under way are its letters here.
+            after = frozenset(call & self.letters for call in symbol.after)
+            kept = (symbol.kind, symbol.tool, here, symbol.doubtful)
+            old = merged.get(kept)
+            least = dict(symbol.least)
+            if old is not None:
+                for name, amount in old.least.items():
+                    least[name] = min(amount, least.get(name, amount))
+                after |= old.after
+            merged[kept] = PlantSymbol(symbol.kind, symbol.tool, here, least, symbol.doubtful, after)
+        for (kind, tool, here, doubtful), symbol in merged.items():
+            if not doubtful or (kind, tool, here, False) not in merged:
+                yield self._build_step(symbol)
+
+    def _build_step(self, symbol: PlantSymbol) -> ComponentStep:
+        def collect_moves(numbers: Sequence[int], keyed: bool | None) -> tuple[MachineMove, ...]:
+            found = []
+            for place, number in enumerate(numbers):
+                part = self.parts[number]
+                letters = symbol.letters.intersection(part.machine.letters)
+                if letters and (keyed is None or bool(letters & part.keyed) is keyed):
+                    quantity = getattr(part.machine, "quantity", None)
+                    weight = symbol.least.get(quantity, Fraction(0) if symbol.doubtful else None) if quantity else None
+                    found.append(MachineMove(place, letters, weight))
+            return tuple(found)
+
+        each = tuple((collect_moves(group, False), collect_moves(group, True)) for group in self.groups)
+        return ComponentStep(symbol, collect_moves(self.plain, None), each)
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def is_accepting(self, node: ComponentNode) -> bool:
+        """Whether all rules are kept if nothing more comes."""
+        parts = self.parts
+        if not all(
+            parts[number].machine.is_accepting(state) for number, state in zip(self.plain, node.plain, strict=True)
+        ):
+            return False
+        return all(
+            parts[number].machine.is_accepting(state)
+            for group, (_, live) in zip(self.groups, node.copies, strict=True)
+            for vector, _ in live
+            for number, state in zip(group, vector, strict=True)
+        )
+
+    def distance_to_acceptance(self, node: ComponentNode) -> int | None:
+        """The sum of what each rule and each copy by itself still needs; None where one cannot be kept any more."""
+        total = 0
+        for number, state in zip(self.plain, node.plain, strict=True):
+            left = self.parts[number].machine.distance_to_acceptance(state)
+            if left is None:
+                return None
+            total += left
+        for distances, (_, live) in zip(self._distances, node.copies, strict=True):
+            for vector, count in live:
+                left = distances.measure_distance(vector)
+                if left is None:
+                    return None
+                total += left * count
+        return total
+
+    def distance_after(self, before: ComponentNode, after: ComponentNode, step: ComponentStep, left: int) -> int | None:
+        """The distance of a node that a step leads to, from that of the node before."""
+        if any(for_all or for_one for for_all, for_one in step.each):
+            return self.distance_to_acceptance(after)
+        for move in step.plain:
+            machine = self.parts[self.plain[move.place]].machine
+            further = machine.distance_to_acceptance(after.plain[move.place])
+            if further is None:
+                return None
+            left += further - (machine.distance_to_acceptance(before.plain[move.place]) or 0)
+        return left
+
+    def estimate_missing_events(self, node: ComponentNode) -> int:
+        """A guess at how many events have to come before those that are needed may come."""
+        total = 0
+        for place, state in enumerate(node.plain):
+            machine = self.parts[self.plain[place]].machine
+            owed = machine.distance_to_acceptance(state)
+            if not owed:
+                continue
+            best: int | None = None
+            for step in self._find_moving_steps(place):
+                move = next(one for one in step.plain if one.place == place)
+                after = machine.step(state, move.letters, move.weight)
+                if after is not None and (machine.distance_to_acceptance(after) or 0) < owed:
+                    found = sum(self._count_events_until(one, node.plain[one.place]) for one in step.plain)
+                    best = found if best is None else min(best, found)
+            total += best or 0
+        return total
+
+    def _find_moving_steps(self, place: int) -> Sequence[ComponentStep]:
+        found = self._by_place.get(place)
+        if found is None:
+            found = [step for step in self.steps if any(move.place == place for move in step.plain)]
+            self._by_place[place] = found
+        return found
+
+    def _count_events_until(self, move: MachineMove, state: State) -> int:
+        """How many events a rule by itself needs until an event may come."""
+        kept = (move, state)
+        if kept not in self._needed:
+            machine = self.parts[self.plain[move.place]].machine
+            seen, level, found = {state}, [state], 0
+            while level and not any(machine.step(one, move.letters, move.weight) is not None for one in level):
+                found += 1
+                further = []
+                for one in level:
+                    for step in self._find_moving_steps(move.place):
+                        made = next(each for each in step.plain if each.place == move.place)
+                        after = machine.step(one, made.letters, made.weight)
+                        if after is not None and after not in seen and found < _DEEPEST:
+                            seen.add(after)
+                            further.append(after)
+                level = further
+            self._needed[kept] = found
+        return self._needed[kept]
+
+    def find_successors(
+        self, node: ComponentNode, step: ComponentStep, *, again: bool = False
+    ) -> Iterator[ComponentNode | None]:
+        """Where a symbol leads: one node for each copy that it may be about; None where it breaks a rule.
+
+        Nothing where the plant does not let it come. ``again`` lets a tool be called while a call of it is under way.
+        """
+        for pending in self._move_pending_calls(node.pending, step.symbol, again):
+            plain = apply_moves(self.plain_machines, node.plain, step.plain)
+            if plain is None:
+                yield None
+                continue
+            choices = [
+                list(self._move_copies(group, copies, moves))
+                for group, copies, moves in zip(self.machines, node.copies, step.each, strict=True)
+            ]
+            for chosen in product(*choices):
+                found = [one for one in chosen if one is not None]
+                yield ComponentNode(plain, tuple(found), pending) if len(found) == len(chosen) else None
+
+    def _move_copies(
+        self, group: Sequence[Machine], copies: Copies, moves: tuple[tuple[MachineMove, ...], tuple[MachineMove, ...]]
+    ) -> Iterator[Copies | None]:
+        for_all, for_one = moves
+        if not for_all and not for_one:
+            yield copies
+            return
+        base, live = copies
+        after_base = None if base is None else apply_moves(group, base, for_all)
+        count: Counter[Vector] = Counter()
+        for vector, number in live:
+            after = apply_moves(group, vector, for_all)
+            if after is None:
+                yield None
+                return
+            count[after] += number
+        if not for_one:
+            yield self._drop_idle_copies(group, after_base, count)
+            return
+        for vector in count:
+            after = apply_moves(group, vector, for_one)
+            if after is None:
+                yield None
+            else:
+                changed = count.copy()
+                changed[vector] -= 1
+                changed[after] += 1
+                yield self._drop_idle_copies(group, after_base, changed)
+        fresh = None if after_base is None else apply_moves(group, after_base, for_one)
+        if fresh is None:
+            yield None
+        else:
+            changed = count.copy()
+            changed[fresh] += 1
+            yield self._drop_idle_copies(group, after_base, changed)
+
+    def _drop_idle_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
+        """Copies without those that stand where one that did not come yet does, and owe nothing."""
+        return base, frozenset(
+            (vector, number)
+            for vector, number in count.items()
+            if number
+            and not (
+                vector == base
+                and all(machine.is_accepting(state) for machine, state in zip(group, vector, strict=True))
+            )
+        )
+
+    def build_copies(self, group: Sequence[Machine], base: Vector | None, vectors: Sequence[Vector]) -> Copies:
+        """The copies of rules that stand at these vectors."""
+        return self._drop_idle_copies(group, base, Counter(vectors))
+
+    def _move_pending_calls(
+        self, pending: tuple[tuple[Pending, int], ...], symbol: PlantSymbol, again: bool
+    ) -> Iterator[tuple[tuple[Pending, int], ...]]:
+        if symbol.tool not in self.answering or symbol.kind not in ("call", "result"):
+            yield pending
+            return
+        if symbol.kind == "call":
+            if again or not any(tool == symbol.tool for (tool, _), _ in pending):
+                more = Counter(dict(pending))
+                more[symbol.tool, symbol.letters] += 1
+                yield tuple(sorted(more.items(), key=_pending_sort_key))
+            return
+        for one, count in pending:
+            tool, letters = one
+            if tool == symbol.tool and (letters in symbol.after or not symbol.after):
+                rest = [(other, number) for other, number in pending if other != one]
+                yield tuple(sorted([*rest, *([(one, count - 1)] if count > 1 else [])], key=_pending_sort_key))
+
+
+def count_pending_calls(calls: Sequence[Pending], component: Component) -> tuple[tuple[Pending, int], ...]:
+    """The calls under way that matter to some rules."""
+    if not calls or not component.answering:
+        return ()
+    count = Counter((tool, letters & component.letters) for tool, letters in calls if tool in component.answering)
+    return tuple(sorted(count.items(), key=_pending_sort_key))
+
+
+def _pending_sort_key(item: tuple[Pending, int]) -> tuple[str, list[str]]:
+    (tool, letters), _ = item
+    return tool, sorted(letters)
+
+
+#: What tells one case of a rule ``for each`` from another.
+Key = tuple[str, ...]
+Live = Mapping[Key, State]
+Times = tuple[datetime, ...]
+
+
+class Position(NamedTuple):
+    """Where all rules stand.
+
+    Attributes:
+        states: of each machine its state; of one ``for each`` that for what did not come yet (None: nothing new may).
+        live: of each machine ``for each`` the state of each case that came; all machines of the same keys have the
+            same cases.
+        times: of each machine about when, and each case, when its events were.
+        calls: the calls under way: id, tool, letters.
+    """
+
+    states: tuple[State | None, ...]
+    live: tuple[Live, ...]
+    times: tuple[Mapping[Key, Times], ...]
+    calls: tuple[tuple[str, Pending], ...]
+
+
+def project_node(position: Position, component: Component) -> ComponentNode:
+    """What some rules see of a position."""
+    plain: Vector = tuple(position.states[number] for number in component.plain)
+    copies = []
+    for group, machines in zip(component.groups, component.machines, strict=True):
+        base = tuple(position.states[number] for number in group)
+        cases = position.live[group[0]]
+        vectors = [tuple(position.live[number][case] for number in group) for case in cases]
+        copies.append(component.build_copies(machines, None if None in base else base, vectors))
+    return ComponentNode(plain, tuple(copies), count_pending_calls([call for _, call in position.calls], component))

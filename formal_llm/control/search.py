@@ -1,0 +1,542 @@
+"""Whether the rules can still be kept, under either guarantee.
+
+*Some*: there is a continuation after which all rules are kept (nonblocking). Nodes are searched, those first that seem
+nearest; where only counts and sums differ, a node with less left than one seen before is left out, since it can do
+nothing more.
+
+*Whatever*: the agent can go on so that, whatever tools return and users say, there always is a continuation
+(controllable and nonblocking). The nodes from which it can are the largest set out of which nothing leads that the
+agent does not decide, and in which an end can be reached from everywhere: the supremal controllable sublanguage (Wonham
+and Ramadge 1987). Of rules with too many nodes only those near are looked at, once as if the others were all good and
+once as if they were all bad; what both agree on is certain.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import chain, count
+from typing import Literal, NamedTuple
+
+from formal_llm.automata.models.symbols import find_reachable
+from formal_llm.control.component import (
+    Component,
+    ComponentNode,
+    ComponentStep,
+    MachineMove,
+    Vector,
+    apply_moves,
+)
+from formal_llm.control.machines import Machine, State
+from formal_llm.control.plant import Plant, PlantSymbol
+
+#: So many places of the rules without keys and one copy are looked at.
+_PLACES = 1_000
+#: A rule with more states, as a grammar has, is not ruled out so.
+_MOST = 200
+
+
+def can_keep_relaxed(component: Component, node: ComponentNode, *, doubtful: bool) -> bool:
+    """Whether the rules could be kept if nothing that a rule has reached were ever lost again.
+
+    Each rule keeps all states that it has had, of a sum the largest that is left, and an event can come where each rule
+    lets it in one of them. What cannot be done so, cannot be done (delete relaxation, Bonet and Geffner 2001).
+    """
+    return _Relaxation(component, node).can_keep(doubtful=doubtful)
+
+
+class _Relaxation:
+    """All states that each rule has had so far, and the calls made so far, of which nothing is ever lost.
+
+    Args:
+        component: the rules.
+        node: where they start.
+    """
+
+    def __init__(self, component: Component, node: ComponentNode) -> None:
+        self._component = component
+        self._machines = [component.parts[number].machine for number in component.plain]
+        self._plain: list[set[State]] = [{state} for state in node.plain]
+        self._copies: list[list[set[State]]] = []
+        for group, (base, live) in zip(component.groups, node.copies, strict=True):
+            vectors = [*([] if base is None else [base]), *(vector for vector, _ in live)]
+            self._copies.append([{vector[place] for vector in vectors} for place in range(len(group))])
+        self._called = {(tool, letters) for (tool, letters), _ in node.pending}
+
+    def can_keep(self, *, doubtful: bool) -> bool:
+        """Whether each rule without keys reaches an accepting state; true as well where a rule has too many states."""
+        steps = [step for step in self._component.steps if doubtful or not step.symbol.doubtful]
+        changed = True
+        while changed and self._is_owing():
+            changed = False
+            for step in steps:
+                if self._may_come(step.symbol) and self._add_step(step):
+                    changed = True
+                    if any(len(states) > _MOST for states in chain(self._plain, *self._copies)):
+                        return True
+        return not self._is_owing()
+
+    def _is_owing(self) -> bool:
+        pairs = zip(self._machines, self._plain, strict=True)
+        return any(not any(map(machine.is_accepting, states)) for machine, states in pairs)
+
+    def _may_come(self, symbol: PlantSymbol) -> bool:
+        """Whether a symbol may come; a result comes after a call that it answers."""
+        if symbol.kind != "result" or symbol.tool not in self._component.answering:
+            return True
+        return any(
+            tool == symbol.tool and (letters in symbol.after or not symbol.after) for tool, letters in self._called
+        )
+
+    def _add_step(self, step: ComponentStep) -> bool:
+        """Add the states after a step, if each rule that has to follow it can; whether anything is new."""
+        component = self._component
+        needed = [(self._machines[move.place], self._plain[move.place], move) for move in step.plain]
+        optional = []
+        for group, copies, (every, one) in zip(component.groups, self._copies, step.each, strict=True):
+            needed += [(component.parts[group[move.place]].machine, copies[move.place], move) for move in one]
+            optional += [(component.parts[group[move.place]].machine, copies[move.place], move) for move in every]
+        found = [(machine, states, _states_after(machine, states, move)) for machine, states, move in needed]
+        if not all(after for _, _, after in found):
+            return False
+        found += [(machine, states, _states_after(machine, states, move)) for machine, states, move in optional]
+        changed = False
+        symbol = step.symbol
+        called = symbol.tool, symbol.letters
+        if symbol.kind == "call" and symbol.tool in component.answering and called not in self._called:
+            self._called.add(called)
+            changed = True
+        for machine, states, after in found:
+            new = {one for one in after if one > max(states)} if machine.resource else after - states  # type: ignore[operator,type-var]
+            states |= new
+            changed |= bool(new)
+        return changed
+
+
+def _states_after(machine: Machine, states: Iterable[State], move: MachineMove) -> set[State]:
+    """The states of a machine after a move from any of some states; those in which it cannot move are left out."""
+    return {after for state in states if (after := machine.step(state, move.letters, move.weight)) is not None}
+
+
+def can_keep_each_copy(component: Component, node: ComponentNode) -> bool:
+    """Whether the rules without keys could be kept together with each copy, if there were no other copies.
+
+    What other copies owe or forbid is left out, and so is which calls are under way; what cannot be done so, cannot be
+    done. Where that takes too many places, it is taken as possible.
+    """
+    return all(
+        _can_keep_copy(component, node.plain, place, vector)
+        for place, (_, live) in enumerate(node.copies)
+        for vector, _ in live
+    )
+
+
+def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vector) -> bool:
+    rules, machines = component.plain_machines, component.machines[group]
+    seen = {(plain, vector)}
+    todo = [(plain, vector)]
+    while todo:
+        now, copy = todo.pop()
+        if all(machine.is_accepting(state) for machine, state in zip(rules, now, strict=True)) and all(
+            machine.is_accepting(state) for machine, state in zip(machines, copy, strict=True)
+        ):
+            return True
+        if len(seen) > _PLACES:
+            return True
+        for step in component.steps:
+            every, one = step.each[group]
+            after = apply_moves(rules, now, step.plain)
+            other = None if after is None else apply_moves(machines, copy, every)
+            if after is None or other is None:
+                continue
+            mine = apply_moves(machines, other, one)
+            for following in ((after, other), *(((after, mine),) if mine is not None else ())):
+                if following not in seen:
+                    seen.add(following)
+                    todo.append(following)
+    return False
+
+
+class Edge(NamedTuple):
+    """A symbol, and where it leads; None where it breaks a rule."""
+
+    symbol: PlantSymbol
+    target: ComponentNode | None
+
+
+def find_controllable_set(
+    component: Component,
+    edges: dict[ComponentNode, list[Edge]],
+    some: Mapping[ComponentNode, bool | None],
+    *,
+    hopeful: bool,
+) -> set[ComponentNode]:
+    """The largest set of nodes that nothing outside leads out of and in which an end is always reached.
+
+    Args:
+        component: the rules.
+        edges: where the symbols lead, of the nodes that were looked at.
+        some: what is known of whether some continuation keeps the rules.
+        hopeful: what is not known is taken for good: other nodes, and what the agent may perhaps do. Else for bad,
+            and for what perhaps comes from outside.
+    """
+
+    def is_considered(symbol: PlantSymbol) -> bool:
+        return not symbol.doubtful or symbol.is_controllable is hopeful
+
+    before: dict[ComponentNode, list[tuple[ComponentNode, bool]]] = {}
+    inside = set(edges)
+    out: list[ComponentNode] = []
+    edge_of_known: set[ComponentNode] = set()  # nodes from which one that was not looked at can be reached
+    for node, found in edges.items():
+        for edge in found:
+            if not is_considered(edge.symbol):
+                continue
+            target = edge.target
+            beyond = target is not None and target not in edges
+            good = target is not None and (not beyond or (hopeful and some.get(target) is not False))
+            if not good and not edge.symbol.is_controllable:
+                out.append(node)
+            elif good and beyond:
+                edge_of_known.add(node)
+            elif good:
+                assert target is not None
+                before.setdefault(target, []).append((node, edge.symbol.is_controllable))
+    accepting = {node for node in edges if component.is_accepting(node)} | edge_of_known
+    while True:
+        _remove_uncontrolled(inside, out, before)
+        reached = set(find_reachable(accepting & inside, lambda node: (
+            source for source, _ in before.get(node, ()) if source in inside
+        )))  # fmt: skip
+        out = [node for node in inside if node not in reached]
+        if not out:
+            return inside
+
+
+def _remove_uncontrolled(
+    inside: set[ComponentNode],
+    out: list[ComponentNode],
+    before: Mapping[ComponentNode, Sequence[tuple[ComponentNode, bool]]],
+) -> None:
+    """Take nodes out of a set, and with them all from which an event from outside leads to them."""
+    while out:
+        node = out.pop()
+        if node in inside:
+            inside.discard(node)
+            out += [source for source, controlled in before.get(node, ()) if not controlled]
+
+
+Guarantee = Literal["some", "whatever"]
+#: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
+_FIRST, _EDGES = 300, 10
+#: How many answers are kept.
+_KEPT = 100_000
+
+
+class ViabilitySearch:
+    """Looks ahead for rules that look at the same tools.
+
+    Args:
+        component: the rules.
+        plant: what can happen.
+        guarantee: which answer is asked for.
+        max_states: how many nodes one question may visit.
+    """
+
+    def __init__(self, component: Component, plant: Plant, guarantee: Guarantee, max_states: int) -> None:
+        self.component = component
+        self.plant = plant
+        self.guarantee: Guarantee = guarantee if component.steps_outside else "some"
+        self.max_states = max_states
+        #: How many nodes were looked at so far, of all questions.
+        self.visited = 0
+        self._some: dict[ComponentNode, bool | None] = {}
+        self._whatever: dict[ComponentNode, bool | None] = {}
+        self._hints: dict[ComponentNode, tuple[PlantSymbol, ComponentNode]] = {}
+        self._way: tuple[ComponentStep, ...] = ()
+        self._ways: dict[ComponentNode, tuple[PlantSymbol, ...] | None] = {}
+        self._closed: dict[ComponentNode, frozenset[str]] = {}
+        self._doubtful = any(step.symbol.doubtful for step in component.steps)
+
+    def is_viable(self, node: ComponentNode) -> bool | None:
+        """Whether the rules can still be kept from here; None where the bound was hit before that was known."""
+        if self.guarantee == "some":
+            return self.has_continuation(node)
+        found = self._whatever.get(node, self)
+        if found is self:
+            self._trim_cache(self._whatever)
+            found = self._can_control(node) if self.has_continuation(node) is not False else False
+            self._whatever[node] = found
+        return found  # type: ignore[return-value]  # what is kept is a verdict
+
+    def has_continuation(self, node: ComponentNode) -> bool | None:
+        """Whether some continuation keeps the rules."""
+        if node in self._some:
+            return self._some[node]
+        if self.component.is_accepting(node):
+            return True
+        self._trim_cache(self._some)
+        found = self._decide_continuation(node)
+        self._some[node] = found
+        return found
+
+    def _trim_cache(self, kept: dict[ComponentNode, bool | None]) -> None:
+        if len(kept) > _KEPT:
+            kept.clear()
+            self._hints.clear()
+
+    def _decide_continuation(self, node: ComponentNode) -> bool | None:
+        if self._replay_last_way(node):
+            return True
+        if not can_keep_relaxed(self.component, node, doubtful=True) or not can_keep_each_copy(self.component, node):
+            return False
+        if self._doubtful and not can_keep_relaxed(self.component, node, doubtful=False):
+            return None  # only what may never come could lead on
+        first = self._search_continuation(node, doubtful=False, most=min(_FIRST, self.max_states))
+        if first is None:
+            first = self._search_continuation(node, doubtful=False, most=self.max_states // 4, guided=True)
+        if first is None:
+            first = self._search_continuation(node, doubtful=False, most=self.max_states)
+        if first is not False or not self._doubtful:
+            return first
+        return False if self._search_continuation(node, doubtful=True, most=self.max_states) is False else None
+
+    def _replay_last_way(self, start: ComponentNode) -> bool:
+        """Whether the way that was found last leads to an end from here, too, as it does after most events."""
+        came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None] = {start: None}
+        node = start
+        for step in self._way:
+            after = next((one for one in self.component.find_successors(node, step) if one is not None), None)
+            if after is None or after in came:
+                continue
+            came[after] = (node, step.symbol)
+            node = after
+            if self._some.get(node) or self.component.is_accepting(node):
+                self._remember_hints(node, came)
+                return True
+        return False
+
+    # -- some ---------------------------------------------------------------------------------------------------
+
+    def _search_continuation(
+        self, start: ComponentNode, *, doubtful: bool, most: int, guided: bool = False
+    ) -> bool | None:
+        """Whether an end can be reached; what leads there is kept as a hint.
+
+        ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an
+        event that is needed counts for how near a node seems.
+        """
+        component = self.component
+        left = component.distance_to_acceptance(start)
+        if left is None:
+            return False
+        tie = count()
+        steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
+        heap = [(left, next(tie), left, start)]
+        came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None] = {start: None}
+        seen: dict[tuple[object, ...], list[tuple[State, ...]]] = {}
+        done = 0
+        while heap:
+            _, _, left, node = heappop(heap)
+            if (left == 0 and component.is_accepting(node)) or (not doubtful and self._some.get(node)):
+                if not doubtful:
+                    self._remember_hints(node, came)
+                    self._way = self._collect_steps_to(node, came)
+                return True
+            if self._some.get(node) is False or self._is_dominated(node, seen):
+                continue
+            done += len(steps) * (1 + sum(len(live) for _, live in node.copies))  # each copy is moved
+            self.visited += 1
+            if done > most * _EDGES:
+                return None
+            for step in steps:
+                for after in component.find_successors(node, step):
+                    if after is None or after in came:
+                        continue
+                    further = component.distance_after(node, after, step, left)
+                    if further is not None:
+                        came[after] = (node, step.symbol)
+                        seems = further + component.estimate_missing_events(after) if guided else further
+                        heappush(heap, (seems, next(tie), further, after))
+        if not self._doubtful or doubtful:
+            self._some.update(dict.fromkeys(came, False))
+        return False
+
+    def _is_dominated(self, node: ComponentNode, seen: dict[tuple[object, ...], list[tuple[State, ...]]]) -> bool:
+        """Whether a node was seen that differs only in having more left; else it is noted."""
+        places = self.component.resources
+        if not places:
+            return False
+        rest = tuple(None if place in places else state for place, state in enumerate(node.plain))
+        mine = tuple(node.plain[place] for place in places)
+        others = seen.setdefault((rest, node.copies, node.pending), [])
+        if any(all(a <= b for a, b in zip(mine, other, strict=True)) for other in others):  # type: ignore[operator]
+            return True
+        others.append(mine)
+        return False
+
+    def _remember_hints(
+        self, node: ComponentNode, came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None]
+    ) -> None:
+        while (before := came[node]) is not None:
+            self._hints[before[0]] = (before[1], node)
+            self._some[before[0]] = True
+            node = before[0]
+
+    def find_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:
+        """The symbols of a way to an end: a shortest one where few nodes have to be looked at for it."""
+        if node not in self._ways:
+            if len(self._ways) > _KEPT:
+                self._ways.clear()
+            self._ways[node] = self._search_way(node)
+        return self._ways[node]
+
+    def find_closed_tools(self, node: ComponentNode) -> frozenset[str]:
+        """The tools of which no call is allowed from here."""
+        found = self._closed.get(node)
+        if found is None:
+            if len(self._closed) > _KEPT:
+                self._closed.clear()
+            open_: set[str] = set()
+            tools = set()
+            for step in self.component.steps:
+                if step.symbol.kind == "call" and step.symbol.tool not in open_:
+                    tools.add(step.symbol.tool)
+                    nodes = self.component.find_successors(node, step, again=True)
+                    if any(after is not None and self.is_viable(after) is not False for after in nodes):
+                        open_.add(step.symbol.tool)
+            found = self._closed[node] = frozenset(tools - open_)
+        return found
+
+    def _search_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:
+        if self.component.is_accepting(node):
+            return ()
+        if self.is_viable(node) is not True:
+            return None
+        todo: deque[tuple[ComponentNode, tuple[PlantSymbol, ...]]] = deque([(node, ())])
+        seen = {node}
+        while todo and len(seen) < self.max_states // 4:
+            now, way = todo.popleft()
+            if self.component.is_accepting(now):
+                return way
+            for edge in self._list_edges(now, doubtful=False):
+                after = edge.target
+                if after is None or after in seen or self.component.distance_to_acceptance(after) is None:
+                    continue
+                if self.guarantee == "whatever" and self._whatever.get(after) is False:
+                    continue
+                seen.add(after)
+                todo.append((after, (*way, edge.symbol)))
+        found: list[PlantSymbol] = []
+        while not self.component.is_accepting(node):
+            if node not in self._hints:
+                return None
+            symbol, node = self._hints[node]
+            found.append(symbol)
+        return tuple(found)
+
+    def _collect_steps_to(
+        self, node: ComponentNode, came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None]
+    ) -> tuple[ComponentStep, ...]:
+        found = []
+        while (before := came[node]) is not None:
+            node, symbol = before
+            found.append(symbol)
+        by_symbol = {id(step.symbol): step for step in self.component.steps}
+        return tuple(by_symbol[id(symbol)] for symbol in reversed(found))
+
+    # -- whatever -----------------------------------------------------------------------------------------------
+
+    def _list_edges(self, node: ComponentNode, *, doubtful: bool = True) -> list[Edge]:
+        self.visited += 1
+        return [
+            Edge(step.symbol, after)
+            for step in self.component.steps
+            if doubtful or not step.symbol.doubtful
+            for after in self.component.find_successors(node, step)
+        ]
+
+    def _can_control(self, start: ComponentNode) -> bool | None:
+        """Whether the agent can keep the rules whatever comes."""
+        quick = self._try_strategy(start)
+        if quick is not None:
+            return quick
+        edges: dict[ComponentNode, list[Edge]] = {}
+        todo = deque([start])
+        while todo and len(edges) < self.max_states:
+            node = todo.popleft()
+            if node in edges:
+                continue
+            found = self._list_edges(node)
+            edges[node] = found
+            todo += [edge.target for edge in found if edge.target is not None and edge.target not in edges]
+        sure = find_controllable_set(self.component, edges, self._some, hopeful=False)
+        if start in sure:
+            self._whatever.update(dict.fromkeys(sure, True))
+            return True
+        hoped = find_controllable_set(self.component, edges, self._some, hopeful=True)
+        for node in edges:
+            if node not in hoped:
+                self._whatever[node] = False
+        return None if start in hoped else False
+
+    def _try_strategy(self, start: ComponentNode) -> bool | None:
+        """What a look at few nodes says: those that come from outside, and those of one way on from each.
+
+        If these are good by themselves, the agent can keep to them. If what comes from outside alone leads to where no
+        way goes on, it cannot do anything. Else nothing is known yet.
+        """
+        forced, inside = [start], {start}
+        good = True
+        while forced:
+            node = forced.pop()
+            if self.has_continuation(node) is False:
+                return False
+            for edge in self._list_outside_edges(node):
+                if edge.target is None or self._whatever.get(edge.target) is False:
+                    if not edge.symbol.doubtful:
+                        return False
+                    good = False
+                elif edge.target not in inside:
+                    if edge.symbol.doubtful and self.has_continuation(edge.target) is False:
+                        good = False
+                    elif len(inside) >= _FIRST:
+                        return None
+                    elif not edge.symbol.doubtful:
+                        inside.add(edge.target)
+                        forced.append(edge.target)
+        return self._can_keep_within(inside) if good else None
+
+    def _can_keep_within(self, begun: set[ComponentNode]) -> bool | None:
+        inside, todo = set(begun), list(begun)
+        while todo:
+            node = todo.pop()
+            if self._whatever.get(node):
+                continue
+            if self.has_continuation(node) is not True:
+                return None
+            following = [edge.target for edge in self._list_outside_edges(node)]
+            if not self.component.is_accepting(node):
+                if node not in self._hints:
+                    return None
+                following.append(self._hints[node][1])
+            for after in following:
+                if after is None:
+                    return None
+                if after not in inside:
+                    if len(inside) >= 4 * _FIRST:
+                        return None
+                    inside.add(after)
+                    todo.append(after)
+        self._whatever.update(dict.fromkeys(inside, True))
+        return True
+
+    def _list_outside_edges(self, node: ComponentNode) -> list[Edge]:
+        """Where what the agent does not decide leads."""
+        self.visited += 1
+        return [
+            Edge(step.symbol, after)
+            for step in self.component.steps_outside
+            for after in self.component.find_successors(node, step)
+        ]

@@ -1,0 +1,19 @@
+"""Guards for agents that exist already: rules for tool calls, and decisions before each of them."""
+
+from formal_llm.guard.core import GuardRules
+from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said
+from formal_llm.guard.guard import Guard, GuardState
+from formal_llm.guard.live import GuardedRun, Noted
+
+__all__ = [
+    "Call",
+    "Decision",
+    "Guard",
+    "GuardEvent",
+    "GuardRules",
+    "GuardState",
+    "GuardedRun",
+    "Noted",
+    "Result",
+    "Said",
+]

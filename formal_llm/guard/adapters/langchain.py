@@ -1,0 +1,461 @@
+"""LangChain 1: a middleware that guards the tools of an agent (``pip install 'formal-llm[langchain]'``).
+
+``create_agent(model, tools, middleware=[..., GuardMiddleware(guard)])``, as the last one: then nothing behind it shows
+the model other tools. The model is shown the tools for which some call is legal; the calls of an answer are checked as
+a sequence when it comes, and again when each is made; a refused call gets a ``ToolMessage`` of status "error" with the
+reason and the way on; an answer that comes too early is sent back.
+
+The state of a run lies in the state of the graph, under ``guard``, as plain data: it is saved and restored by a
+checkpointer, forks with the thread, and is never shared between runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, NotRequired, TypeAlias, cast
+
+from formal_llm.errors import EarlyAnswer, MissingDependency
+from formal_llm.guard.adapters.plumbing import (
+    append_warning,
+    find_legal_tools,
+    format_refusal,
+    read_arguments,
+    to_json_value,
+)
+from formal_llm.guard.events import Call, Decision, Result, Said, as_row, from_row
+from formal_llm.guard.guard import Guard, GuardState
+from formal_llm.guard.live import SAID_NO, Approve, Audit, GuardedRun, Noted
+
+#: What stands in the state of a graph.
+Kept: TypeAlias = dict[str, Any]
+#: How many turns are kept alive; an older one is restored from its graph.
+_ALIVE = 1_000
+
+
+@dataclasses.dataclass
+class GraphTurn:
+    """A turn: the run after the calls of one answer were taken, and the ids of those whose results it was told."""
+
+    run: GuardedRun
+    decided: tuple[tuple[Call, Decision], ...] = ()
+    told: set[str] = dataclasses.field(default_factory=set)
+
+
+class GraphTurns:
+    """The turns of all the runs of a graph, each named by what stands in the graph's state.
+
+    Args:
+        guard: the guard.
+        approve: asks a person.
+        audit: is told the record of each run.
+        final: whether an answer is the end.
+    """
+
+    def __init__(self, guard: Guard, approve: Approve | None, audit: Audit | None, *, final: bool = True) -> None:
+        self._guard = guard
+        self._approve = approve
+        self._audit = audit
+        self._final = final
+        self._alive: OrderedDict[str, GraphTurn] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def restore_turn(self, kept: Kept | None) -> GraphTurn:
+        """The turn in which a graph stands; a new run where nothing stands in its state."""
+        if kept is None:
+            return GraphTurn(self._start_run(self._guard.start()))
+        with self._lock:
+            turn = self._alive.get(kept["turn"])
+            if turn is not None:
+                self._alive.move_to_end(kept["turn"])
+                return turn
+        state = self._guard.resume(kept["snapshot"])
+        decided = tuple((_read_call_row(row["call"]), _read_decision_row(row["decision"])) for row in kept["decided"])
+        run = self._start_run(state, decided)
+        return self._cache_turn(kept["turn"], GraphTurn(run, decided))
+
+    def start_node(self, kept: Kept | None) -> GraphNodeRun:
+        """A run for one node, which goes on from where the graph stands, and leaves no trace if the node fails."""
+        turn = self.restore_turn(kept)
+        lines: list[Noted] = []
+        run = self._start_run(turn.run.state, audit=lines.append)
+        return GraphNodeRun(run, lines, turn.decided, frozenset(turn.told))
+
+    def save_node(
+        self, before: Kept | None, node: GraphNodeRun, decided: Iterable[tuple[Call, Decision]] = (), **more: object
+    ) -> Kept:
+        """What stands in the graph's state after a node; its record is told, and the turn before it is over."""
+        if self._audit is not None:
+            for line in node.lines:
+                self._audit(line)
+        state, decided, key = node.run.state, tuple(decided), uuid.uuid4().hex
+        run = self._start_run(state, decided)
+        self._cache_turn(key, GraphTurn(run, decided))
+        if before is not None:
+            with self._lock:
+                self._alive.pop(before["turn"], None)
+        rows = [{"call": as_row(call), "decision": _write_decision_row(decision)} for call, decision in decided]
+        return {**(before or {}), "turn": key, "snapshot": state.snapshot(), "decided": rows, **more}
+
+    def _start_run(
+        self, state: GuardState, decided: Iterable[tuple[Call, Decision]] = (), audit: Audit | None = None
+    ) -> GuardedRun:
+        told = self._audit if audit is None else audit
+        run = GuardedRun(self._guard, state=state, approve=self._approve, audit=told, final=self._final)
+        run.decided(decided)
+        return run
+
+    def _cache_turn(self, key: str, turn: GraphTurn) -> GraphTurn:
+        with self._lock:
+            turn = self._alive.setdefault(key, turn)
+            while len(self._alive) > _ALIVE:
+                self._alive.popitem(last=False)
+            return turn
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphNodeRun:
+    """A run for one node of a graph.
+
+    Attributes:
+        run: the run.
+        lines: what it recorded.
+        decided: what was decided in the turn before.
+        told: the ids of the calls of the turn before whose results were told.
+    """
+
+    run: GuardedRun
+    lines: list[Noted]
+    decided: tuple[tuple[Call, Decision], ...]
+    told: frozenset[str]
+
+
+def _read_call_row(row: Mapping[str, Any]) -> Call:
+    call = from_row(row)
+    assert isinstance(call, Call)
+    return call
+
+
+def _write_decision_row(decision: Decision) -> dict[str, Any]:
+    given = dataclasses.asdict(decision)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+
+
+def _read_decision_row(row: Mapping[str, Any]) -> Decision:
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return Decision(**given)
+
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
+    from langchain.agents.middleware.types import ContextT, PrivateStateAttr, ResponseT
+    from langchain.tools import BaseTool
+    from langchain.tools.tool_node import ToolCallRequest
+    from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+    from langgraph.errors import GraphBubbleUp
+    from langgraph.runtime import Runtime
+    from langgraph.types import Command, interrupt
+except ImportError as error:
+    raise MissingDependency("this adapter needs LangChain 1: pip install 'formal-llm[langchain]'") from error
+
+#: What a node changes in the state of the graph.
+Update: TypeAlias = dict[str, Any]
+#: What a tool returns in LangChain.
+Returned: TypeAlias = "ToolMessage | Command[Any]"
+
+
+class GuardedState(AgentState[Any]):
+    """What the middleware keeps in the state of the graph."""
+
+    guard: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+
+
+class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
+    """The tools of a LangChain agent under a guard.
+
+    Args:
+        guard: the guard.
+        approve: asks a person about calls for which the rules want one. Without it the graph is interrupted with a
+            request in the form of LangChain's ``HumanInTheLoopMiddleware``, which needs a checkpointer, and goes on
+            with ``Command(resume={"decisions": [{"type": "approve"}]})``, one decision for each call; a decision is of
+            type "approve", or "reject" with a "message".
+        audit: is told each line of the record of each run.
+        hide: whether the model is shown only tools for which some call is legal. Without it the tools stay the same,
+            and with them the cached prefix of the prompt; calls are refused when they come.
+        most_early: how many answers of one run that come too early are sent back.
+        final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
+            next thing on the way is the user's to say.
+
+    Raises:
+        EarlyAnswer: in a run, when one more comes.
+    """
+
+    state_schema = GuardedState
+
+    def __init__(
+        self,
+        guard: Guard,
+        *,
+        approve: Approve | None = None,
+        audit: Audit | None = None,
+        hide: bool = True,
+        most_early: int = 3,
+        final: bool = True,
+    ) -> None:
+        super().__init__()
+        self.hide = hide
+        self.most_early = most_early
+        self._turns = GraphTurns(guard, approve, audit, final=final)
+
+    def _catch_up(self, state: GuardedState) -> Update | None:
+        """Tell what came into the messages since: what users said, earlier turns, results that were not told yet."""
+        kept = state.get("guard")
+        messages = _find_new_messages(state["messages"], None if kept is None else kept["last"])
+        if kept is not None and not messages:
+            return None
+        node = self._turns.start_node(kept)
+        made = {call.id: call for call, decision in node.decided if decision.runs and call.id not in node.told}
+        for place, message in enumerate(messages):
+            if isinstance(message, HumanMessage) and "guard" not in message.additional_kwargs:
+                node.run.said(Said("user", message.text))
+            elif isinstance(message, AIMessage):
+                made |= _record_past_answer(node.run, message, messages[place + 1 :])
+            elif isinstance(message, ToolMessage) and message.tool_call_id in made:
+                node.run.result(_read_result(made.pop(message.tool_call_id), message))
+        return self._build_update(state, node)
+
+    def _build_update(
+        self, state: GuardedState, node: GraphNodeRun, decided: Sequence[tuple[Call, Decision]] = (), **more: object
+    ) -> Update:
+        """The update of the graph's state after a node."""
+        last = state["messages"][-1].id if state["messages"] else None
+        return {"guard": self._turns.save_node(state.get("guard"), node, decided, **{"last": last, **more})}
+
+    # -- the nodes of the graph ---------------------------------------------------------------------------------
+
+    def before_agent(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
+        """Tell what the user said; its answers that come too early are counted anew."""
+        kept = state.get("guard")
+        return self._catch_up(state if kept is None else {**state, "guard": {**kept, "early": 0}})
+
+    def before_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
+        """Tell the results that were not told when they came."""
+        return self._catch_up(state)
+
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
+        """Check the calls of an answer as a sequence; send back an answer that comes too early."""
+        node = self._turns.start_node(state.get("guard"))
+        calls = _record_answer(node.run, state["messages"])
+        if calls:
+            return self._build_update(
+                state, node, _interrupt_for_approval(node.run, [(call, node.run.begin(call)) for call in calls])
+            )
+        return self._check_ending(state, node)
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
+        """As ``after_model``; a person is waited for."""
+        node = self._turns.start_node(state.get("guard"))
+        calls = _record_answer(node.run, state["messages"])
+        if calls:
+            return self._build_update(
+                state, node, _interrupt_for_approval(node.run, [(call, await node.run.abegin(call)) for call in calls])
+            )
+        return self._check_ending(state, node)
+
+    def _check_ending(self, state: GuardedState, node: GraphNodeRun) -> Update:
+        decision = node.run.stop()
+        if decision.runs:
+            return self._build_update(state, node)
+        early = (state.get("guard") or {}).get("early", 0) + 1
+        if early > self.most_early:
+            raise EarlyAnswer(decision, self.most_early)
+        back = HumanMessage(decision.message, id=uuid.uuid4().hex, additional_kwargs={"guard": decision.rule})
+        update = self._build_update(state, node, early=early, last=back.id)
+        if state.get("structured_response") is not None:
+            update["structured_response"] = None
+        return {**update, "messages": [back], "jump_to": "model"}
+
+    @hook_config(can_jump_to=["model"])
+    def after_agent(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
+        """Tell the results of tools that end a run (``return_direct``); send the run back where it is too early."""
+        messages = state["messages"]
+        if not messages or not isinstance(messages[-1], ToolMessage) or state.get("structured_response") is not None:
+            return None
+        refused_ids = {call.id for call, decision in self._restore_turn(state).decided if not decision.runs}
+        now = cast("GuardedState", {**state, **(self._catch_up(state) or {})})
+        if any(found.tool_call_id in refused_ids for found in _find_trailing_results(messages)):
+            return {"guard": now["guard"], "jump_to": "model"}  # it has to read the refusal
+        return self._check_ending(now, self._turns.start_node(now.get("guard")))
+
+    # -- what stands around the model and the tools ---------------------------------------------------------------
+
+    def _restore_turn(self, state: Mapping[str, Any]) -> GraphTurn:
+        return self._turns.restore_turn(state.get("guard"))
+
+    def _restrict_tools(self, request: ModelRequest[ContextT]) -> ModelRequest[ContextT]:
+        if not self.hide:
+            return request
+        run = self._restore_turn(request.state).run
+        names = {tool.name for tool in request.tools if isinstance(tool, BaseTool)}
+        legal = find_legal_tools(run, names)
+        tools = [tool for tool in request.tools if not isinstance(tool, BaseTool) or tool.name in legal]
+        return request.override(tools=tools)
+
+    def wrap_model_call(
+        self, request: ModelRequest[ContextT], handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]]
+    ) -> ModelResponse[ResponseT]:
+        """Show the model the tools for which some call is legal."""
+        return handler(self._restrict_tools(request))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[ContextT],
+        handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
+    ) -> ModelResponse[ResponseT]:
+        """As ``wrap_model_call``."""
+        return await handler(self._restrict_tools(request))
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Returned]) -> Returned:
+        """Check a call when it is made, and tell its result when it comes."""
+        turn, call = self._restore_turn(request.state), _read_call(request.tool_call)
+        decision = turn.run.begin(call)
+        if not decision.runs:
+            return _build_refusal(call, decision)
+        try:
+            result = handler(request)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            turn.run.result(Result(call.tool, call.arguments, str(error), call.id, error=True))
+            turn.told.add(call.id)
+            raise
+        return _record_result(turn, call, result, decision)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Returned]]
+    ) -> Returned:
+        """As ``wrap_tool_call``."""
+        turn, call = self._restore_turn(request.state), _read_call(request.tool_call)
+        decision = await turn.run.abegin(call)
+        if not decision.runs:
+            return _build_refusal(call, decision)
+        try:
+            result = await handler(request)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            turn.run.result(Result(call.tool, call.arguments, str(error), call.id, error=True))
+            turn.told.add(call.id)
+            raise
+        return _record_result(turn, call, result, decision)
+
+
+def _read_call(tool_call: ToolCall) -> Call:
+    return Call(tool_call["name"], read_arguments(tool_call["args"]) or {}, tool_call["id"] or "")
+
+
+def _record_past_answer(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) -> dict[str, Call]:
+    """Tell an answer of which the guard was not told when it came; its calls that were made, by their ids."""
+    if answer.text:
+        run.said(Said("assistant", answer.text))
+    results = {found.tool_call_id: found for found in reversed(later) if isinstance(found, ToolMessage)}
+    made: dict[str, Call] = {}
+    for call in map(_read_call, answer.tool_calls):
+        result = results.get(call.id)
+        if result is None:
+            continue
+        action = run.state.check(call).action
+        if result.status == "error" and (action == "block" or SAID_NO in result.text):
+            continue  # it was refused, then as it would be now
+        run.made(dataclasses.replace(call, approved=action == "ask"))
+        made[call.id] = call
+    return made
+
+
+def _record_answer(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:
+    """Tell the text of the last answer; its calls that have no result yet."""
+    run.new_turn()
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            answered.add(message.tool_call_id)
+        elif isinstance(message, AIMessage):
+            if message.text:
+                run.said(Said("assistant", message.text))
+            return [_read_call(call) for call in message.tool_calls if call["id"] not in answered]
+    return []
+
+
+def _interrupt_for_approval(run: GuardedRun, decided: list[tuple[Call, Decision]]) -> list[tuple[Call, Decision]]:
+    """Interrupt the graph where the rules want a person and none could be asked here."""
+    open_ = [place for place, (_, decision) in enumerate(decided) if decision.action == "ask"]
+    if not open_:
+        return decided
+    wanted = [decided[place] for place in open_]
+    answers = interrupt({
+        "action_requests": [
+            {"name": call.tool, "args": dict(call.arguments), "description": decision.reason}
+            for call, decision in wanted
+        ],
+        "review_configs": [
+            {"action_name": call.tool, "allowed_decisions": ["approve", "reject"]} for call, _ in wanted
+        ],
+    })["decisions"]  # fmt: skip
+    if len(answers) != len(wanted):
+        raise ValueError(f"{len(wanted)} calls wait for a decision each, and {len(answers)} decisions came")
+    for place, (call, _), answer in zip(open_, wanted, answers, strict=True):
+        if answer["type"] not in ("approve", "reject"):
+            raise ValueError(f"a decision on {call.tool} is of type approve or reject, not {answer['type']}")
+        decision = run.begin(call, approved=answer["type"] == "approve")
+        if answer["type"] == "reject" and answer.get("message"):
+            decision = dataclasses.replace(decision, reason=f"{decision.reason}: {answer['message']}")
+        decided[place] = call, decision
+    return decided
+
+
+def _build_refusal(call: Call, decision: Decision) -> ToolMessage:
+    return ToolMessage(format_refusal(decision), name=call.tool, tool_call_id=call.id, status="error")
+
+
+def _read_result(call: Call, message: ToolMessage) -> Result:
+    return Result(call.tool, call.arguments, to_json_value(message.content), call.id, message.status == "error")
+
+
+def _record_result(turn: GraphTurn, call: Call, result: Returned, decision: Decision) -> Returned:
+    """Tell a result, a message or a command with one in it; a warning is written behind it."""
+    message: object = result
+    if isinstance(result, Command):
+        inside = result.update.get("messages", ()) if isinstance(result.update, dict) else ()
+        message = next((found for found in inside if isinstance(found, ToolMessage)), None)
+    found = (
+        _read_result(call, message)
+        if isinstance(message, ToolMessage)
+        else Result(call.tool, call.arguments, id=call.id)
+    )
+    turn.run.result(found)
+    turn.told.add(call.id)
+    if isinstance(result, ToolMessage) and isinstance(result.content, str):
+        return result.model_copy(update={"content": append_warning(result.content, decision)})
+    return result
+
+
+def _find_trailing_results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
+    """The results behind the last answer."""
+    last = next((place for place in reversed(range(len(messages))) if isinstance(messages[place], AIMessage)), -1)
+    return [found for found in messages[last + 1 :] if isinstance(found, ToolMessage)]
+
+
+def _find_new_messages(messages: Sequence[AnyMessage], last: str | None) -> Sequence[AnyMessage]:
+    """The messages after the last one that was told; where that one is gone, those after the last answer."""
+    for place in reversed(range(len(messages))):
+        if messages[place].id == last and last is not None:
+            return messages[place + 1 :]
+    if last is None:
+        return messages
+    answers = [place for place, message in enumerate(messages) if isinstance(message, AIMessage)]
+    return messages[answers[-1] + 1 :] if answers else messages

@@ -1,0 +1,226 @@
+"""A loop of one's own around a model: one answer of it under a guard, whatever the provider.
+
+The providers differ in how a call and its output are written; :mod:`~formal_llm.guard.adapters.openai` and
+:mod:`~formal_llm.guard.adapters.anthropic` say how. What happens to a turn is the same for all, and stands here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from formal_llm.errors import EarlyAnswer
+from formal_llm.guard.adapters.plumbing import append_warning, format_refusal, to_json_value
+from formal_llm.guard.events import Call, Decision, Result, Said
+from formal_llm.guard.guard import Guard
+from formal_llm.guard.live import GuardedRun
+
+#: A call as the provider's client gives it.
+Native = TypeVar("Native")
+#: What is put into the next request: an item of input, or a message.
+Item = dict[str, Any]
+#: The functions behind the tools, by name; each takes the arguments of its call by keyword.
+Functions = Mapping[str, Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class RequestedCall(Generic[Native]):
+    """A call of an answer, as the provider wrote it and as the rules see it: no call if its arguments are no JSON."""
+
+    native: Native
+    id: str
+    tool: str
+    call: Call | None
+
+
+class WireFormat(Protocol[Native]):
+    """How a provider writes the outputs of calls, and what is said to the model."""
+
+    def write_output(self, asked: RequestedCall[Native], text: str, *, error: bool) -> Item:
+        """The output of a call."""
+        ...
+
+    def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
+        """What is put into the next request: the outputs of a turn, or what is said to the model."""
+        ...
+
+
+class Turn(Generic[Native]):
+    """One answer of a model: the calls that may be made, and what the next request gets.
+
+    Attributes:
+        calls: the calls that may be made, as the provider's client gives them.
+        decisions: what was decided on each call of the answer, by its id.
+        done: whether the answer is the end of the run.
+        text: the text of the answer.
+    """
+
+    def __init__(
+        self, run: GuardedRun, wire: WireFormat[Native], asked: Sequence[RequestedCall[Native]],
+        decisions: Sequence[Decision], *, text: str = "", said: str | None = None, done: bool = False,
+    ) -> None:  # fmt: skip
+        self._run = run
+        self._wire = wire
+        self._asked = list(zip(asked, decisions, strict=True))
+        self._said = said
+        self.text = text
+        self.done = done
+        self.decisions = {one.id: decision for one, decision in self._asked}
+        self.calls = tuple(one.native for one, decision in self._asked if decision.runs)
+        self._outputs = {
+            place: wire.write_output(one, format_refusal(decision), error=True)
+            for place, (one, decision) in enumerate(self._asked)
+            if not decision.runs
+        }
+
+    def result(self, call: Native, value: object, *, error: bool = False) -> None:
+        """Tell what one of ``calls`` returned, as soon as it does.
+
+        Args:
+            call: the call.
+            value: what it returned; a text is shown as it is, anything else as JSON.
+            error: whether it failed.
+
+        Raises:
+            ValueError: it is none of ``calls``, or its result was told before.
+        """
+        place = next(
+            (place for place, (one, _) in enumerate(self._asked) if one.native is call and place not in self._outputs),
+            None,
+        )
+        if place is None:
+            raise ValueError("this is no call of the turn that waits for a result; take one of turn.calls, and once")
+        one, decision = self._asked[place]
+        assert one.call is not None
+        self._run.result(Result(one.tool, one.call.arguments, to_json_value(value), one.id, error))
+        self._outputs[place] = self._wire.write_output(
+            one, append_warning(_format_result(value), decision), error=error
+        )
+
+    @property
+    def messages(self) -> list[Item]:
+        """What goes into the next request after the model's answer: outputs and refusals in the order of the calls.
+
+        Raises:
+            ValueError: a call has no result yet.
+        """
+        if missing := [one.tool for place, (one, _) in enumerate(self._asked) if place not in self._outputs]:
+            raise ValueError(f"no result was told for {', '.join(missing)}; tell it with turn.result(call, value)")
+        return self._wire.write_items([self._outputs[place] for place in range(len(self._asked))], self._said)
+
+    def run(self, functions: Functions) -> list[Item]:
+        """Make the calls one after the other, and give ``messages``. What a function raises is an error of its call."""
+        for one, decision in self._asked:
+            if decision.runs:
+                try:
+                    value = _find_function(functions, one)(**_get_arguments(one))
+                except Exception as error:
+                    self.result(one.native, str(error), error=True)
+                else:
+                    self.result(one.native, value)
+        return self.messages
+
+    async def arun(self, functions: Functions) -> list[Item]:
+        """As ``run``, all calls at once: coroutine functions are awaited, plain ones run in threads."""
+
+        async def make_call(one: RequestedCall[Native]) -> None:
+            try:
+                function = _find_function(functions, one)
+                if inspect.iscoroutinefunction(function):
+                    value = await function(**_get_arguments(one))
+                else:
+                    value = await asyncio.to_thread(function, **_get_arguments(one))
+                    value = await value if inspect.isawaitable(value) else value
+            except Exception as error:
+                self.result(one.native, str(error), error=True)
+            else:
+                self.result(one.native, value)
+
+        await asyncio.gather(*(make_call(one) for one, decision in self._asked if decision.runs))
+        return self.messages
+
+
+class GuardedLoop(Generic[Native]):
+    """What the loops of all providers share: the run, and how often an early answer is sent back."""
+
+    def __init__(self, run: Guard | GuardedRun, wire: WireFormat[Native], most_early: int) -> None:
+        self.run = run if isinstance(run, GuardedRun) else GuardedRun(run)
+        self.most_early = most_early
+        self._wire = wire
+        self._early = 0
+
+    def user(self, text: str) -> Item:
+        """A message of the user for the next request; the rules are told of it."""
+        self.run.said(Said("user", text))
+        return {"role": "user", "content": text}
+
+    def _check_turn(self, asked: Sequence[RequestedCall[Native]], text: str, *, paused: bool) -> Turn[Native]:
+        self._record_answer_text(text)
+        if not asked:
+            return self._finish_turn(text, paused=paused)
+        self._early = 0
+        asked = _separate_shared_ids(asked)
+        decisions = [_refuse_unreadable(one) if one.call is None else self.run.begin(one.call) for one in asked]
+        return Turn(self.run, self._wire, asked, decisions, text=text)
+
+    async def _acheck_turn(self, asked: Sequence[RequestedCall[Native]], text: str, *, paused: bool) -> Turn[Native]:
+        self._record_answer_text(text)
+        if not asked:
+            return self._finish_turn(text, paused=paused)
+        self._early = 0
+        asked = _separate_shared_ids(asked)
+        decisions = [_refuse_unreadable(one) if one.call is None else await self.run.abegin(one.call) for one in asked]
+        return Turn(self.run, self._wire, asked, decisions, text=text)
+
+    def _record_answer_text(self, text: str) -> None:
+        self.run.new_turn()
+        if text:
+            self.run.said(Said("assistant", text))
+
+    def _finish_turn(self, text: str, *, paused: bool) -> Turn[Native]:
+        """The turn of an answer without calls; a paused one is no answer yet, and goes on as it is."""
+        if paused:
+            return Turn(self.run, self._wire, (), (), text=text)
+        decision = self.run.stop()
+        if decision.runs:
+            self._early = 0
+            return Turn(self.run, self._wire, (), (), text=text, done=True)
+        self._early += 1
+        if self._early > self.most_early:
+            raise EarlyAnswer(decision, self.most_early)
+        return Turn(self.run, self._wire, (), (), text=text, said=decision.message)
+
+
+def _find_function(functions: Functions, one: RequestedCall[Any]) -> Callable[..., Any]:
+    if one.tool not in functions:
+        raise LookupError(f"there is no tool {one.tool}; there are {', '.join(functions)}")
+    return functions[one.tool]
+
+
+def _get_arguments(one: RequestedCall[Any]) -> Mapping[str, Any]:
+    assert one.call is not None
+    return one.call.arguments
+
+
+def _separate_shared_ids(asked: Sequence[RequestedCall[Native]]) -> list[RequestedCall[Native]]:
+    """Calls of one answer that share an id are calls of their own, not second tries of one."""
+    seen: set[str] = set()
+    apart: list[RequestedCall[Native]] = []
+    for one in asked:
+        again = one.id in seen and one.call is not None
+        apart.append(replace(one, call=replace(one.call, id="")) if again and one.call is not None else one)
+        seen.add(one.id)
+    return apart
+
+
+def _refuse_unreadable(one: RequestedCall[Any]) -> Decision:
+    return Decision("block", reason=f"The arguments of {one.tool} are no JSON object.")
+
+
+def _format_result(value: object) -> str:
+    """A result as a model reads it."""
+    return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)

@@ -1,0 +1,308 @@
+"""PydanticAI 2: a capability that guards the tools of an agent (``pip install 'formal-llm[pydantic-ai]'``).
+
+``Agent(model, tools=[...], capabilities=[GuardCapability(guard)])``: the model is shown the tools for which some call
+is legal, each call is checked again, a refusal goes back to the model as a retry with the reason and the way on, and an
+answer that comes too early is sent back.
+
+A run has a state of its own. A run that goes on from a message history goes on from what happened in it: so approvals
+that come in a later run, and conversations, work across processes.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from formal_llm.errors import MissingDependency
+from formal_llm.guard.adapters.plumbing import (
+    find_legal_tools,
+    format_refusal,
+    format_warning,
+    read_arguments,
+    to_json_value,
+)
+from formal_llm.guard.events import Call, Decision, Result, Said
+from formal_llm.guard.guard import Guard, GuardState
+from formal_llm.guard.live import SAID_NO, Approve, Audit, GuardedRun
+
+try:
+    from pydantic_ai import ModelRetry, RunContext, SkipToolExecution, ToolReturn
+    from pydantic_ai.capabilities import AbstractCapability, ValidatedToolArgs, WrapToolExecuteHandler
+    from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        TextPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+    from pydantic_ai.models import ModelRequestContext
+    from pydantic_ai.output import OutputContext
+    from pydantic_ai.settings import ModelSettings, ToolOrOutput
+    from pydantic_ai.tools import AgentDepsT, ToolDefinition
+except ImportError as error:
+    raise MissingDependency("this adapter needs PydanticAI 2: pip install 'formal-llm[pydantic-ai]'") from error
+
+#: What PydanticAI writes for a call that it left out because the answer was already there.
+_LEFT_OUT = "Tool not executed"
+#: Of calls that have to be made again, the reasons why they were not made at all.
+_NOT_MADE = ("validation_error", "unknown_tool", "unavailable_tool")
+
+
+class GuardCapability(AbstractCapability[AgentDepsT]):
+    """The tools of a PydanticAI agent under a guard.
+
+    Args:
+        guard: the guard.
+        approve: asks a person about calls for which the rules want one. Without it they become deferred tool requests
+            (``ApprovalRequired``), as PydanticAI does it for its own: give the agent ``DeferredToolRequests`` as an
+            output type, or a capability that handles them.
+        audit: is told each line of the record of each run.
+        hide: whether the model is shown only tools for which some call is legal. With "choice" it is shown all, and the
+            legal ones are named in ``tool_choice`` (``ToolOrOutput``): a provider that knows allowed tools, as OpenAI
+            does, keeps the cached prefix of the prompt. With False all are shown, and calls are refused when they come.
+        refusal: "retry" sends a refusal as ``ModelRetry``, which counts against the tool's retries: an agent that
+            insists is stopped. "failed" sends it as ``ToolFailed``, which does not count; so are those of tools that
+            have no retries.
+        final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
+            next thing on the way is the user's to say.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        *,
+        approve: Approve | None = None,
+        audit: Audit | None = None,
+        hide: bool | Literal["choice"] = True,
+        refusal: Literal["retry", "failed"] = "retry",
+        final: bool = True,
+    ) -> None:
+        self.guard = guard
+        self.approve = approve
+        self.audit = audit
+        self.hide = hide
+        self.refusal = refusal
+        self.final = final
+        self._run: GuardedRun | None = None
+        self._begun: set[str] = set()
+        self._told: set[str] = set()
+
+    @property
+    def run(self) -> GuardedRun:
+        """The run of this instance: each run of an agent has an instance of its own."""
+        if self._run is None:
+            self._run = self._start_run(self.guard.start())
+        return self._run
+
+    async def for_run(self, ctx: RunContext[AgentDepsT]) -> GuardCapability[AgentDepsT]:
+        """An instance for one run, which goes on from the message history."""
+        made = copy.copy(self)
+        state = replay_messages(self.guard.start(), ctx.messages)
+        made._run = self._start_run(state)
+        made._begun = set()
+        made._told = set(_find_results([message for message in ctx.messages if isinstance(message, ModelRequest)]))
+        return made
+
+    def _start_run(self, state: GuardState) -> GuardedRun:
+        return GuardedRun(self.guard, state=state, approve=self.approve, audit=self.audit, final=self.final)
+
+    async def before_run(self, ctx: RunContext[AgentDepsT]) -> None:
+        """Tell what the user says."""
+        if (text := _read_text(ctx.prompt)) is not None:
+            self.run.said(Said("user", text))
+
+    # -- the model ----------------------------------------------------------------------------------------------
+
+    async def before_model_request(
+        self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Show the model the tools for which some call is legal."""
+        self._catch_up(request_context.messages)
+        asked = request_context.model_request_parameters
+        if not self.hide or not asked.function_tools:
+            return request_context
+        names = [tool.name for tool in asked.function_tools]
+        legal = find_legal_tools(self.run, names)
+        if self.hide == "choice":
+            settings = ModelSettings(**(request_context.model_settings or {}))
+            settings["tool_choice"] = ToolOrOutput([name for name in names if name in legal]) if legal else "none"
+            return dataclasses.replace(request_context, model_settings=settings)
+        shown = [tool for tool in asked.function_tools if tool.name in legal]
+        return dataclasses.replace(
+            request_context, model_request_parameters=dataclasses.replace(asked, function_tools=shown)
+        )
+
+    async def after_model_request(
+        self, ctx: RunContext[AgentDepsT], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Tell what the assistant said; its calls come one by one, in their order."""
+        self.run.new_turn()
+        if text := "".join(part.content for part in response.parts if isinstance(part, TextPart)):
+            self.run.said(Said("assistant", text))
+        return response
+
+    def _catch_up(self, messages: Sequence[ModelMessage]) -> None:
+        """Tell the results that came from outside: of external tools, and of calls that were put off."""
+        place = next((n for n in reversed(range(len(messages))) if isinstance(messages[n], ModelResponse)), None)
+        answer = None if place is None else messages[place]
+        if place is None or not isinstance(answer, ModelResponse):
+            return
+        returns = _find_results(messages[place + 1 :])
+        for made in answer.tool_calls:
+            found = returns.get(made.tool_call_id)
+            if (
+                found is None
+                or found.outcome != "success"
+                or made.tool_call_id in self._told
+                or not _has_been_made(found)
+            ):
+                continue
+            call = Call(made.tool_name, read_arguments(made.args) or {}, made.tool_call_id)
+            if call.id not in self._begun:
+                self.run.made(call)
+            self._record_result(call, found.content)
+
+    # -- calls --------------------------------------------------------------------------------------------------
+
+    async def after_tool_validate(
+        self, ctx: RunContext[AgentDepsT], *, call: ToolCallPart, tool_def: ToolDefinition, args: ValidatedToolArgs
+    ) -> ValidatedToolArgs:
+        """Check the calls that PydanticAI does not make itself: before a person is asked, before they go outside."""
+        if tool_def.kind == "unapproved" and not ctx.tool_call_approved:
+            decision = self.run.state.check(_read_call(call, tool_def, args))
+            if decision.action == "block":
+                raise self._build_refusal(ctx, decision)
+        elif tool_def.kind == "external":
+            decision = await self.run.abegin(_read_call(call, tool_def, args))
+            if not decision.runs:
+                raise self._build_refusal(ctx, decision)
+            self._begun.add(call.tool_call_id)
+        return args
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[AgentDepsT],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: ValidatedToolArgs,
+        handler: WrapToolExecuteHandler,
+    ) -> object:
+        """Check a call, make it, and tell its result."""
+        made = _read_call(call, tool_def, args)
+        decision = await self.run.abegin(made, approved=True if ctx.tool_call_approved else None)
+        if decision.action == "ask":
+            raise ApprovalRequired(metadata={"rule": decision.rule, "reason": decision.reason})
+        if not decision.runs:
+            raise self._build_refusal(ctx, decision)
+        self._begun.add(made.id)
+        try:
+            value = await handler(args)
+        except (ApprovalRequired, CallDeferred):
+            raise
+        except SkipToolExecution as skipped:
+            self._record_result(made, skipped.result)
+            raise
+        except Exception as error:
+            self._record_result(made, str(error), error=True)
+            raise
+        self._record_result(made, value)
+        if decision.action != "warn":
+            return value
+        if isinstance(value, ToolReturn):
+            before = [value.content] if isinstance(value.content, str) else list(value.content or ())
+            return dataclasses.replace(value, content=[*before, format_warning(decision)])
+        return ToolReturn(return_value=value, content=format_warning(decision))
+
+    def _record_result(self, call: Call, value: object, *, error: bool = False) -> None:
+        self._told.add(call.id)
+        shown = value.return_value if isinstance(value, ToolReturn) else value
+        self.run.result(Result(call.tool, call.arguments, to_json_value(shown), call.id, error))
+
+    def _build_refusal(self, ctx: RunContext[AgentDepsT], decision: Decision) -> ModelRetry | ToolFailed:
+        # A tool without retries would end the run at its first refusal.
+        counts = self.refusal == "retry" and ctx.max_retries > 0
+        return ModelRetry(format_refusal(decision)) if counts else ToolFailed(format_refusal(decision))
+
+    # -- the answer ---------------------------------------------------------------------------------------------
+
+    async def before_output_process(
+        self, ctx: RunContext[AgentDepsT], *, output_context: OutputContext, output: object
+    ) -> object:
+        """Send back an answer that comes too early; it counts against the retries of the output."""
+        if not ctx.partial_output:
+            decision = self.run.stop()
+            if not decision.runs:
+                raise ModelRetry(decision.message)
+        return output
+
+
+def _read_call(call: ToolCallPart, tool_def: ToolDefinition, args: Mapping[str, object]) -> Call:
+    """A call as the rules see it: the arguments of the schema that the model sees, as they will be used."""
+    raw = read_arguments(call.args) or {}
+    known = tool_def.parameters_json_schema.get("properties", {})
+    used = to_json_value(args)
+    if all(name in known for name in used):
+        raw = {**raw, **used}
+    return Call(call.tool_name, raw, call.tool_call_id)
+
+
+def _read_text(prompt: object) -> str | None:
+    """The text of a prompt, without its pictures and files."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt
+    parts = prompt if isinstance(prompt, Sequence) else [prompt]
+    return "\n".join(part if isinstance(part, str) else str(getattr(part, "content", "")) for part in parts)
+
+
+def replay_messages(state: GuardState, messages: Sequence[ModelMessage]) -> GuardState:
+    """The state after what happened in a message history: what was said, the calls that were made, their results.
+
+    A call that was refused, by this guard or by a person, or that has no result yet, was not made.
+    """
+    for place, message in enumerate(messages):
+        if isinstance(message, ModelRequest):
+            for part in message.parts:
+                if isinstance(part, UserPromptPart) and (text := _read_text(part.content)) is not None:
+                    state = state.after(Said("user", text))
+            continue
+        if text := "".join(part.content for part in message.parts if isinstance(part, TextPart)):
+            state = state.after(Said("assistant", text))
+        returns = _find_results(messages[place + 1 :])
+        results: list[Result] = []
+        for made in message.tool_calls:
+            answer = returns.get(made.tool_call_id)
+            if answer is not None and _has_been_made(answer):
+                call = Call(made.tool_name, read_arguments(made.args) or {}, made.tool_call_id)
+                decision = state.check(call)
+                error = answer.outcome in ("failed", "retried", "interrupted")
+                if error and (decision.action == "block" or SAID_NO in str(answer.content)):
+                    continue  # it was refused, then as it would be now
+                state = state.after(dataclasses.replace(call, approved=decision.action == "ask"))
+                results.append(Result(call.tool, call.arguments, to_json_value(answer.content), call.id, error))
+        for result in results:
+            state = state.after(result)
+    return state
+
+
+def _find_results(later: Sequence[ModelMessage]) -> dict[str, ToolReturnPart]:
+    """The results that stand before the next answer of the model."""
+    found: dict[str, ToolReturnPart] = {}
+    for message in later:
+        if not isinstance(message, ModelRequest):
+            break
+        found.update({part.tool_call_id: part for part in message.parts if isinstance(part, ToolReturnPart)})
+    return found
+
+
+def _has_been_made(answer: ToolReturnPart) -> bool:
+    if answer.outcome == "denied":
+        return False
+    if answer.outcome == "retried":
+        return answer.retry is None or answer.retry.cause not in _NOT_MADE
+    return not (isinstance(answer.content, str) and answer.content.startswith(_LEFT_OUT))

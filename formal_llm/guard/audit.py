@@ -1,0 +1,365 @@
+"""The audit log of a guard: JSON lines, each with the hash of the one before, so that what is changed later is found.
+
+::
+
+    {"format":"formal-llm guard log 1","rules":"9f2c...","before":"0000...","hash":"51ab..."}
+    {"at":"2026-11-22T16:00:00+00:00","event":{"call":"pay"},"told":true,"before":"51ab...","hash":"c07e..."}
+
+The hash of a line is the SHA-256 of all that stands before it in the line, the hash of the line before included. A log
+is appended under a lock of its file, and a line is on the disk before it counts. A line that was cut off, because the
+machine or the process died while it was written, never counted: it is told in the next line.
+
+What is cut off at the end of a log leaves no trace in it. Who has to find that keeps the last hash somewhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from formal_llm.authored.files import check_plain
+from formal_llm.errors import AuditError
+from formal_llm.guard.events import Decision, GuardEvent, as_row, from_row
+from formal_llm.guard.guard import Guard, GuardState
+from formal_llm.guard.live import Audit, Noted
+from formal_llm.planning.json_data import JSON
+
+FORMAT = "formal-llm guard log 1"
+#: What stands for the line before the first one.
+NOTHING = "0" * 64
+#: The end of a line: its hash.
+_TAIL = len(',"hash":""}') + 64
+#: How much of a line that was cut off is kept.
+_MOST_TORN = 2_000
+#: A line or a log with more bytes is not read.
+MOST_LINE = 64_000_000
+MOST_LOG = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of a log: its number from 1, what it says, its hash."""
+
+    line: int
+    row: Mapping[str, JSON]
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Where a log is not what was written: the line, and what is wrong with it."""
+
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """What a log says, and whether it is what was written.
+
+    Attributes:
+        entries: its lines, the damaged ones left out.
+        faults: where it was changed.
+        torn: the last line where it was cut off; empty where it was not. Such a line never counted.
+        rules: the fingerprint of the rules it was written under; empty where it does not say.
+    """
+
+    entries: tuple[Entry, ...]
+    faults: tuple[Fault, ...]
+    torn: str = ""
+
+    @property
+    def rules(self) -> str:
+        """The fingerprint of the rules."""
+        found = self.entries[0].row.get("rules") if self.entries else None
+        return found if isinstance(found, str) else ""
+
+    @property
+    def head(self) -> str:
+        """The hash of the last line: who keeps it can tell later whether lines are missing at the end."""
+        return self.entries[-1].hash if self.entries else NOTHING
+
+
+class AuditLog:
+    """A log on disk that several processes may append to.
+
+    Args:
+        path: the file; it is made where it is missing.
+        rules: the fingerprint of the rules, for the first line.
+
+    Raises:
+        AuditError: the path is no plain file, or cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], rules: str = "") -> None:
+        self.path = Path(path)
+        self.rules = rules
+
+    def append(self, row: Mapping[str, JSON]) -> str:
+        """Append a line, and wait until it is on the disk; gives its hash.
+
+        Raises:
+            AuditError: it cannot be written, or the last line of the log was changed.
+        """
+        with self.held() as held:
+            return held.append(row)
+
+    @contextmanager
+    def held(self) -> Iterator[HeldLog]:
+        """The log, held against all others who write to it while the block lasts.
+
+        Raises:
+            AuditError: the file cannot be opened.
+        """
+        try:
+            check_plain(self.path)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            number = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        except OSError as error:
+            raise AuditError(f"the log {self.path} cannot be opened: {error.strerror}") from error
+        with _LockedDescriptor(number):
+            yield HeldLog(number, self.path, self.rules)
+
+
+class HeldLog:
+    """A log while nobody else writes to it."""
+
+    def __init__(self, number: int, path: Path, rules: str) -> None:
+        self._number = number
+        self._path = path
+        self._rules = rules
+        self._head: str | None = None
+        self._torn = ""
+
+    def read(self) -> LogReading:
+        """All that the log says."""
+        size = os.fstat(self._number).st_size
+        if size > MOST_LOG:
+            raise AuditError(f"the log {self._path} has more than {MOST_LOG:,} bytes; begin another one")
+        reading = read_lines(os.pread(self._number, size, 0))
+        if not reading.faults:
+            self._head = reading.head
+        return reading
+
+    def append(self, row: Mapping[str, JSON]) -> str:
+        """As :meth:`AuditLog.append`."""
+        self._cut_torn_line()
+        if self._head is None:
+            self._head = self._read_last_hash()
+        lines: list[Mapping[str, JSON]] = []
+        if self._head == NOTHING and os.fstat(self._number).st_size == 0:
+            lines.append({"format": FORMAT, "rules": self._rules})
+        lines.append({"at": datetime.now(UTC).isoformat(), **row, **({"torn": self._torn} if self._torn else {})})
+        written = b""
+        head = self._head
+        for line in lines:
+            text, head = seal_line(line, head)
+            written += text
+        if len(written) > MOST_LINE:
+            raise AuditError(f"a line of a log has at most {MOST_LINE:,} bytes")
+        try:
+            done = 0
+            while done < len(written):
+                done += os.write(self._number, written[done:])
+            os.fsync(self._number)
+        except OSError as error:
+            raise AuditError(f"the log {self._path} cannot be written: {error.strerror}") from error
+        self._head, self._torn = head, ""
+        return head
+
+    def _cut_torn_line(self) -> None:
+        """Take away a last line that was cut off, and remember it for the next one."""
+        size = os.fstat(self._number).st_size
+        if not size or os.pread(self._number, 1, size - 1) == b"\n":
+            return
+        start = self._find_line_start(size)
+        self._torn = os.pread(self._number, min(size - start, _MOST_TORN), start).decode("utf-8", "replace")
+        os.ftruncate(self._number, start)
+        self._head = None
+
+    def _find_line_start(self, end: int) -> int:
+        """Where the line begins that goes up to a place."""
+        while end > 0:
+            begin = max(0, end - 65_536)
+            found = os.pread(self._number, end - begin, begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+        return 0
+
+    def _read_last_hash(self) -> str:
+        """The hash of the last line."""
+        size = os.fstat(self._number).st_size
+        if not size:
+            return NOTHING
+        start = self._find_line_start(size - 1)
+        entry, _ = _read_line(os.pread(self._number, size - 1 - start, start), 0)
+        if entry is None:
+            raise AuditError(
+                f"the last line of the log {self._path} was changed; keep the file as evidence, and begin another one"
+            )
+        return entry.hash
+
+
+class _LockedDescriptor:
+    """A descriptor that is locked while the block lasts, and closed at its end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __enter__(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # Windows has no flock: its lock is one of a byte
+            import msvcrt
+
+            os.lseek(self.number, 0, os.SEEK_SET)
+            msvcrt.locking(self.number, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            fcntl.flock(self.number, fcntl.LOCK_EX)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.number)  # which gives the lock back
+
+
+def seal_line(row: Mapping[str, JSON], before: str) -> tuple[bytes, str]:
+    """A line of a log with its end, and its hash."""
+    body = json.dumps({**row, "before": before}, ensure_ascii=False, separators=(",", ":"))
+    body = body.encode("utf-8", "backslashreplace").decode("utf-8")  # half a surrogate pair is no UTF-8
+    made = hashlib.sha256(body[:-1].encode()).hexdigest()
+    return f'{body[:-1]},"hash":"{made}"}}\n'.encode(), made
+
+
+def read_log(path: str | os.PathLike[str]) -> LogReading:
+    """What a log on disk says, and whether it is what was written.
+
+    Raises:
+        AuditError: the file cannot be read.
+    """
+    try:
+        check_plain(path)
+        if Path(path).stat().st_size > MOST_LOG:
+            raise AuditError(f"the log {path} has more than {MOST_LOG:,} bytes")
+        return read_lines(Path(path).read_bytes())
+    except OSError as error:
+        raise AuditError(f"the log {path} cannot be read: {error.strerror}") from error
+
+
+def is_log(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as a log does."""
+    try:
+        check_plain(path)
+        with Path(path).open("rb") as file:
+            return FORMAT.encode() in file.read(200)
+    except OSError:
+        return False
+
+
+def read_lines(data: bytes) -> LogReading:
+    """What the lines of a log say, and where they are not what was written."""
+    *lines, last = data.split(b"\n")
+    entries: list[Entry] = []
+    faults: list[Fault] = []
+    before = NOTHING
+    for number, line in enumerate(lines, 1):
+        entry, problem = _read_line(line, number)
+        if entry is None:
+            faults.append(Fault(number, problem))
+            before = ""
+            continue
+        if before and entry.row.get("before") != before:
+            faults.append(Fault(number, "it does not follow the line before: lines were taken out, put in or moved"))
+        if number == 1 and entry.row.get("format") != FORMAT:
+            faults.append(Fault(1, f"it is not the first line of a log ({FORMAT})"))
+        entries.append(entry)
+        before = entry.hash
+    return LogReading(tuple(entries), tuple(faults), last[:_MOST_TORN].decode("utf-8", "replace"))
+
+
+def _read_line(line: bytes, number: int) -> tuple[Entry | None, str]:
+    if len(line) < _TAIL or line[-_TAIL:-66] != b',"hash":"':
+        return None, "it is no line of a log: it does not end with its hash"
+    made = hashlib.sha256(line[:-_TAIL]).hexdigest()
+    if line[-66:] != f'{made}"}}'.encode():
+        return None, "it was changed: its hash does not fit what it says"
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, "it is no JSON"
+    return Entry(number, row, made), ""
+
+
+def build_row(
+    event: GuardEvent | None, decision: Decision | None = None, *, told: bool = True, approved: bool | None = None
+) -> dict[str, JSON]:
+    """A line of a log.
+
+    Args:
+        event: what happened or was wanted; None where the agent wanted to stop.
+        decision: what was decided about it.
+        told: whether the state took it.
+        approved: what a person said of it.
+    """
+    row: dict[str, JSON] = {"event": None if event is None else as_row(event)}
+    if decision is not None:
+        row["decision"] = {"action": decision.action}
+        if decision.rule:
+            row["decision"] = {"action": decision.action, "rule": decision.rule, "reason": decision.reason}
+    row["told"] = told
+    if approved is not None:
+        row["approved"] = approved
+    return row
+
+
+def make_audit(log: AuditLog) -> Audit:
+    """What writes the record of a run into a log."""
+
+    def append_line(noted: Noted) -> None:
+        log.append(build_row(noted.event, noted.decision, told=noted.told, approved=noted.approved))
+
+    return append_line
+
+
+def read_event(entry: Entry) -> GuardEvent | None:
+    """The event of a line; None for one that has none.
+
+    Raises:
+        AuditError: it cannot be read.
+    """
+    row = entry.row.get("event")
+    if not isinstance(row, Mapping):
+        return None
+    try:
+        return from_row(row)
+    except (KeyError, TypeError, ValueError) as error:
+        raise AuditError(f"the event of line {entry.line} cannot be read: {error!r}") from error
+
+
+def list_recorded_events(entries: Iterable[Entry]) -> list[tuple[Entry, GuardEvent]]:
+    """The events that the state took, each with its line."""
+    found = [(entry, read_event(entry)) for entry in entries if entry.row.get("told") is True]
+    return [(entry, event) for entry, event in found if event is not None]
+
+
+def replay_entries(guard: Guard, entries: Iterable[Entry]) -> GuardState:
+    """The state that a log leads to.
+
+    Raises:
+        AuditError: an event of it cannot be read.
+    """
+    state = guard.start()
+    for _, event in list_recorded_events(entries):
+        state = state.after(event)
+    return state

@@ -1,0 +1,363 @@
+"""Conditions on what a call was given and what it returned: values that are read, printed and worked out, never run.
+
+A condition has three outcomes: it holds, it does not, or that cannot be told, because an argument is missing or is of
+another kind than what it is compared with (strong three-valued logic, Kleene 1952). What was missing is said.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from formal_llm.guard.rules.data import Undetermined, Value, format_value, is_less, write_constant
+from formal_llm.guard.rules.functions import FUNCTIONS, OPERATORS
+from formal_llm.planning.json_data import JSON
+
+#: A text of a result that is longer is not read as JSON.
+_MOST_JSON = 1_000_000
+
+
+class LetterMemory(Protocol):
+    """What was seen of letters before."""
+
+    def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
+        """Whether a letter came with these values of its first fields."""
+
+    def get_last_value(self, letter: str, name: str) -> Value:
+        """The value of a field of the letter that came last; raises Unsaid where there is none."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """What a condition is about: one event, and what was before it."""
+
+    arguments: Mapping[str, JSON]
+    names: Mapping[str, Value]
+    value: Value = None
+    has_value: bool = False
+    error: bool = False
+    memory: LetterMemory | None = None
+    unsaid: list[str] = field(default_factory=list)
+
+    def look_up(self, name: str) -> Value:
+        """What a plain name means: for a result a field of what came back, else an argument, else a fact of the event.
+
+        Raises:
+            Unsaid: there is nothing of that name.
+        """
+        if self.has_value:
+            if isinstance(self.value, Mapping) and name in self.value:
+                return self.value[name]
+            if name == "value":
+                return self.value
+            if name == "error":
+                return self.error
+            if name == "ok":
+                return not self.error
+        if name in self.arguments:
+            return self.arguments[name]
+        if name in self.names:
+            return self.names[name]
+        raise Undetermined(f"{name} is missing")
+
+
+def read_json(value: Value) -> Value:
+    """What a tool returned: a text that is a JSON object or list, as data."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and len(value) <= _MOST_JSON:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+class Expression(ABC):
+    """Something that stands for a value, or holds or does not."""
+
+    __slots__ = ()
+    #: How tightly it binds when it is printed.
+    tight = 9
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """What it is made of."""
+        return ()
+
+    @abstractmethod
+    def evaluate_in(self, scope: Scope) -> Value:
+        """What it stands for.
+
+        Raises:
+            Unsaid: that cannot be told.
+        """
+
+    def is_satisfied(self, scope: Scope) -> bool | None:
+        """Whether it holds; None where that cannot be told, and why is added to what the scope says is unsaid."""
+        try:
+            found = self.evaluate_in(scope)
+            if found is None or isinstance(found, bool):
+                return bool(found)
+            raise Undetermined(f"{self} is {format_value(found)}, which is no yes or no")
+        except Undetermined as error:
+            scope.unsaid.append(str(error))
+            return None
+
+    def walk(self) -> Iterator[Expression]:
+        """It and all its parts."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    def _parenthesize_part(self, part: Expression) -> str:
+        return str(part) if part.tight > self.tight else f"({part})"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expression):
+    """A number, a text, a date, ..."""
+
+    value: Value
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        return self.value
+
+    def __str__(self) -> str:
+        return write_constant(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPath(Expression):
+    """An argument, or what lies in it: ``order.items[0].price``; ``items[*].price`` is the list of all prices."""
+
+    steps: tuple[str | int | None, ...]
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        found = scope.look_up(str(self.steps[0]))
+        return self._follow_steps(found, 1) if len(self.steps) > 1 else found
+
+    def _follow_steps(self, found: Value, place: int) -> Value:
+        for at in range(place, len(self.steps)):
+            step = self.steps[at]
+            if step is None and isinstance(found, list | tuple):
+                return [self._follow_steps(one, at + 1) for one in found]
+            if isinstance(step, str) and isinstance(found, Mapping) and step in found:  # noqa: SIM114  # types part
+                found = found[step]
+            elif isinstance(step, int) and isinstance(found, list | tuple) and step < len(found):
+                found = found[step]
+            else:
+                raise Undetermined(f"{FieldPath(self.steps[: at + 1])} is missing")
+        return found
+
+    def __str__(self) -> str:
+        first, *rest = self.steps
+        said = [f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in rest]
+        return f"{first}{''.join(said)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(Expression):
+    """A function of values: ``len(items)``."""
+
+    name: str
+    given: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.given
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        if self.name in ("missing", "has"):
+            try:
+                self.given[0].evaluate_in(scope)
+            except Undetermined:
+                return self.name == "missing"
+            return self.name == "has"
+        return FUNCTIONS[self.name].work(*[one.evaluate_in(scope) for one in self.given])
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.given))})"
+
+
+@dataclass(frozen=True, slots=True)
+class PastLetter(Expression):
+    """Whether a letter came before, with these values of its first fields: ``approved(order_id)``."""
+
+    letter: str
+    given: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.given
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        values = tuple(one.evaluate_in(scope) for one in self.given)
+        return scope.memory is not None and scope.memory.has_happened(self.letter, values)
+
+    def __str__(self) -> str:
+        return f"{self.letter}({', '.join(map(str, self.given))})"
+
+
+@dataclass(frozen=True, slots=True)
+class LastValue(Expression):
+    """The value of a field of the letter that came last: ``last(quote.price)``."""
+
+    letter: str
+    name: str
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        if scope.memory is None:
+            raise Undetermined(f"there was no {self.letter} before")
+        return scope.memory.get_last_value(self.letter, self.name)
+
+    def __str__(self) -> str:
+        return f"last({self.letter}.{self.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet(Expression):
+    """Some values: ``{EUR, USD}``."""
+
+    items: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        return [one.evaluate_in(scope) for one in self.items]
+
+    def __str__(self) -> str:
+        return f"{{{', '.join(map(str, self.items))}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRange(Expression):
+    """From one value to another, both among them: ``9:00..17:00``; over midnight where the second time is less."""
+
+    first: Expression
+    last: Expression
+    tight = 4
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.first, self.last)
+
+    def contains_value(self, value: Value, scope: Scope) -> bool:
+        first, last = self.first.evaluate_in(scope), self.last.evaluate_in(scope)
+        after, before = not is_less(value, first), not is_less(last, value)
+        turned = type(first).__name__ == "time" and is_less(last, first)
+        return (after or before) if turned else (after and before)
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        raise Undetermined(f"{self} is a range; it stands behind 'in'")
+
+    def __str__(self) -> str:
+        return f"{self._parenthesize_part(self.first)}..{self._parenthesize_part(self.last)}"
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryOperation(Expression):
+    """Two values with an operator between them."""
+
+    sign: str
+    left: Expression
+    right: Expression
+
+    @property
+    def tight(self) -> int:  # type: ignore[override]  # it depends on the sign
+        return OPERATORS[self.sign][0]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.left, self.right)
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        left = self.left.evaluate_in(scope)
+        if isinstance(self.right, ValueRange):
+            return self.right.contains_value(left, scope)
+        right = self.right.evaluate_in(scope)
+        try:
+            return OPERATORS[self.sign][1](left, right)
+        except Undetermined as error:
+            where = self.left if isinstance(self.right, Constant | ValueSet) else self
+            raise Undetermined(f"{where}: {error}") from None
+
+    def __str__(self) -> str:
+        # To the left of a sign stands what binds as tightly: a - b - c is (a - b) - c. Comparisons do not follow so.
+        left = (
+            str(self.left) if self.tight > 4 and self.left.tight >= self.tight else self._parenthesize_part(self.left)
+        )
+        right = str(self.right) if isinstance(self.right, ValueRange) else self._parenthesize_part(self.right)
+        return f"{left} {self.sign} {right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Negation(Expression):
+    """The opposite of a condition."""
+
+    inner: Expression
+    tight = 3
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.inner,)
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        found = self.is_satisfied(scope)
+        if found is None:
+            raise Undetermined(scope.unsaid.pop())
+        return found
+
+    def is_satisfied(self, scope: Scope) -> bool | None:
+        found = self.inner.is_satisfied(scope)
+        return None if found is None else not found
+
+    def __str__(self) -> str:
+        return f"not {self.inner if self.inner.tight >= self.tight else f'({self.inner})'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Connective(Expression):
+    """All of some conditions (``and``), or any of them (``or``)."""
+
+    word: str
+    items: tuple[Expression, ...]
+
+    @property
+    def tight(self) -> int:  # type: ignore[override]  # it depends on the word
+        return 2 if self.word == "and" else 1
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def evaluate_in(self, scope: Scope) -> Value:
+        found = self.is_satisfied(scope)
+        if found is None:
+            raise Undetermined(scope.unsaid.pop())
+        return found
+
+    def is_satisfied(self, scope: Scope) -> bool | None:
+        decisive = self.word == "or"
+        before, open_ = len(scope.unsaid), False
+        for one in self.items:
+            found = one.is_satisfied(scope)
+            if found is decisive:
+                del scope.unsaid[before:]  # whatever could not be told plays no part
+                return decisive
+            open_ = open_ or found is None
+        return None if open_ else not decisive
+
+    def __str__(self) -> str:
+        return f" {self.word} ".join(self._parenthesize_part(one) for one in self.items)
+
+
+def join_conditions(word: str, items: Sequence[Expression]) -> Expression:
+    """Conditions joined by ``and`` or ``or``; one alone is itself."""
+    flat = [
+        part for one in items for part in (one.items if isinstance(one, Connective) and one.word == word else (one,))
+    ]
+    return flat[0] if len(flat) == 1 else Connective(word, tuple(flat))

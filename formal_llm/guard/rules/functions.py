@@ -1,0 +1,249 @@
+"""The functions that conditions may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from posixpath import normpath
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from formal_llm.guard.rules.data import (
+    Undetermined,
+    Value,
+    format_value,
+    is_equal,
+    is_less,
+    make_comparable,
+    to_clock_time,
+    to_day,
+    to_duration,
+    to_moment,
+    to_number,
+    to_text,
+)
+from formal_llm.guard.shell.commands import shell_data
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class ConditionFunction(NamedTuple):
+    """A function of conditions: what it does, and how many values it takes."""
+
+    work: Callable[..., Value]
+    least: int = 1
+    most: int | None = 1
+
+
+def _require_list(value: Value) -> list[Value]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    raise Undetermined(f"{format_value(value)} is no list")
+
+
+def _measure_length(value: Value) -> int:
+    if isinstance(value, str | list | tuple | Mapping):
+        return len(value)
+    raise Undetermined(f"{format_value(value)} has no length")
+
+
+def _collect_values(given: tuple[Value, ...]) -> list[Value]:
+    found = _require_list(given[0]) if len(given) == 1 else list(given)
+    if not found:
+        raise Undetermined("an empty list has no least and no greatest")
+    return found
+
+
+def _find_least(*given: Value) -> Value:
+    first, *rest = _collect_values(given)
+    for one in rest:
+        first = one if is_less(one, first) else first
+    return first
+
+
+def _find_greatest(*given: Value) -> Value:
+    first, *rest = _collect_values(given)
+    for one in rest:
+        first = one if is_less(first, one) else first
+    return first
+
+
+def _count_equal(values: Value, wanted: Value) -> int:
+    return sum(1 for one in _require_list(values) if is_equal(one, wanted))
+
+
+def _drop_duplicates(values: Value) -> list[Value]:
+    found: list[Value] = []
+    for one in _require_list(values):
+        if not any(is_equal(one, other) for other in found):
+            found.append(one)
+    return found
+
+
+def _extract_host(value: Value) -> str:
+    written = to_text(value)
+    try:
+        found = urlsplit(written if "//" in written else f"//{written}").hostname
+    except ValueError:
+        found = None
+    if not found:
+        raise Undetermined(f"{format_value(value)} is no address")
+    return found.rstrip(".")
+
+
+def _is_inside_folder(path: Value, folder: Value) -> bool:
+    """Whether a path lies in a folder, ``..`` worked out; a relative path is one from where the folder is told."""
+    inner, outer = normpath(to_text(path)), normpath(to_text(folder))
+    if outer == ".":
+        return not inner.startswith(("/", "../")) and inner != ".."
+    return inner == outer or inner.startswith(outer.rstrip("/") + "/")
+
+
+def _has_command(commands: Value, wanted: Value) -> bool:
+    """Whether one of some commands begins with these words; ``*`` in a word stands for any characters.
+
+    The commands are lists of words, or a shell line, which is read into them.
+    """
+    words = to_text(wanted).split()
+    if isinstance(commands, str):
+        commands = shell_data(commands)["commands"]
+    return any(
+        isinstance(one, list | tuple)
+        and len(one) >= len(words)
+        and all(fnmatchcase(to_text(given), word) for given, word in zip(one, words, strict=False))
+        for one in _require_list(commands)
+    )
+
+
+def _select_matching(values: Value, pattern: Value) -> list[Value]:
+    return [one for one in _require_list(values) if isinstance(one, str) and fnmatchcase(one, to_text(pattern))]
+
+
+def _list_keys(value: Value) -> list[Value]:
+    if isinstance(value, Mapping):
+        return list(value)
+    raise Undetermined(f"{format_value(value)} has no names")
+
+
+def _is_subset(some: Value, others: Value) -> bool:
+    return all(any(is_equal(one, other) for other in _require_list(others)) for one in _require_list(some))
+
+
+#: All functions by name. ``missing(x)`` and ``has(x)`` look at whether their argument is there.
+FUNCTIONS: Mapping[str, ConditionFunction] = {
+    "missing": ConditionFunction(lambda _: None),
+    "has": ConditionFunction(lambda _: None),
+    "len": ConditionFunction(_measure_length),
+    "sum": ConditionFunction(lambda values: sum(map(to_number, _require_list(values)))),
+    "min": ConditionFunction(_find_least, 1, None),
+    "max": ConditionFunction(_find_greatest, 1, None),
+    "abs": ConditionFunction(lambda value: abs(to_number(value))),
+    "count": ConditionFunction(_count_equal, 2, 2),
+    "distinct": ConditionFunction(_drop_duplicates),
+    "lower": ConditionFunction(lambda value: to_text(value).lower()),
+    "upper": ConditionFunction(lambda value: to_text(value).upper()),
+    "trim": ConditionFunction(lambda value: to_text(value).strip()),
+    "number": ConditionFunction(to_number),
+    "date": ConditionFunction(to_day),
+    "time": ConditionFunction(to_clock_time),
+    "weekday": ConditionFunction(lambda value: _DAYS[to_day(value).weekday()]),
+    "host": ConditionFunction(_extract_host),
+    "inside": ConditionFunction(_is_inside_folder, 2, 2),
+    "runs": ConditionFunction(_has_command, 2, 2),
+    "matching": ConditionFunction(_select_matching, 2, 2),
+    "keys": ConditionFunction(_list_keys),
+    "within": ConditionFunction(_is_subset, 2, 2),
+}
+
+
+def _add_values(one: Value, other: Value) -> Value:
+    return _add_signed(one, other, 1)
+
+
+def _subtract_values(one: Value, other: Value) -> Value:
+    return _add_signed(one, other, -1)
+
+
+def _add_signed(one: Value, other: Value, sign: int) -> Value:
+    """A sum or a difference, of numbers or of times."""
+    kinds = {type(one).__name__, type(other).__name__}
+    try:
+        if "timedelta" in kinds and not kinds & {"datetime", "date", "str"}:
+            return to_duration(one) + sign * to_duration(other)
+        if kinds & {"datetime", "date", "timedelta"}:
+            if type(other).__name__ == "timedelta":
+                return to_moment(one) + sign * to_duration(other)
+            if sign < 0:
+                return to_moment(one) - to_moment(other)
+            return to_moment(other) + to_duration(one)
+    except OverflowError:
+        raise Undetermined("a time out of range") from None
+    try:
+        return to_number(one) + sign * to_number(other)
+    except Undetermined:
+        if sign < 0 and isinstance(one, str) and isinstance(other, str):
+            return to_moment(one) - to_moment(other)  # two texts that are dates
+        raise
+
+
+def _divide_numbers(one: Value, other: Value) -> Value:
+    below = to_number(other)
+    if not below:
+        raise Undetermined("a division by zero")
+    return Fraction(to_number(one)) / below
+
+
+def _multiply_values(one: Value, other: Value) -> Value:
+    if type(one).__name__ == "timedelta" or type(other).__name__ == "timedelta":
+        length, factor = (one, other) if type(one).__name__ == "timedelta" else (other, one)
+        return to_duration(float(to_number(factor) * Fraction(to_duration(length).total_seconds())))
+    return to_number(one) * to_number(other)
+
+
+def _is_among(value: Value, values: Value) -> bool:
+    if not isinstance(values, list | tuple):
+        raise Undetermined(f"{format_value(values)} is no list")
+    unsaid = None
+    for one in values:
+        try:
+            if is_equal(value, one):
+                return True
+        except Undetermined as error:
+            unsaid = error
+    # Of another kind than all of them is of no kind that could be among them.
+    if unsaid is not None and all(_is_incomparable(value, one) for one in values):
+        raise unsaid
+    return False
+
+
+def _is_incomparable(one: Value, other: Value) -> bool:
+    try:
+        make_comparable(one, other)
+    except Undetermined:
+        return True
+    return False
+
+
+def _has_part(whole: Value, part: Value) -> bool:
+    return _is_among(part, whole) if isinstance(whole, list | tuple) else to_text(part) in to_text(whole)
+
+
+#: The operators between two values, from loose to tight: how tightly, and what they say.
+OPERATORS: Mapping[str, tuple[int, Callable[[Value, Value], Value]]] = {
+    "==": (4, is_equal),
+    "!=": (4, lambda one, other: not is_equal(one, other)),
+    "<": (4, is_less),
+    "<=": (4, lambda one, other: is_less(one, other) or is_equal(one, other)),
+    ">": (4, lambda one, other: is_less(other, one)),
+    ">=": (4, lambda one, other: is_less(other, one) or is_equal(one, other)),
+    "in": (4, _is_among),
+    "contains": (4, _has_part),
+    "starts with": (4, lambda one, other: to_text(one).startswith(to_text(other))),
+    "ends with": (4, lambda one, other: to_text(one).endswith(to_text(other))),
+    "like": (4, lambda one, other: fnmatchcase(to_text(one), to_text(other))),
+    "+": (5, _add_values),
+    "-": (5, _subtract_values),
+    "*": (6, _multiply_values),
+    "/": (6, _divide_numbers),
+}

@@ -1,0 +1,543 @@
+"""Reading rule files: from a text to letters and rules, or to an error that shows the place and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from formal_llm.automata.models.symbols import unquote_text
+from formal_llm.automata.notation.source import Place, SourceText
+from formal_llm.errors import did_you_mean
+from formal_llm.guard.rules.data import Undetermined, Value, read_duration
+from formal_llm.guard.rules.expressions import (
+    BinaryOperation,
+    Constant,
+    Expression,
+    FieldPath,
+    FunctionCall,
+    LastValue,
+    Negation,
+    PastLetter,
+    ValueRange,
+    ValueSet,
+    join_conditions,
+)  # fmt: skip
+from formal_llm.guard.rules.functions import FUNCTIONS
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+import os
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formal_llm.automata.notation.imports import with_imports
+from formal_llm.automata.notation.limit_lines import WrongWord, read_line
+from formal_llm.errors import NotationError
+from formal_llm.guard.rules import rule_set as bodies
+from formal_llm.guard.rules.rule_set import (
+    WORDS,
+    EventPattern,
+    GuardRule,
+    GuardRuleSet,
+    Kind,
+    Letter,
+    Names,
+    Severity,
+    list_named_letters,
+)
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree
+
+
+#: How deeply conditions may be nested, and how long a number may be.
+_DEEPEST, _DIGITS = 60, 100
+_WORDS: Mapping[str, Value] = {"true": True, "false": False, "null": None}
+_SIGNS = {
+    "contains": "contains",
+    "starts": "starts with",
+    "ends": "ends with",
+    "like": "like",
+}
+
+
+class ConditionReader:
+    """Reads the conditions of one file.
+
+    Args:
+        source: the text.
+        letters: the letters there are, each with the fields that it gives.
+    """
+
+    def __init__(self, source: SourceText, letters: Mapping[str, tuple[str, ...]]) -> None:
+        self.source = source
+        self.letters = letters
+
+    def read_condition(self, tree: object, depth: int = 0) -> Expression:
+        """The expression that a part of the syntax tree writes.
+
+        Raises:
+            NotationError: an unknown function, a wrong number of values, a date that there is not, too deep a nesting.
+        """
+        if depth > _DEEPEST:
+            self._raise_error(f"a condition nested more than {_DEEPEST} deep", tree)
+        if not hasattr(tree, "data"):
+            return Constant(self._read_constant(cast("Token", tree)))
+        branch = cast("Tree[Token]", tree)
+        kind, parts = str(branch.data), branch.children
+        match kind:
+            case "path":
+                return self._read_path(branch)
+            case "apply":
+                return self._read_function_call(branch, depth)
+            case "set":
+                return ValueSet(tuple(self._read_set_item(part, depth) for part in parts))
+            case "or_" | "and_":
+                return join_conditions(kind[:-1], [self.read_condition(part, depth + 1) for part in parts])
+            case "negated":
+                return Negation(self.read_condition(parts[0], depth + 1))
+            case "group":
+                return self.read_condition(parts[0], depth + 1)
+            case "sum" | "product" | "minus":
+                return self._read_arithmetic(kind, parts, depth)
+            case "compare":
+                return BinaryOperation(
+                    str(parts[1]), self.read_condition(parts[0], depth + 1), self.read_condition(parts[2], depth + 1)
+                )
+        return self._read_relation(kind, parts, depth)
+
+    def _read_relation(self, kind: str, parts: Sequence[object], depth: int) -> Expression:
+        left, right = (self.read_condition(part, depth + 1) for part in parts)
+        match kind:
+            case "from_to":
+                return ValueRange(left, right)
+            case "among":
+                return BinaryOperation("in", left, right)
+            case "not_among":
+                return Negation(BinaryOperation("in", left, right))
+        return BinaryOperation(_SIGNS[kind], left, right)
+
+    def _read_arithmetic(self, kind: str, parts: Sequence[object], depth: int) -> Expression:
+        if kind == "minus":
+            inner = self.read_condition(parts[1], depth + 1)
+            if isinstance(inner, Constant) and isinstance(inner.value, int | Fraction):
+                return Constant(-inner.value)
+            return BinaryOperation("-", Constant(Fraction(0)), inner)
+        found = self.read_condition(parts[0], depth + 1)
+        for sign, part in zip(parts[1::2], parts[2::2], strict=True):
+            found = BinaryOperation(str(sign), found, self.read_condition(part, depth + 1))
+        return found
+
+    def _read_set_item(self, part: object, depth: int) -> Expression:
+        """An item of a set; a bare word is a text there."""
+        found = self.read_condition(part, depth + 1)
+        return Constant(str(found.steps[0])) if isinstance(found, FieldPath) and len(found.steps) == 1 else found
+
+    def _read_path(self, tree: Tree[Token]) -> Expression:
+        first = str(tree.children[0])
+        if len(tree.children) == 1 and first in _WORDS:
+            return Constant(_WORDS[first])
+        steps: list[str | int | None] = [first]
+        for part in tree.children[1:]:
+            token = cast("Token", cast("Tree[Token]", part).children[0])
+            if token.type == "INT" and len(token) > 6:
+                self._raise_error(f"{token} is too large a place in a list", token)
+            steps.append(int(token) if token.type == "INT" else None if token.type == "STAR" else str(token))
+        return FieldPath(tuple(steps))
+
+    def _read_function_call(self, tree: Tree[Token], depth: int) -> Expression:
+        name = str(tree.children[0])
+        if name == "last":
+            return self._read_last_value(tree)
+        given = tuple(self.read_condition(part, depth + 1) for part in tree.children[1:])
+        if name in FUNCTIONS:
+            function = FUNCTIONS[name]
+            if len(given) < function.least or (function.most is not None and len(given) > function.most):
+                self._raise_error(
+                    f"{name} takes {function.least} value{'s' if function.least > 1 else ''}", tree.children[0]
+                )
+            return FunctionCall(name, given)
+        fields = self.letters.get(name)
+        if fields is None:
+            near = did_you_mean(name, (*FUNCTIONS, *self.letters))
+            self._raise_error(
+                f"unknown function or letter: {name}", tree.children[0],
+                suggestion=f"did you mean {near}?" if near else f"functions are {', '.join(FUNCTIONS)}, last",
+            )  # fmt: skip
+        if len(given) > len(fields):
+            told = ", ".join(fields) or "none"
+            self._raise_error(f"{name} gives fewer fields ({told}) than it is asked for", tree.children[0])
+        return PastLetter(name, given)
+
+    def _read_last_value(self, tree: Tree[Token]) -> Expression:
+        found = self.read_condition(tree.children[1]) if len(tree.children) == 2 else None
+        if not isinstance(found, FieldPath) or len(found.steps) != 2:
+            self._raise_error("last takes a field of a letter", tree.children[0], suggestion="write last(LETTER.FIELD)")
+        letter, name = map(str, found.steps)
+        if name not in self.letters.get(letter, ()):
+            near = did_you_mean(letter, self.letters)
+            what = f"{letter} gives no {name}" if letter in self.letters else f"unknown letter: {letter}"
+            self._raise_error(
+                what, tree.children[0], suggestion=f"did you mean {near}?" if near and near != letter else None
+            )
+        return LastValue(letter, name)
+
+    def _read_constant(self, token: Token) -> Value:
+        text = str(token)
+        try:
+            match token.type:
+                case "INT" | "NUMBER":
+                    if len(text) > _DIGITS:
+                        self._raise_error(f"a number of {len(text)} digits", token)
+                    return Fraction(text)
+                case "DATE":
+                    return date.fromisoformat(text)
+                case "DATETIME":
+                    return datetime.fromisoformat(text)
+                case "TIME":
+                    return time.fromisoformat(text.rjust(len(text) + text.find(":") % 2, "0"))
+                case "DURATION":
+                    return read_duration(text)
+        except (ValueError, Undetermined):
+            self._raise_error(f"{text} is no date, time or duration that there is", token)
+        return unquote_text(text)
+
+    def _raise_error(self, problem: str, part: object, suggestion: str | None = None) -> NoReturn:
+        at = part if hasattr(part, "line") else getattr(part, "meta", None)
+        place = Place(getattr(at, "line", 1), getattr(at, "column", 1))
+        self.source.fail(problem, place, suggestion=suggestion)
+
+
+#: What a person calls the terminals of ``guard.lark``.
+_CALLED = {
+    "LETTER": "a name", "ARG": "a name", "TOOL": "a tool", "STRING": 'a "text"', "LONG": '"""a long text"""',
+    "INT": "a number", "NUMBER": "a number", "DURATION": "a duration such as 10min", "DATE": "a date",
+    "DATETIME": "a date", "TIME": "a time of day", "_NL": "the end of the line", "$END": "the end of the file",
+    "LIMIT_LINE": "%limit", "SIGN": "a comparison", "PLUS": "'+'", "TIMES": "'*'", "MINUS": "'-'", "STAR": "'*'",
+    "LSQB": "'['", "RSQB": "']'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'", "COMMA": "','",
+    "COLON": "':'", "VBAR": "'|'", "DOT": "'.'", "EQUAL": "'='",
+}  # fmt: skip
+
+#: A text of several lines: what it imports is for who reads it.
+_LONG = re.compile(r'"""(?s:.*?)"""')
+
+
+@cache
+def _load_parser() -> Lark:
+    from lark import Lark
+
+    text = resources.files("formal_llm.guard.rules").joinpath("guard.lark").read_text(encoding="utf-8")
+    return Lark(text, parser="lalr", maybe_placeholders=False, propagate_positions=True)
+
+
+def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRuleSet:
+    """The letters and rules that a text writes.
+
+    Args:
+        text: the text.
+        file: where it is from, for messages.
+        folder: where the files are that its rules name.
+
+    Raises:
+        NotationError: with line, column, a caret, what was expected, and the nearest name.
+    """
+    source = with_imports(SourceText.of(text, file, NotationError), _LONG)
+    return _GuardFileReader(source, folder).read_rule_set(_parse_source(source))
+
+
+def _parse_source(source: SourceText) -> Tree[Token]:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+    try:
+        return _load_parser().parse(source.text)
+    except UnexpectedToken as error:
+        place, word = Place(error.line, error.column), str(error.token).strip()
+        if error.token.type == "$END" or error.token.type == "_NL" or place.line < 1:
+            line = _find_last_line(source, error.line if error.token.type == "_NL" else None)
+            place, word = Place(line, len(source.text.split("\n")[line - 1].rstrip()) + 1), ""
+        near = did_you_mean(word, WORDS) if word.isalpha() else None
+        source.fail(
+            f"unexpected {word!r}" if word else "the line ends too early", place,
+            expected=_describe_expected(error.accepts or error.expected),
+            suggestion=f"did you mean {near}?" if near and near != word else _suggest_fix(source, place),
+        )  # fmt: skip
+    except UnexpectedCharacters as error:
+        place = Place(error.line, error.column)
+        rest = source.text.split("\n")[error.line - 1][error.column - 1 :]
+        what = 'a text that does not end on its line (closing " is missing)' if rest[:1] == '"' else (
+            f"unexpected {rest.split()[0] if rest.split() else error.char!r}"
+        )  # fmt: skip
+        source.fail(
+            what, place, expected=_describe_expected(error.allowed or ()), suggestion=_suggest_fix(source, place)
+        )
+    except UnexpectedInput as error:
+        source.fail("this cannot be read", Place(error.line, error.column))
+
+
+def _find_last_line(source: SourceText, line: int | None) -> int:
+    lines = source.text.split("\n")
+    number = min(line or len(lines), len(lines))
+    while number > 1 and not lines[number - 1].split("#")[0].strip():
+        number -= 1
+    return number
+
+
+def _describe_expected(names: object) -> list[str]:
+    found = [_CALLED.get(name, name.lower()) for name in sorted(cast("set[str]", names))]
+    return [name for name in dict.fromkeys(found) if not name.startswith("_") and name not in ("blank", "comment")]
+
+
+def _suggest_fix(source: SourceText, place: Place) -> str | None:
+    rest = source.text.split("\n")[place.line - 1][place.column - 1 :]
+    if re.match(r"=(?!=)", rest):
+        return "equality is written =="
+    if rest.startswith(("&&", "||", "!")):
+        return "write and, or, not"
+    if rest.startswith("'"):
+        return 'texts stand in double quotes: "..."'
+    return None
+
+
+class _GuardFileReader:
+    """Makes values of the syntax tree."""
+
+    def __init__(self, source: SourceText, folder: str) -> None:
+        self.source = source
+        self.folder = folder
+        self.letters: dict[str, Letter] = {}
+        self.places: dict[str, Place] = {}
+        self.fields: dict[str, tuple[str, ...]] = {}
+
+    def read_rule_set(self, tree: Tree[Token]) -> GuardRuleSet:
+        rules: dict[str, GuardRule] = {}
+        statements = cast("list[Tree[Token]]", tree.children)
+        for one in statements:
+            if one.data in ("letter", "tools"):
+                self._declare_letters(one)
+        conditions = ConditionReader(self.source, self.fields)
+        for one in statements:
+            if one.data == "letter":
+                self._read_letter(one, conditions)
+        for one in statements:
+            if one.data in ("rule", "limit_line"):
+                rule, place = self._read_rule(one) if one.data == "rule" else self._read_limit(one)
+                if rule.name in rules:
+                    self.source.fail(f"a second rule {rule.name}", place, suggestion="give it another name")
+                rules[rule.name] = rule
+        if not rules:
+            self.source.fail(
+                "there are no rules", None, suggestion="write, for instance, rule first: approve before pay"
+            )
+        return GuardRuleSet(tuple(self.letters.values()), tuple(rules.values()), self.folder)
+
+    def _declare_letters(self, tree: Tree[Token]) -> None:
+        names = (
+            [self._get_name_token(one) for one in tree.children]
+            if tree.data == "tools"
+            else [_require_token(tree.children[0])]
+        )
+        for name in names:
+            text = _unquote_token(name)
+            if text in self.letters:
+                self.source.fail(f"a second {text}; the first is in line {self.places[text].line}", _find_place(name))
+            self.places[text] = _find_place(name)
+            self.letters[text] = Letter(text, (EventPattern("call", text),))
+            self.fields[text] = ()
+        if tree.data == "letter":
+            first = cast("Tree[Token]", tree.children[1])
+            given = [field for part in first.find_data("fields") for field in cast("list[Tree[Token]]", part.children)]
+            self.fields[_unquote_token(names[0])] = tuple(str(_require_token(field.children[0])) for field in given)
+
+    def _get_name_token(self, tree: object) -> Token:
+        return _require_token(cast("Tree[Token]", tree).children[0])
+
+    def _read_letter(self, tree: Tree[Token], conditions: ConditionReader) -> None:
+        name = _unquote_token(_require_token(tree.children[0]))
+        patterns = tuple(self._read_pattern(cast("Tree[Token]", one), conditions) for one in tree.children[1:])
+        for one, branch in zip(patterns, tree.children[1:], strict=True):
+            if tuple(field for field, _ in one.fields) != self.fields[name]:
+                given = ", ".join(self.fields[name]) or "none"
+                self.source.fail(
+                    f"all patterns of {name} give the same fields, here {given}", _find_place(branch),
+                    suggestion="write with ... behind each pattern",
+                )  # fmt: skip
+        self.letters[name] = Letter(name, patterns)
+
+    def _read_pattern(self, tree: Tree[Token], conditions: ConditionReader) -> EventPattern:
+        source, *rest = cast("list[Tree[Token]]", tree.children)
+        tool = _unquote_token(self._get_name_token(source.children[0])) if source.children else ""
+        condition: Expression | None = None
+        fields: list[tuple[str, Expression]] = []
+        for part in rest:
+            if part.data == "condition":
+                condition = conditions.read_condition(part.children[0])
+            else:
+                for field in cast("list[Tree[Token]]", part.children):
+                    name = _require_token(field.children[0])
+                    if str(name) in dict(fields):
+                        self.source.fail(f"a second {name}", _find_place(name))
+                    fields.append((str(name), conditions.read_condition(field.children[1])))
+        return EventPattern(cast("Kind", str(source.data)), tool, condition, tuple(fields))
+
+    # -- rules --------------------------------------------------------------------------------------------------
+
+    def _read_rule(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
+        title, *rest = cast("list[Tree[Token]]", tree.children)
+        name, severity, says = _require_token(title.children[0]), "block", ""
+        keys: tuple[str, ...] = ()
+        body: bodies.Body | None = None
+        for part in rest:
+            if not hasattr(part, "data"):
+                says = unquote_text(str(part))
+            elif part.data == "severity":
+                severity = str(_require_token(part.children[0]))
+            elif part.data == "keys":
+                keys = tuple(str(each) for each in part.children)
+                self._check_known_keys(cast("list[Token]", part.children))
+            else:
+                body = self._read_body(part)
+        assert body is not None
+        rule = GuardRule(_unquote_token(name), body, cast("Severity", severity), keys, says)
+        self._check_rule_keys(rule, _find_place(name))
+        return rule, _find_place(name)
+
+    def _check_known_keys(self, keys: Sequence[Token]) -> None:
+        known = {field for fields in self.fields.values() for field in fields}
+        for key in keys:
+            if str(key) not in known:
+                near = did_you_mean(str(key), known)
+                self.source.fail(
+                    f"no letter gives {key}", _find_place(key),
+                    suggestion=f"did you mean {near}?" if near else f"write ... with {key} = ... behind a letter",
+                )  # fmt: skip
+
+    def _check_rule_keys(self, rule: GuardRule, place: Place) -> None:
+        """Each letter of a rule for each value has all of the keys or none."""
+        for name in dict.fromkeys(list_named_letters(rule.body)):
+            here = [key for key in rule.keys if key in self.fields[name]]
+            if here and len(here) < len(rule.keys):
+                lacking = next(key for key in rule.keys if key not in here)
+                self.source.fail(
+                    f"{name} gives {here[0]} and not {lacking}; it gives all keys of the rule, or none", place
+                )
+        in_words = not isinstance(rule.body, bodies.NotationBody | bodies.BudgetBody)
+        if (
+            rule.keys
+            and in_words
+            and not any(rule.keys[0] in self.fields[name] for name in list_named_letters(rule.body))
+        ):
+            self.source.fail(f"no letter of this rule gives {rule.keys[0]}", place)
+
+    def _read_letters(self, tree: object) -> Names:
+        found = []
+        for token in cast("list[Token]", cast("Tree[Token]", tree).children):
+            name = _unquote_token(token)
+            if name not in self.letters:
+                near = did_you_mean(name, self.letters)
+                self.source.fail(
+                    f"unknown letter: {name}", _find_place(token),
+                    suggestion=f"did you mean {near}?" if near else f"declare it: {token}: TOOL, or tools {token}",
+                )  # fmt: skip
+            found.append(name)
+        return tuple(dict.fromkeys(found))
+
+    def _read_body(self, tree: Tree[Token]) -> bodies.Body:
+        parts = tree.children
+        match str(tree.data):
+            case "never":
+                return bodies.NeverBody(self._read_letters(parts[0]))
+            case "never_after":
+                return bodies.NeverBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
+            case "before":
+                count = self._read_count(_require_token(parts[0])) if not hasattr(parts[0], "data") else 1
+                letters = [self._read_letters(part) for part in parts if _is_branch(part, "letters")]
+                return bodies.BeforeBody(letters[0], letters[1], count, any(_is_branch(part, "each") for part in parts))
+            case "after":
+                return bodies.AfterBody(self._read_letters(parts[0]), self._read_letters(parts[1]))
+            case "at_least":
+                return bodies.AtLeastBody(self._read_count(_require_token(parts[0])), self._read_letters(parts[1]))
+            case "at_most" | "at_most_since" | "at_most_within":
+                return self._read_at_most(str(tree.data), parts)
+            case "apart":
+                return bodies.ApartBody(read_duration(str(parts[0])), self._read_letters(parts[1]))
+            case "budget":
+                quantity = _require_token(parts[0])
+                if not any(str(quantity) in fields for fields in self.fields.values()):
+                    self._check_known_keys([quantity])
+                return bodies.BudgetBody(str(quantity), Fraction(str(parts[1])))
+        return self._read_notation_body(tree)
+
+    def _read_at_most(self, kind: str, parts: Sequence[Tree[Token] | Token]) -> bodies.AtMostBody:
+        count, letters = self._read_count(_require_token(parts[0])), self._read_letters(parts[1])
+        if kind == "at_most_within":
+            return bodies.AtMostBody(count, letters, within=read_duration(str(parts[2])))
+        return bodies.AtMostBody(count, letters, self._read_letters(parts[2]) if kind == "at_most_since" else ())
+
+    def _read_notation_body(self, tree: Tree[Token]) -> bodies.NotationBody:
+        parts = tree.children
+        notation = "file" if tree.data == "file" else str(parts[0])
+        text = str(parts[-1])
+        text = text[3:-3] if text.startswith('"""') else unquote_text(text)
+        if notation == "file" and not self.source.is_own(line := _find_place(parts[-1]).line):
+            # Relative to the file that names it, which another folder may hold.
+            _, named_in = self.source.parts[self.source.part_of(line)]
+            text = os.path.relpath(Path(named_in or "").parent / text, Path(self.source.file or "").parent)
+        return bodies.NotationBody(notation, text)
+
+    def _read_count(self, token: Token) -> int:
+        if len(token) > 5:
+            self.source.fail(f"{token} is too large a count", _find_place(token), suggestion="the most is 99999")
+        return int(token)
+
+    def _read_limit(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
+        token = _require_token(tree.children[0])
+        text = str(token).split("#")[0].strip()
+        try:
+            limits = read_line(text)
+        except WrongWord as error:
+            self.source.fail(str(error), _find_place(token), suggestion=error.suggestion)
+        except ValueError as error:
+            self.source.fail(str(error), _find_place(token))
+        if limits.times or limits.default is not None or not limits:
+            self.source.fail(
+                "here a limit names its letters, or a sum", _find_place(token), suggestion="%limit 3 search"
+            )
+        for name in (*limits.at_most, *limits.at_least):
+            if name not in self.letters:
+                near = did_you_mean(name, self.letters)
+                self.source.fail(f"unknown letter: {name}", _find_place(token),
+                                 suggestion=f"did you mean {near}?" if near else None)  # fmt: skip
+        for bound in limits.sums:
+            if not any(bound.quantity in fields for fields in self.fields.values()):
+                self.source.fail(f"no letter gives {bound.quantity}", _find_place(token))
+            if bound.at_least is not None:
+                self.source.fail(
+                    "a sum has no least here", _find_place(token), suggestion=f"%limit {bound.quantity} <= 5"
+                )
+        return GuardRule(text, bodies.NotationBody("limit", text)), _find_place(token)
+
+
+def _is_branch(part: object, data: str) -> bool:
+    return getattr(part, "data", None) == data
+
+
+def _require_token(part: object) -> Token:
+    assert not hasattr(part, "data"), part
+    return cast("Token", part)
+
+
+def _unquote_token(token: Token) -> str:
+    return unquote_text(str(token)) if str(token).startswith('"') else str(token)
+
+
+def _find_place(part: object) -> Place:
+    """Where a token, or a part of the tree, begins."""
+    at = part if hasattr(part, "line") else getattr(part, "meta", None)
+    return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)

@@ -1,0 +1,248 @@
+"""Traces under rules: where they break which rule, and what the nearest trace is that keeps them all."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from formal_llm.guard.events import Action, Call, Decision, GuardEvent, Result, Said
+from formal_llm.guard.guard import Guard, GuardState
+from formal_llm.guard.traces.trace import Trace
+from formal_llm.planning.json_data import JSON
+
+#: How many calls the search for a nearest trace may look at.
+MOST_TRIES = 3_000
+_SHOWN = 100
+#: The time of events whose trace tells none.
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Where a trace breaks rules.
+
+    Attributes:
+        rule: the rule; where several break together, the first.
+        rules: all of them.
+        action: how strict it is: what the guard would have done.
+        place: where it is recorded; ``"the end"`` for what is missing there.
+        event: what happened there, for a reader.
+        reason: why it breaks the rules.
+        way: the shortest way on from there, where one is known.
+    """
+
+    rule: str
+    rules: tuple[str, ...]
+    action: Action
+    place: str
+    event: str
+    reason: str
+    way: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, JSON]:
+        """As data for JSON."""
+        return {
+            "rule": self.rule, "rules": list(self.rules), "action": self.action, "place": self.place,
+            "event": self.event, "reason": self.reason, "way": list(self.way),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NearestTrace:
+    """A nearest trace that keeps the rules: the calls of the trace that it leaves out, and what it adds at the end."""
+
+    leaves_out: tuple[str, ...]
+    adds: tuple[str, ...]
+
+    @property
+    def distance(self) -> int:
+        """How many calls are left out or added."""
+        return len(self.leaves_out) + len(self.adds)
+
+    def __str__(self) -> str:
+        said = [f"leave out {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        said += [f"then add {', '.join(self.adds)}"] if self.adds else []
+        return "; ".join(said) or "the trace itself"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceReport:
+    """What is found in a trace.
+
+    Attributes:
+        trace: the trace.
+        violations: where it breaks rules, in order.
+        nearest: a nearest trace by leaving out calls and adding some at the end; None where there is none, or where it
+            was not found within the bound.
+        notes: what could not be judged.
+    """
+
+    trace: Trace
+    violations: tuple[Violation, ...]
+    nearest: NearestTrace | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        """Whether nothing in it would have been refused; what is only warned of or logged counts not."""
+        return not any(one.action in ("block", "ask") for one in self.violations)
+
+    def __str__(self) -> str:
+        head = f"{self.trace.name}: " + ("it keeps the rules" if self.valid else "it breaks rules")
+        lines = [head]
+        for one in self.violations:
+            lines.append(f"  {one.place}, {one.rule} ({one.action}): {one.event}")
+            lines.append(f"    {one.reason}")
+        if not self.valid:
+            nearest = "not found within the bound" if self.nearest is None else str(self.nearest)
+            lines.append(f"  nearest valid trace: {nearest}")
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    def to_dict(self) -> dict[str, JSON]:
+        """As data for JSON."""
+        nearest: JSON = None
+        if self.nearest is not None:
+            nearest = {"leaves_out": list(self.nearest.leaves_out), "adds": list(self.nearest.adds)}
+        return {
+            "trace": self.trace.name, "valid": self.valid, "violations": [one.to_dict() for one in self.violations],
+            "nearest": nearest, "notes": list(self.notes), "facts": dict(self.trace.facts),
+        }  # fmt: skip
+
+
+def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: int = MOST_TRIES) -> TraceReport:
+    """What a trace breaks of the rules of a guard.
+
+    A call that breaks a rule has happened all the same, and what comes after it is judged from there: a rule that it
+    breaks stays where it was. A call that a person approved is told so by logs of ours; others do not say it, and there
+    a call that needs approval counts as a violation of its own severity, ``ask``.
+
+    Args:
+        guard: the guard.
+        trace: the trace.
+        repair: whether to look for a nearest valid trace.
+        max_tries: how many calls that search may look at.
+    """
+    events = _fill_times(guard, trace.events)
+    state = guard.start()
+    found: list[Violation] = []
+    for event, place in zip(events, trace.places, strict=True):
+        if isinstance(event, Call):
+            decision = state.check(event)
+            if decision.action != "allow":
+                found.append(_build_violation(decision, place, describe_event(event)))
+        lost = state.lost_rules
+        state = state.after(event)
+        if not isinstance(event, Call):
+            for name in state.lost_rules:
+                if name not in lost:
+                    why = f"after it the rule {name} could not be kept any more"
+                    found.append(Violation(name, (name,), "block", place, describe_event(event), why))
+    end = state.may_stop()
+    if end.action != "allow":
+        found.append(_build_violation(end, "the end", "the trace ends"))
+    report = TraceReport(trace, tuple(found), notes=(*trace.notes, *_note_missing_times(guard, trace)))
+    if report.valid:
+        return replace(report, nearest=NearestTrace((), ()))
+    return replace(report, nearest=_find_nearest_trace(guard, events, trace.places, max_tries)) if repair else report
+
+
+def _build_violation(decision: Decision, place: str, event: str) -> Violation:
+    rules = decision.rules or (decision.rule,)
+    return Violation(decision.rule, rules, decision.action, place, event, decision.reason, decision.way)
+
+
+def count_by_rule(reports: Iterable[TraceReport]) -> dict[str, tuple[int, int]]:
+    """For each rule how often it is broken, and in how many traces; the most frequent first."""
+    often: Counter[str] = Counter()
+    traces: Counter[str] = Counter()
+    for report in reports:
+        often.update(one.rule for one in report.violations)
+        traces.update({one.rule for one in report.violations})
+    return {name: (count, traces[name]) for name, count in often.most_common()}
+
+
+def describe_event(event: GuardEvent) -> str:
+    """An event as a line for a reader."""
+    if isinstance(event, Said):
+        said = f"{event.role}: {event.text}"
+    else:
+        given = ", ".join(f"{name}={value!r}" for name, value in event.arguments.items())
+        said = f"{event.tool}({given})" + (f" returned {event.value!r}" if isinstance(event, Result) else "")
+    said = " ".join(said.split())
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+
+
+def _fill_times(guard: Guard, events: Sequence[GuardEvent]) -> list[GuardEvent]:
+    """The events, each with a time: its own, else that of the one before, so that the answer is always the same."""
+    if not guard.rules.needs_time:
+        return list(events)
+    now = next((event.at for event in events if event.at is not None), _NO_TIME)
+    made: list[GuardEvent] = []
+    for event in events:
+        now = event.at or now
+        made.append(event if event.at is not None else replace(event, at=now))
+    return made
+
+
+def _note_missing_times(guard: Guard, trace: Trace) -> tuple[str, ...]:
+    if guard.rules.needs_time and not all(event.at is not None for event in trace.events):
+        return ("some events have no time: rules about time count them at the time of the event before",)
+    return ()
+
+
+def _find_nearest_trace(
+    guard: Guard, events: Sequence[GuardEvent], places: Sequence[str], max_tries: int
+) -> NearestTrace | None:
+    """The trace with the fewest calls left out, and added at the end, that keeps the rules (uniform-cost search)."""
+    number = itertools.count()
+    #: cost, how far from the end, order, the state, the calls left out (their places), the ids of those calls.
+    todo: list[tuple[int, int, int, GuardState, tuple[int, ...]]] = [(0, len(events), next(number), guard.start(), ())]
+    done: set[tuple[int, object, object]] = set()
+    tries = 0
+    while todo:
+        cost, left, _, state, out = heapq.heappop(todo)
+        place = len(events) - left
+        if left < 0:  # a way to the end was added
+            return NearestTrace(tuple(places[one] for one in out), state.may_stop().way if cost > len(out) else ())
+        if place == len(events):
+            end = state.may_stop()
+            if end.action in ("allow", "log", "warn"):
+                return NearestTrace(tuple(places[one] for one in out), ())
+            if end.way:
+                heapq.heappush(todo, (cost + len(end.way), -1, next(number), state, out))
+            continue
+        event = events[place]
+        if isinstance(event, Result) and _is_left_out(events, place, out):
+            heapq.heappush(todo, (cost, left - 1, next(number), state, out))
+            continue
+        key = (place, state.position, len(out))
+        if key in done and not guard.rules.labeller.asked:
+            continue
+        done.add(key)
+        tries += 1
+        if tries > max_tries:
+            return None
+        if isinstance(event, Call):
+            heapq.heappush(todo, (cost + 1, left - 1, next(number), state, (*out, place)))
+            if state.check(event).action in ("block", "ask"):
+                continue
+        after = state.after(event)
+        if set(after.lost_rules) - set(state.lost_rules):
+            continue
+        heapq.heappush(todo, (cost, left - 1, next(number), after, out))
+    return None
+
+
+def _is_left_out(events: Sequence[GuardEvent], place: int, out: tuple[int, ...]) -> bool:
+    """Whether a result is that of a call that is left out: of the last call before it with its id and tool."""
+    result = events[place]
+    assert isinstance(result, Result)
+    for one in range(place - 1, -1, -1):
+        event = events[one]
+        if isinstance(event, Call) and event.id == result.id and event.tool == result.tool:
+            return one in out
+    return False

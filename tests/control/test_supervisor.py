@@ -1,0 +1,63 @@
+"""The rules to blame are as few as can be."""
+
+from __future__ import annotations
+
+from formal_llm.control.plant import PlantSymbol
+from formal_llm.control.supervisor import describe_way
+from formal_llm.guard import Call, Guard, GuardRules
+from tests.guard.short_runs import test_guards_against_all_short_runs as test_guards_against_all_short_runs
+from tests.guard.whole_product import test_as_the_whole_product as test_as_the_whole_product
+
+
+def test_supervisor() -> None:
+    rules = GuardRules.from_string(
+        "tools a, b, c\nrule r: never a after b\nrule s: at least 1 a\nrule t: at most 9 b\nrule u: c before a\n"
+    )
+    assert Guard(rules).start().check(Call("b")).rules == ("r", "s")
+
+
+def groups(text: str) -> list[list[int]]:
+    ((_, supervisor),) = Guard(GuardRules.from_string(text)).list_supervisors(frozenset())
+    return [list(lookout.component.parts) for lookout in supervisor.lookouts]
+
+
+def test_rules_that_share_what_can_happen_are_looked_at_together() -> None:
+    four = "tools a, b, c, d\n"
+    assert groups(f"{four}rule r: d before c\nrule s: a before b\nrule t: never c after d\n") == [[0, 2], [1]]
+    assert groups(f"{four}rule r: a before b\nrule s: c before d\nrule t: b before c\n") == [[0, 1, 2]]
+    # A call and its result are together; a result and a text are not, nor are two users of different rules apart.
+    assert groups("a: a\nb: b\nc: a.result\nd: d\nrule r: a before b\nrule s: at least 1 c\nrule t: never d\n") == [
+        [0, 1],
+        [2],
+    ]
+    assert groups('a: a\nu: user\nv: user[text contains "x"]\nrule r: never a\nrule s: never u\nrule t: never v\n') == [
+        [0],
+        [1, 2],
+    ]
+
+
+def test_of_rules_that_are_to_blame_alike_the_first_are_named() -> None:
+    text = "tools a, b\nrule r: never a after b\nrule s: at least 1 a\nrule t: at least 2 a\n"
+    assert Guard(GuardRules.from_string(text)).start().check(Call("b")).rules == ("r", "s")
+
+
+def test_what_is_not_known_of_one_group_is_not_known_of_all() -> None:
+    grammar = 'a: a\nb: b\nc: c\nd: d\nno: a.result[error]\nrule g: grammar """\n%order forward\nS -> a S b | b\n"""\n'
+    for others in ("rule n: never b after no\nrule m: c before d\n", "rule m: c before d\nrule n: never b after no\n"):
+        guard = Guard(GuardRules.from_string(grammar + others), (), "whatever", max_states=300)
+        ((_, supervisor),) = guard.list_supervisors(frozenset())
+        position = guard.start().after(Call("a")).position
+        assert len(supervisor.lookouts) == 2
+        assert supervisor.is_viable(position) is None
+        assert [supervisor.is_viable(position, [one]) for one in supervisor.lookouts] == [None, True]
+
+
+def test_a_way_in_words() -> None:
+    def symbol(kind: str, tool: str, *letters: str) -> PlantSymbol:
+        return PlantSymbol(kind, tool, frozenset(letters), {})
+
+    way = [symbol("call", "pay", "z", "p"), symbol("call", "log"), symbol("result", "pay", "y", "ok"),
+           symbol("result", "pay"), symbol("user", "", "u", "yes"), symbol("assistant", "")]  # fmt: skip
+    assert describe_way(way, {"p": "pay.large", "u": "agreement"}) == (
+        "pay.large", "log", "ok", "pay.result", "agreement", "assistant",
+    )  # fmt: skip

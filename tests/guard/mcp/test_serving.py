@@ -1,0 +1,115 @@
+"""The guard as a program: real servers as processes and on a port, and what is left when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
+
+from mcp import Client, MCPError, StdioServerParameters
+
+import formal_llm
+from formal_llm.errors import ToolError
+from formal_llm.guard.audit import read_log
+from formal_llm.guard.mcp.servers import McpServer
+from formal_llm.guard.mcp.serving import serve_guard
+
+SHOP = str(Path(__file__).with_name("shop_server.py"))
+ROOT = str(Path(formal_llm.__file__).parent.parent)
+RULES = "pay: pay\nrule once: at most 1 pay\n"
+
+
+def command(folder: Path, *behind: str) -> list[str]:
+    (folder / "rules.guard").write_text(RULES)
+    return [sys.executable, "-m", "formal_llm", "guard", str(folder / "rules.guard"), *behind]
+
+
+def running(text: str) -> bool:
+    found = subprocess.run(["pgrep", "-f", text], capture_output=True, text=True).stdout.split()
+    return any(Path(f"/proc/{number}").exists() for number in found)
+
+
+@pytest.mark.slow
+def test_a_server_as_a_process_and_one_on_a_port(tmp_path: Path) -> None:
+    """One run: calls, a limit over both, the log, a server that crashes, and no child left behind."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    web = subprocess.Popen([sys.executable, SHOP, str(port)], env={**os.environ, "PYTHONPATH": ROOT})
+    try:
+        for _ in range(300):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        child = f"files={sys.executable} {SHOP.replace(' ', chr(92) + ' ')}"
+        words = command(
+            tmp_path, "--server", child, "--server", f"web=http://127.0.0.1:{port}/mcp", "--log", str(tmp_path / "log")
+        )
+
+        async def work() -> None:
+            parameters = StdioServerParameters(command=words[0], args=words[1:], env={**os.environ, "PYTHONPATH": ROOT})
+            async with Client(parameters) as client:
+                tools = {tool.name for tool in (await client.list_tools()).tools}
+                assert {"files_draft", "web_draft"} <= tools
+                assert not (await client.call_tool("web_pay", {"amount": 1})).is_error
+                assert not (await client.call_tool("files_pay", {"amount": 1})).is_error
+                with pytest.raises(MCPError):
+                    await client.call_tool("files_crash")
+                assert not (await client.call_tool("web_draft", {"text": "on"})).is_error
+
+        asyncio.run(asyncio.wait_for(work(), 120))
+        reading = read_log(tmp_path / "log")
+        assert reading.faults == ()
+        told = [next(iter(row)) for entry in reading.entries if isinstance(row := entry.row.get("event"), dict)]
+        assert told == ["call", "result"] * 4
+    finally:
+        web.kill()
+        web.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_guard_and_its_servers(tmp_path: Path, number: signal.Signals) -> None:
+    marked = tmp_path / "shop_of_this_test.py"
+    marked.write_text(Path(SHOP).read_text())
+    guard = subprocess.Popen(
+        command(tmp_path, "--", sys.executable, str(marked)),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": ROOT},
+    )  # fmt: skip
+    assert guard.stdin is not None
+    assert guard.stdout is not None
+    guard.stdin.write(
+        b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+        b'"clientInfo":{"name":"t","version":"1"}}}\n'
+    )
+    guard.stdin.flush()
+    assert guard.stdout.readline().startswith(b'{"jsonrpc"')  # nothing but protocol, although the server prints
+    assert running(str(marked))
+    guard.send_signal(number)
+    rest, _ = guard.communicate(timeout=60)
+    assert rest == b""
+    assert not running(str(marked))
+
+
+def test_servers_that_cannot_be_used(tmp_path: Path) -> None:
+    def never(_: object) -> None:
+        raise AssertionError
+
+    for server, told in (
+        (McpServer("gone", (str(tmp_path / "none"),)), "gone"),
+        (McpServer("ends", (sys.executable, "-c", "print('no protocol')")), "ends"),
+        (McpServer("away", url="http://127.0.0.1:9/mcp"), "away"),
+        (McpServer("mute", (sys.executable, "-c", "import sys; sys.stdin.read()")), "within 1.5 seconds"),
+    ):
+        with pytest.raises(ToolError, match=f"the MCP server {server.name}.*{told if told != server.name else ''}"):
+            serve_guard([server], never, timeout=1.5)  # type: ignore[arg-type]

@@ -1,0 +1,81 @@
+"""Conditions: what holds, what does not, and what cannot be told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.guard import Call
+from formal_llm.guard.rules.expressions import Scope, read_json
+from formal_llm.guard.rules.labels import Labeller
+from formal_llm.guard.rules.reading import read_rules
+
+NOW = datetime(2026, 1, 5, 22, 30, tzinfo=UTC)  # a Monday
+
+
+def outcome(condition: str, **arguments: object) -> bool | None:
+    letters = read_rules(f"x: t[{condition}]\nrule r: never x").letters
+    labels = Labeller(letters).label_event(Call("t", arguments, at=NOW))
+    return True if "x" in labels.letters else None if "x" in labels.unsure else False
+
+
+@pytest.mark.parametrize(
+    ("condition", "arguments", "wanted"),
+    [
+        ("a > 100", {"a": 100.5}, True),
+        ("a > 100", {"a": "100.5"}, True),
+        ("a > 100", {"a": "many"}, None),
+        ("a > 100", {}, None),
+        ("a > 100 or b", {"b": True}, True),
+        ("a > 100 and b", {"b": False}, False),
+        ("not (a > 100)", {}, None),
+        ("missing(a) or a > 100", {}, True),
+        ("a == 0.3", {"a": 0.3}, True),
+        ("a + b == 0.3", {"a": 0.1, "b": 0.2}, True),
+        ("a / b > 1", {"a": 1, "b": 0}, None),
+        ("a - b - 1 == 0", {"a": 3, "b": 2}, True),
+        ("a in {EUR, USD}", {"a": "EUR"}, True),
+        ("a not in {EUR, USD}", {"a": "GBP"}, True),
+        ("a in 1..5", {"a": 5}, True),
+        ("a in {1, 2}", {"a": "2"}, True),
+        ("a.b[1].c == 3", {"a": {"b": [0, {"c": 3}]}}, True),
+        ("a.b[7].c == 3", {"a": {"b": [0]}}, None),
+        ("sum(a[*].n) == 0.3", {"a": [{"n": 0.1}, {"n": 0.2}]}, True),
+        ("count(a, 1) == 2 and len(distinct(a)) == 2", {"a": [1, 1, 2]}, True),
+        ('a like "*.env"', {"a": "x/.env"}, True),
+        ('inside(a, "src")', {"a": "src/../x"}, False),
+        ('host(a) == "a.org"', {"a": "https://user@A.org:80/x"}, True),
+        ("a <= 2026-01-31", {"a": "2026-01-31T10:00"}, True),
+        ("a - b > 3d", {"a": "2026-01-31", "b": "2026-01-27"}, True),
+        ('time(now) in 22:00..6:00 and weekday(now) == "Mon"', {}, True),
+        ("a == null", {"a": None}, True),
+        ("a", {"a": "yes"}, None),
+        ("a == true", {"a": 1}, None),
+        ('tool == "t" and not approved', {}, True),
+    ],
+)
+def test_outcomes(condition: str, arguments: dict[str, object], wanted: bool | None) -> None:
+    assert outcome(condition, **arguments) is wanted
+
+
+@given(st.decimals(-1000, 1000, places=4), st.decimals(-1000, 1000, places=4), st.sampled_from("+-*"))
+def test_arithmetic_is_exact(a: object, b: object, sign: str) -> None:
+    one, other = Fraction(str(a)), Fraction(str(b))
+    value = {"+": one + other, "-": one - other, "*": one * other}[sign]
+    assert outcome(f"a {sign} b == c", a=str(a), b=float(str(b)), c=str(a)) is (value == one)
+    assert outcome(f"a {sign} b < c", a=str(a), b=str(b), c="0") is (value < 0)
+
+
+@pytest.mark.parametrize("text", ["__import__", "a.__class__", "a[0].__init__"])
+def test_nothing_of_python_is_there(text: str) -> None:
+    assert outcome(f"{text} == 1", a=[1]) is None
+
+
+def test_scope() -> None:
+    assert read_json('{"a": 1}') == {"a": 1}
+    assert read_json("{broken") == "{broken"
+    assert Scope({"a": 1}, {}, {"a": 2}, True).look_up("a") == 2

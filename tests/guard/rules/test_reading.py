@@ -1,0 +1,109 @@
+"""Rule files: read, printed, read back, and refused with the place and the way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.errors import NotationError
+from formal_llm.guard import GuardRules
+from formal_llm.guard.rules.reading import read_rules
+
+SHOP = '''# shop
+pay: pay_invoice[amount > 100 and currency in {EUR, "US D"} or not has(x.y[0].z)]
+    with order = order_id, cost = amount * 2 - -1
+approved: approve.result[ok and (last(pay.cost) >= 1.50 or pay(order_id))] with order = order_id
+yes: user[lower(text) contains "yes" and time(now) in 9:00..17:00 and date(now) < 2026-01-31]
+tools search, "my.tool", "rule"
+rule first ask for each order: 2 approved before each pay
+    "Ask a person."
+rule "at most" warn: at most 3 search or "my.tool" within 1h
+rule spent log: budget cost <= 500.50
+rule later: never search after yes
+rule calm: 90s between search
+rule f: formula """(not (eventually (next search "my.tool")))"""
+rule since: at most 2 search since yes
+rule end: search after each yes
+%limit 3 search
+'''
+
+
+def test_what_is_printed_is_read_back() -> None:
+    rules = read_rules(SHOP)
+    assert read_rules(str(rules)) == rules
+    assert [rule.severity for rule in rules.rules][:3] == ["ask", "warn", "log"]
+    assert rules.rules[0].says == "Ask a person."
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "said"),
+    [
+        ("pay: pay\nrule x: never pya", 2, 15, "did you mean pay?"),
+        ("pay: pay\nrule x: nevr pay", 2, 14, "unexpected 'pay'"),
+        ("pay: p[a = 3]\nrule x: never pay", 1, 10, "equality is written =="),
+        ("pay: p[a > \nrule x: never pay", 1, 11, "too early"),
+        ("pay: p[leng(a) > 3]\nrule x: never pay", 1, 8, "did you mean len?"),
+        ("pay: p[a > 'x']\nrule x: never pay", 1, 12, "double quotes"),
+        ("pay: p\npay: q\nrule x: never pay", 2, 1, "the first is in line 1"),
+        ("pay: p\nrule x: never pay\nrule x: never pay", 3, 6, "another name"),
+        ("pay: p with a = b\nrule x for each c: never pay", 2, 17, "no letter gives c"),
+        ("pay: p[a == 2026-02-30]\nrule x: never pay", 1, 13, "no date"),
+        ("pay: p\n%limit 3 pya", 2, 1, "did you mean pay?"),
+        ("pay: p\n%limt 3 pay", 2, 1, "did you mean %limit?"),
+        ("pay: p\n%limit * pay", 2, 1, "here a limit names its letters"),
+        ("pay: p[" + "not " * 70 + "a]\nrule x: never pay", 1, None, "deep"),
+        ("pay: p", None, None, "no rules"),
+    ],
+)
+def test_errors_show_the_place(text: str, line: int | None, column: int | None, said: str) -> None:
+    with pytest.raises(NotationError) as caught:
+        read_rules(text)
+    assert caught.value.line == line
+    assert column is None or caught.value.column == column
+    assert said in str(caught.value)
+
+
+@given(st.text(alphabet='ab:[]()"%\n =<.0,{}andorule#', max_size=40))
+def test_nothing_but_its_own_error(text: str) -> None:
+    try:
+        rules = read_rules("a: a\nb: b\nrule a: a before b\n" + text)
+    except NotationError:
+        return
+    assert read_rules(str(rules)) == rules
+
+
+class TestImports:
+    def test_letters_and_rules_of_other_files(self, tmp_path):
+        (tmp_path / "more").mkdir()
+        (tmp_path / "more" / "mail.guard").write_text(
+            'mail: send_mail\nrule few: at most 3 mail\nrule tea: file "tea.cfg"\n'
+        )
+        (tmp_path / "more" / "tea.cfg").write_text("S -> mail S | mail")
+        (tmp_path / "shop.guard").write_text('%import "more/mail.guard"\npay: pay_it\nrule first: mail before pay\n')
+        rules = GuardRules.from_file(tmp_path / "shop.guard")
+        assert rules.names == ("first", "few", "tea")
+        assert rules.rule_set.rules[2].body.text == str(Path("more") / "tea.cfg")
+        alone = "pay: pay_it\nmail: send_mail\nrule first: mail before pay\nrule few: at most 3 mail\n"
+        assert str(rules.rule_set).startswith(str(read_rules(alone)))
+
+    def test_errors_name_the_file_they_are_in(self, tmp_path):
+        (tmp_path / "mail.guard").write_text("mail: send_mail\nrule few: at most 3 male\n")
+        (tmp_path / "shop.guard").write_text('%import "mail.guard"\npay: pay_it\n')
+        with pytest.raises(NotationError, match="unknown letter: male") as caught:
+            GuardRules.from_file(tmp_path / "shop.guard")
+        assert (caught.value.file, caught.value.line, caught.value.column) == (str(tmp_path / "mail.guard"), 2, 21)
+        (tmp_path / "mail.guard").write_text('%import "shop.guard"\n')
+        with pytest.raises(NotationError, match="a circle of imports"):
+            GuardRules.from_file(tmp_path / "shop.guard")
+
+    def test_what_stands_in_a_long_text_is_no_import(self):
+        text = 'tools a\nrule r: grammar """\n%import "x.cfg"\nS -> a"""\n'
+        assert "%import" in read_rules(text).rules[0].body.text
+
+
+def test_conditions() -> None:
+    text = "x: t[(a or b) and not (c and d) and a - (b - c) > 2 * (a + b)]"
+    assert str(read_rules(text + "\nrule r: never x")).split("\n")[0] == text

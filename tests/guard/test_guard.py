@@ -1,0 +1,209 @@
+"""Guards: what they are made of."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from formal_llm.errors import SnapshotError
+from formal_llm.guard import Call, Guard, GuardRules, Result, Said
+
+RULES = GuardRules.from_string("tools a, b\nrule r: a before b\nrule e: at least 1 b\n")
+
+
+def test_without_a_tool_there_is_no_way() -> None:
+    assert Guard(RULES, ["b"]).start().check(Call("b")).way == ()
+    assert Guard(RULES, ["a", "b"]).start().may_stop().way == ("a", "b")
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="some"):
+        Guard(RULES, guarantee="strong")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="several names"):
+        Guard(RULES, "ab")
+
+
+def test_refusing() -> None:
+    state = Guard(GuardRules.from_string('tools a, b\nrule r: a before b\n    "First a."\n')).start()
+    assert state.check(Call("b")).reason == "b cannot be called now: First a."
+
+
+SHOP = (
+    "tools approve, draft, pay\nrule a: approve before pay\nrule b: never approve after draft\nrule c: at least 1 pay\n"
+)
+
+
+def guard(text: str, *tools: str, **options: object) -> Guard:
+    return Guard(GuardRules.from_string(text), tools, **options)  # type: ignore[arg-type]
+
+
+def test_the_refusal_tells_the_rule_what_is_allowed_and_the_way() -> None:
+    decision = guard(SHOP, "approve", "draft", "pay", "log").start().check(Call("draft"))
+    assert (decision.action, decision.allowed, decision.way) == ("block", ("approve", "log"), ("approve", "pay"))
+    assert set(decision.rules) == {"a", "b", "c"}
+    assert "The shortest way on: approve, then pay." in decision.message
+
+
+def test_parallel_calls_are_a_sequence() -> None:
+    found = guard(SHOP).start().check_all([Call("pay"), Call("approve"), Call("pay"), Call("approve")])
+    assert [one.action for one in found] == ["block", "allow", "allow", "allow"]
+
+
+def test_a_budget_keeps_what_is_needed() -> None:
+    state = guard("s: search with c = 1\nr: report with c = 5\nrule b: budget c <= 8\nrule e: at least 1 r\n").start()
+    for _ in range(3):
+        assert state.check(Call("search")).runs
+        state = state.after(Call("search"))
+    assert state.check(Call("search")).rules == ("b", "e")
+    assert state.check(Call("report")).runs
+
+
+@pytest.mark.parametrize("action", ["block", "ask", "warn", "log"])
+def test_severities(action: str) -> None:
+    state = guard(f"tools a, b\nrule r {action}: a before b\n").start()
+    decision = state.check(Call("b"))
+    assert (decision.action, decision.rule) == (action, "r")
+    assert decision.runs is (action in ("warn", "log"))
+    assert state.check(Call("b", approved=True)).action == ("allow" if action == "ask" else action)
+    # What breaks a rule leaves it where it was.
+    assert state.after(Call("b")).check(Call("b")).action == action
+
+
+def test_rules_that_are_lost() -> None:
+    state = guard(SHOP).start().after(Call("draft"))
+    assert state.lost_rules == ("c",)
+    assert state.check(Call("pay")).rule == "a"
+    assert state.check(Call("draft")).action == "allow"
+
+
+def test_each_order_by_itself() -> None:
+    text = "ok: approve.result[ok] with o = id\npay: pay with o = id\nrule r for each o: ok before each pay\nrule e for each o: pay after each ok\n"
+    state = guard(text).start()
+    for number in (1, 2):
+        state = state.after(Call("approve", {"id": number})).after(Result("approve", {"id": number}, {"ok": True}))
+    assert state.check(Call("pay", {"id": "1"})).runs
+    assert state.check(Call("pay", {"id": 3})).action == "block"
+    assert state.check(Call("pay")).action == "block"
+    state = state.after(Call("pay", {"id": 1}))
+    assert state.check(Call("pay", {"id": 1})).action == "block"
+    assert state.may_stop().rule == "e"
+    assert state.after(Call("pay", {"id": 2})).may_stop().action == "allow"
+
+
+def test_rates_and_times() -> None:
+    state = guard("tools a\nrule r: at most 2 a within 1h\n").start()
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for minute in (0, 10):
+        assert state.check(Call("a", at=start + timedelta(minutes=minute))).runs
+        state = state.after(Call("a", at=start + timedelta(minutes=minute)))
+    refused = state.check(Call("a", at=start + timedelta(minutes=59)))
+    assert "wait until 2026-01-01 01:00:00" in refused.reason
+    assert state.check(Call("a", at=start + timedelta(minutes=60))).runs
+
+
+def test_waiting_for_the_user() -> None:
+    text = 'yes: user[text contains "yes"]\npay: pay\nrule a: yes before pay\nrule b: at least 1 pay\n'
+    state = guard(text).start()
+    assert state.may_stop().action == "block"
+    assert state.may_stop(final=False).action == "allow"
+    assert state.after(Said("user", "yes")).may_stop(final=False).action == "block"
+
+
+def test_snapshots() -> None:
+    one = guard(SHOP)
+    state = (
+        one.start()
+        .after(Call("approve", {"x": 1}, "id7"))
+        .after(Result("approve", {"x": 1}, [1], "id7"))
+        .after(Said("user", "hi"))
+    )
+    again = one.resume(json.dumps(state.snapshot()))
+    assert again.history == state.history
+    assert again.position == state.position
+    with pytest.raises(SnapshotError, match="other rules"):
+        guard(SHOP, guarantee="whatever").resume(state.snapshot())
+    with pytest.raises(SnapshotError, match="damaged"):
+        one.resume("{")
+    with pytest.raises(SnapshotError, match="event 1"):
+        one.resume({**one.start().snapshot(), "events": [{"call": 3}]})
+
+
+def test_other_notations() -> None:
+    text = 'tools a, b, c\nrule g: grammar """\n%order forward\nS -> a S b | c\n"""\n'
+    state = guard(text).start()
+    assert state.check(Call("b")).action == "block"
+    for tool in ("a", "a", "c", "b"):
+        assert state.check(Call(tool)).runs
+        state = state.after(Call(tool))
+    assert state.may_stop().way == ("b",)
+    assert state.check(Call("c")).action == "block"
+    assert guard('tools a, b\nrule f: formula "(until a b)"\n').start().after(Call("a")).may_stop().way == ("b",)
+
+
+def test_grammars_under_the_stronger_promise() -> None:
+    """There are infinitely many places; what is near decides, or the answer is that it is not known."""
+    text = 'a: a\nb: b\nno: a.result[error]\nrule g: grammar """\n%order forward\nS -> a S b | b\n"""\nrule n: never b after no\n'
+    strong, weak = guard(text, guarantee="whatever", max_states=300), guard(text)
+    assert weak.start().check(Call("a")).certain
+    assert not strong.start().check(Call("a")).certain
+    assert strong.start().check(Call("b")).action == "allow"
+
+
+@pytest.mark.parametrize(
+    ("severity", "rules"),
+    # What is blocked for sure needs no more reasons; an approval is not enough for what may have to be blocked.
+    [("block", ("r",)), ("ask", ("s",)), ("warn", ("s",))],
+)
+def test_a_call_that_lacks_an_argument_keeps_the_rules_on_both_sides(severity: str, rules: tuple[str, ...]) -> None:
+    text = f"a: pay\nbig: pay[amount > 100]\nok: approve\nrule r {severity}: ok before a\nrule s: ok before big\n"
+    state = guard(text).start()
+    unsure = state.check(Call("pay"))
+    assert (unsure.action, unsure.rules) == ("block", rules)
+    assert ("cannot be told" in unsure.reason) is (severity != "block")
+    assert state.check(Call("pay", {"amount": 5})).action == severity
+    assert "cannot be told" not in state.check(Call("pay", {"amount": 5})).reason
+    assert state.after(Call("approve")).check(Call("pay")).action == "allow"
+
+
+def test_how_long_a_run_is_and_which_tools_are_allowed() -> None:
+    state = guard(SHOP, "approve", "draft", "pay").start()
+    assert (len(state), bool(state), repr(state)) == (0, True, "<GuardState after 0 events>")
+    assert state.allowed_tools() == ("approve",)
+    assert [state.allows_tool(tool) for tool in ("approve", "draft", "pay", "other")] == [True, False, False, True]
+    later = state.after(Call("approve")).after(Call("pay")).after(Said("user", "thanks"))
+    assert (len(later), bool(later), repr(later)) == (3, True, "<GuardState after 3 events>")
+    assert guard(SHOP).start().allowed_tools() == ()
+
+
+def test_the_clock_is_asked_where_rules_are_about_time() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    timed = guard("tools a\nrule r: at most 2 a within 1h\n", clock=lambda: now).start()
+    assert timed.after(Call("a")).history[0].at == now
+    other = now + timedelta(days=1)
+    assert timed.after(Call("a", at=other)).history[0].at == other
+    assert guard("tools a\nrule r: at most 2 a\n", clock=lambda: now).start().after(Call("a")).history[0].at is None
+
+
+def test_what_two_rules_together_forbid_is_told_and_an_approval_is_for_milder_rules_too() -> None:
+    text = "tools a, b\nrule r ask: never a after b\nrule s ask: at least 1 a\nrule t warn: at most 9 b\n"
+    decision = guard(text).start().check(Call("b"))
+    assert (decision.action, decision.rules) == ("ask", ("r", "s"))
+    assert "after it these rules could not be kept any more" in decision.reason
+    assert guard(text).start().check(Call("b", approved=True)).action == "allow"
+
+
+def test_only_rules_that_are_to_blame_are_lost() -> None:
+    state = guard(SHOP + "other: other\nrule d: at least 1 other\nrule e log: at most 3 other\n").start()
+    assert state.after(Call("draft")).lost_rules == ("c",)
+    assert state.lost_rules == ()
+
+
+def test_what_came_before_is_remembered_for_conditions() -> None:
+    text = "ok: approve with o = id\nplain: pay[not ok(id)]\nrule r: never plain\n"
+    state = guard(text).start()
+    assert state.check(Call("pay", {"id": 1})).action == "block"
+    state = state.after(Call("approve", {"id": 1}))
+    assert state.check(Call("pay", {"id": 1})).action == "allow"
+    assert state.check(Call("pay", {"id": 2})).action == "block"

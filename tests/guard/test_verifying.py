@@ -1,0 +1,118 @@
+"""Traces under rules: where they break them, and the nearest one that keeps them, against trying everything."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formal_llm.guard import Call, Guard, GuardEvent, GuardRules, Result, Said
+from formal_llm.guard.traces import Trace
+from formal_llm.guard.verifying import count_by_rule, describe_event, verify_trace
+from tests.strategies import examples
+
+TRAP = GuardRules.from_string("""
+draft: draft
+approve: approve
+pay: pay
+rule approved: approve before pay
+rule no-draft: never approve after draft
+rule paid: at least 1 pay
+""")
+
+
+def trace(events: Sequence[GuardEvent | str]) -> Trace:
+    made = tuple(Call(one, {}, f"{place}") if isinstance(one, str) else one for place, one in enumerate(events))
+    return Trace("t", made, tuple(f"message {place}" for place in range(1, len(made) + 1)))
+
+
+def test_the_first_step_into_a_trap_is_blamed() -> None:
+    report = verify_trace(Guard(TRAP), trace(["draft", "approve", "pay"]))
+    assert not report.valid
+    first = report.violations[0]
+    assert (first.place, first.action) == ("message 1", "block")
+    assert "after it" in first.reason
+    assert report.nearest is not None
+    assert report.nearest.leaves_out == ("message 1",)
+    assert "nearest valid trace: leave out message 1" in str(report)
+    assert report.to_dict()["valid"] is False
+
+
+def test_a_trace_that_ends_too_early() -> None:
+    report = verify_trace(Guard(TRAP), trace(["approve"]))
+    assert [one.place for one in report.violations] == ["the end"]
+    assert report.nearest is not None
+    assert report.nearest.leaves_out == ()
+    assert report.nearest.adds == ("pay",)
+    assert verify_trace(Guard(TRAP), trace(["approve", "pay"])).valid
+
+
+def test_results_of_calls_that_are_left_out_go_with_them() -> None:
+    rules = GuardRules.from_string("bad: f.result[error]\nlater: g\nrule clean: never later after bad\n")
+    failed = [Call("f", {}, "1"), Result("f", {}, "x", "1", True), Call("g", {}, "2")]
+    report = verify_trace(Guard(rules), trace(failed))
+    assert report.nearest is not None
+    assert report.nearest.distance == 1
+
+
+def test_milder_rules_do_not_make_a_trace_invalid() -> None:
+    rules = GuardRules.from_string("pay: pay\nrule a warn: at most 0 pay\n")
+    report = verify_trace(Guard(rules), trace(["pay"]))
+    assert report.valid
+    assert [one.action for one in report.violations] == ["warn"]
+    assert count_by_rule([report, report]) == {"a": (2, 2)}
+    asked = GuardRules.from_string("pay: pay\nrule a ask: never pay\n")
+    assert not verify_trace(Guard(asked), trace(["pay"])).valid
+    assert verify_trace(Guard(asked), trace([Call("pay", {}, "1", approved=True)])).valid
+
+
+def test_times() -> None:
+    rules = GuardRules.from_string("pay: pay\nrule slow: at most 1 pay within 1h\n")
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    for hours, valid in ((0.5, False), (2, True)):
+        events = [Call("pay", {}, "1", at=begin), Call("pay", {}, "2", at=begin + timedelta(hours=hours))]
+        assert verify_trace(Guard(rules), trace(events)).valid is valid
+    untold = verify_trace(Guard(rules), trace(["pay", "pay"]))
+    assert not untold.valid
+    assert "no time" in untold.notes[-1]
+
+
+def test_events_as_lines() -> None:
+    assert describe_event(Said("user", "a\n b")) == "user: a b"
+    assert describe_event(Call("f", {"a": 1})) == "f(a=1)"
+    assert describe_event(Result("f", {}, "x" * 200)).endswith("...")
+
+
+@examples(60)
+@given(st.lists(st.sampled_from(["draft", "approve", "pay", "other"]), max_size=6))
+def test_the_nearest_trace_is_one(calls: list[str]) -> None:
+    """No trace with fewer calls left out, or added at the end, keeps the rules."""
+    guard = Guard(TRAP)
+    report = verify_trace(guard, trace(calls))
+    assert report.nearest is not None
+    out = {int(place.removeprefix("message ")) - 1 for place in report.nearest.leaves_out}
+    repaired = [one for place, one in enumerate(calls) if place not in out] + list(report.nearest.adds)
+    assert keeps(repaired)
+    best = min(
+        len(left) + len(added)
+        for number in range(len(calls) + 1)
+        for left in itertools.combinations(range(len(calls)), number)
+        for length in range(3)
+        for added in itertools.product(["approve", "pay"], repeat=length)
+        if keeps([one for place, one in enumerate(calls) if place not in left] + list(added))
+    )
+    assert report.nearest.distance == best
+    assert report.valid == (best == 0)
+
+
+def keeps(calls: list[str]) -> bool:
+    """Written down apart from the guard."""
+    paid = [place for place, one in enumerate(calls) if one == "pay"]
+    approved = [place for place, one in enumerate(calls) if one == "approve"]
+    drafted = [place for place, one in enumerate(calls) if one == "draft"]
+    if not paid or not approved or approved[0] > paid[0]:
+        return False
+    return not drafted or drafted[0] > approved[-1]
