@@ -1,1 +1,1 @@
-"""Code that task packs need beside their text: data, tools, scores. One package for each pack that needs some."""
+"""Code that task packs need besides their text: data, tools, scores; one package for each pack that needs it."""

@@ -1,7 +1,7 @@
-"""From the settings of a training run to a trainer: its tasks, its reward, its policy.
+"""Create a trainer from the settings of a training run: its tasks, its reward, its policy.
 
-:class:`Ingredients` are what a run is made of besides the model: found, checked and counted without loading a model or
-writing a file. :func:`trainer_of` adds the model and the folder.
+:class:`Ingredients` holds the parts of a run other than the model. They are found, checked and counted without loading
+a model or writing a file. :func:`trainer_of` adds the model and the folder.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from formal_llm.rltf.warm_start import ReferenceLimits
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.scores.judging import PlanJudge
 
-#: The file of rewards in the folder of a run.
+#: The name of the rewards file in the folder of a run.
 REWARDS = "rewards.sqlite"
 
 
 @dataclass(frozen=True)
 class Ingredients:
-    """What a run is made of, but for the model.
+    """The parts of a run other than the model.
 
     Attributes:
-        settings: of the run.
+        settings: the settings of the run.
         pack: the task pack.
-        planner: its rules and wording; its LLM is not asked.
-        tasks: what is trained on.
-        held_out: the tasks by which it is judged; none of them is trained on.
-        validation: the tasks that tell which adapters are best; none of them is trained on.
-        reward: of plans, without a cache.
-        metrics: more functions of plans, by name: ``exact`` where the right tools of a task are known.
-        references: which plans a warm start imitates: those with just the right tools where these are known, else all.
-        notes: what a person should know: which tasks were left out, and why.
+        planner: the rules and the wording; its LLM is not used.
+        tasks: the tasks to train on.
+        held_out: the tasks that evaluate the training; none of them is trained on.
+        validation: the tasks that determine which adapters are best; none of them is trained on.
+        reward: the reward of plans, without a cache.
+        metrics: additional functions of plans, by name: ``exact`` if the right tools of a task are known.
+        references: the plans that a warm start imitates: those with exactly the right tools if known, else all.
+        notes: messages for the user: which tasks were left out, and why.
     """
 
     settings: Settings
@@ -71,15 +71,15 @@ class Ingredients:
 
     @classmethod
     def of(cls, settings: Settings, folder: str | Path | None = None) -> Ingredients:
-        """What the settings ask for.
+        """Collect the ingredients that the settings specify.
 
         Args:
-            settings: of the run.
-            folder: of the run, where results of executed tools are kept; None: they are not kept.
+            settings: the settings of the run.
+            folder: the folder of the run, where results of executed tools are kept; None if they are not kept.
 
         Raises:
             ResourceNotFound: there is no such pack, split, task, reward, toolkit or data.
-            TrainingError: no task is left to train on; the reward is not there for this pack.
+            TrainingError: no task is left to train on, or the reward does not apply to this pack.
             MissingDependency: executing plans needs libraries that are not installed.
         """
         pack = TaskPack.load(settings.pack)
@@ -117,14 +117,14 @@ class Ingredients:
 
     @property
     def updates(self) -> int:
-        """How many updates the run has, those of the warm start included."""
+        """The number of updates in the run, including those of the warm start."""
         return count_updates(self.settings, len(self.tasks))
 
     def counts(self) -> list[float | None]:
-        """How many plans each task has that is trained on (:func:`~formal_llm.rltf.all_plans.count_plans`).
+        """Count the plans of each task to train on (:func:`~formal_llm.rltf.all_plans.count_plans`).
 
         Raises:
-            NoValidPlan: a task has none.
+            NoValidPlan: a task has no plan.
         """
         return [count_plans(self.planner, task) for task in self.tasks]
 
@@ -138,19 +138,19 @@ def trainer_of(
     views: Sequence[View] = (),
     ingredients: Ingredients | None = None,
 ) -> Iterator[Trainer]:
-    """A trainer of what the settings ask for; its cache of rewards is closed at the end.
+    """Create the trainer that the settings specify; its cache of rewards is closed at the end.
 
     Args:
-        settings: of the run.
-        folder: of the run; made if it is not there. Rewards are kept in ``rewards.sqlite`` in it.
+        settings: the settings of the run.
+        folder: the folder of the run, created if missing. Rewards are kept in ``rewards.sqlite`` in it.
         world: the processes of the run.
-        views: who watches.
-        ingredients: those of the settings, where they are known already.
+        views: the views that receive the metrics.
+        ingredients: the ingredients from the settings, if they are already known.
 
     Raises:
-        ResourceNotFound, TrainingError, MissingDependency: as :meth:`Ingredients.of`.
+        ResourceNotFound, TrainingError, MissingDependency: as for :meth:`Ingredients.of`.
         ModelError: the model cannot be loaded or trained.
-        RewardError: the file of rewards cannot be used.
+        RewardError: the rewards file cannot be used.
     """
     place = Path(folder)
     parts = ingredients or Ingredients.of(settings, place)
@@ -170,7 +170,7 @@ def trainer_of(
 
         torch.set_num_threads(settings.threads)
     place.mkdir(parents=True, exist_ok=True)
-    # A reward without a name of its own (a closure, an object) goes by the one under which the settings ask for it.
+    # A reward without its own name (a closure, an object) is named as in the settings.
     name = None if parts.reward.identity is not None else settings.reward
     judge = parts.reward
     if settings.reward_timeout is not None:
@@ -179,7 +179,7 @@ def trainer_of(
         CachedReward(judge, place / REWARDS, name=name) as reward,
         closing(served) if served is not None else nullcontext(),
     ):
-        # Questions are put as the model reads them best, and as it is asked when it plans with what was trained.
+        # The wording is the one the model reads best, and the same as when it plans with the trained adapters.
         planner = parts.pack.planner(wording=adapt_wording(parts.pack.wording, policy.llm))
         yield Trainer(
             planner, policy, reward, parts.tasks, place,
@@ -189,15 +189,15 @@ def trainer_of(
 
 
 def selected(pack: TaskPack, text: str) -> list[Task]:
-    """The tasks that a text means; none for no text.
+    """Return the tasks that a text selects; none for an empty text.
 
-    A split of the pack, ``all``, numbers as in ``0,7,20-25``, a file of sentences as in ``validation.toml``
-    (:mod:`~formal_llm.planning.rewordings`), or several of these: ``training + rewordings.toml``.
+    The text is a split of the pack, ``all``, numbers as in ``0,7,20-25``, a file of sentences such as
+    ``validation.toml`` (:mod:`~formal_llm.planning.rewordings`), or several of these: ``training + rewordings.toml``.
 
     Raises:
         ResourceNotFound: the pack has no such split, task or file.
         NotationError: the file cannot be read.
-        ValueError: a range that goes backwards.
+        ValueError: a range is reversed.
     """
     found: list[Task] = []
     for part in filter(None, map(str.strip, text.split("+"))):
@@ -211,14 +211,14 @@ def selected(pack: TaskPack, text: str) -> list[Task]:
 
 
 def _numbers(pack: TaskPack, text: str) -> list[int]:
-    """The numbers of tasks in a text such as ``0,7,20-25``."""
+    """Parse the numbers of tasks in a text such as ``0,7,20-25``."""
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
         begin, end = int(first), int(last if dash else first)
         if end < begin:
             raise ValueError(f"tasks {part.strip()}: a range goes from the lower number to the higher one")
-        # Both ends are looked up before the range is made: one may be far outside.
+        # Look up both ends before expanding the range: one may be far outside.
         pack.task(begin)
         pack.task(end)
         found += range(begin, end + 1)
@@ -226,7 +226,7 @@ def _numbers(pack: TaskPack, text: str) -> list[int]:
 
 
 def policy_of(settings: Settings) -> Policy:
-    """The policy that the settings ask for.
+    """Create the policy that the settings specify.
 
     Raises:
         ModelError, ResourceNotFound: the model cannot be loaded or trained, or there are no such adapters.
@@ -249,10 +249,10 @@ def policy_of(settings: Settings) -> Policy:
 
 
 def model_of(settings: Settings) -> LocalLLM:
-    """The model that the settings name, in their numbers and on their device.
+    """Load the model that the settings name, with their number type and on their device.
 
     Raises:
-        ModelError: it is no model that runs here, there is none, or it cannot be loaded.
+        ModelError: it is not a local model, it does not exist, or it cannot be loaded.
         ResourceNotFound: there is no such folder.
         MissingDependency: torch or transformers are not installed.
     """
@@ -277,8 +277,8 @@ def model_of(settings: Settings) -> LocalLLM:
         )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")
-    if name == "smollm2":  # asked by calibrated texts elsewhere, but what is trained is said in the settings
+    if name == "smollm2":  # calibrated by default elsewhere; in training the settings decide
         name, settings = f"smollm2:scoring={settings.scoring or 'number'}", settings.model_copy(update={"scoring": ""})
     if settings.scoring:
         raise ModelError(f"{name} does not take the setting scoring: that is for models that write, named without any")
-    return local_model(name)  # says why it cannot be trained
+    return local_model(name)  # raises an error that explains why it cannot be trained

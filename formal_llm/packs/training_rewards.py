@@ -1,4 +1,4 @@
-"""The rewards of training runs by the names that recipes have for them, and what is known of a pack's tasks."""
+"""The rewards of training runs by the names used in recipes, and the facts known about a pack's tasks."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from formal_llm.tools import Executor, toolkit_named
 if TYPE_CHECKING:
     from formal_llm.packs.openagi.scores.judging import PlanJudge
 
-#: The pack of which it is known which tools a task calls for, and how what its plans put out is scored.
+#: The pack for which the tools that each task requires, and the scores of its plans' outputs, are known.
 WITH_REFERENCES = "openagi"
-#: The folder of what tools gave, in the folder of a run whose plans are executed.
+#: The name of the folder of tool results in the folder of a run that executes plans.
 EXECUTED = "executed"
 _NAMED = ("references", "executed")
 
 
 def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = None) -> Reward:
-    """The reward that the settings name; ``executed`` is that of the judge.
+    """Return the reward that the settings name; ``executed`` is that of the judge.
 
     Raises:
         ResourceNotFound: there is no such reward.
-        TrainingError: it is not there for this pack.
+        TrainingError: the reward does not apply to this pack.
     """
     name = settings.reward
     if judge is not None:
@@ -52,7 +52,7 @@ def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = Non
             raise
         raise ResourceNotFound("reward", name, [*_NAMED, "MODULE:FUNCTION"]) from error
     if type(found) is not Reward:
-        return found  # it says itself what it gives to plans that fail
+        return found  # it defines the reward of failed plans itself
     return ExecutedReward(
         found.judge,
         settings.failed_reward,
@@ -63,7 +63,7 @@ def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = Non
 
 
 def _stating(reward: Reward, failed: float) -> Reward:
-    """The same reward with another one for plans that fail."""
+    """Return the same reward with another value for plans that fail."""
     if not failed:
         return reward
 
@@ -75,30 +75,30 @@ def _stating(reward: Reward, failed: float) -> Reward:
 
 
 def exact_metric() -> Mapping[str, Reward]:
-    """The metric ``exact`` of the OpenAGI tasks: 1 for a plan with just the tools that its task calls for, else 0."""
+    """Return the metric ``exact`` of the OpenAGI tasks: 1 for a plan with exactly the required tools, else 0."""
     return {"exact": openagi_exact_reward()}
 
 
 def exact_tools(pack: TaskPack) -> ReferenceLimits:
-    """For each task of the OpenAGI pack the limits of plans with just the tools that its sentence calls for.
+    """Return the function that limits plans of an OpenAGI task to exactly the tools that its sentence requires.
 
-    Each of these tools once, no other tool; inputs as the task allows.
+    Each of these tools is used once, and no other tool; inputs are used as the task allows.
     """
     inputs = {entry["terminal"] for entry in pack.data["inputs"].values()}
     tools = [name for name in pack.cfg.terminals if name not in inputs]
 
     def limits(task: Task) -> Limits:
-        wanted = tools_called_for(task)
-        return Limits(at_most={name: int(name in wanted) for name in tools}, at_least=dict.fromkeys(sorted(wanted), 1))
+        needed = tools_called_for(task)
+        return Limits(at_most={name: int(name in needed) for name in tools}, at_least=dict.fromkeys(sorted(needed), 1))
 
     return limits
 
 
 def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> PlanJudge:
-    """What executes plans on task data and scores what comes out; what tools gave is kept in the folder, if any.
+    """Create the judge that executes plans on task data and scores their outputs; the folder keeps tool results.
 
     Raises:
-        TrainingError: the pack has no tools, or no data are given.
+        TrainingError: the pack has no tools, or the settings name no data.
         ResourceNotFound: there is no such toolkit, or there are no data.
         MissingDependency: libraries are not installed.
     """
@@ -120,12 +120,12 @@ def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> P
         ) from error
     tools = toolkit_named(settings.toolkit, TOOLKITS)
     tools.check(pack.cfg, pack.data.get("kinds", {}), missing=True)
-    kept = None if folder is None else Path(folder) / EXECUTED
-    return PlanJudge(Executor(tools, cache=kept), settings.data, pack=pack)
+    cache = None if folder is None else Path(folder) / EXECUTED
+    return PlanJudge(Executor(tools, cache=cache), settings.data, pack=pack)
 
 
 def judgeable(judge: PlanJudge, tasks: Sequence[Task], notes: list[str]) -> list[Task]:
-    """The tasks that have a plan with the tools that are there, and a score for what it puts out; with these tools."""
+    """Return the tasks, limited to the available tools, that have a plan and a score for its output."""
     planner = judge.pack.planner()
     found: list[Task] = []
     left_out: dict[str, list[Task]] = {"no plan with these tools": [], "no score for what comes out": []}
@@ -141,7 +141,7 @@ def judgeable(judge: PlanJudge, tasks: Sequence[Task], notes: list[str]) -> list
 
 
 def named(pack: TaskPack, tasks: Sequence[Task]) -> str:
-    """Tasks by their numbers, with the verb: "task 20 of the pack is"."""
+    """Name tasks by their numbers, followed by the verb: "task 20 is"."""
     known = {task.description: str(number) for number, task in enumerate(pack.tasks)}
     numbers = [known.get(task.description, repr(task.description)) for task in tasks]
     return f"task {numbers[0]} is" if len(numbers) == 1 else f"tasks {', '.join(numbers)} are"

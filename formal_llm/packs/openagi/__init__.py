@@ -1,12 +1,12 @@
-"""What the OpenAGI pack needs beside its text: tools, task data, scores, the benchmark.
+"""The code of the OpenAGI pack: tools, task data, scores, the benchmark.
 
 - :mod:`~formal_llm.packs.openagi.classical.toolkit`: the tools that work without weights.
-- :mod:`~formal_llm.packs.openagi.text_tools`: the text tools by a language model that runs here.
+- :mod:`~formal_llm.packs.openagi.text_tools`: the text tools by a local language model.
 - :mod:`~formal_llm.packs.openagi.experts.toolkit`: the fifteen tools as neural models.
-- :mod:`~formal_llm.packs.openagi.data.making`, :mod:`~formal_llm.packs.openagi.data.samples`: its task data.
-- :mod:`~formal_llm.packs.openagi.scores.images`, :mod:`~formal_llm.packs.openagi.scores.text`: how near an output is to
-  what was expected; :mod:`~formal_llm.packs.openagi.scores.neural`: those that look at pictures with a model.
-- :mod:`~formal_llm.packs.openagi.scores.judging`: what a plan is worth on task data;
-  :mod:`~formal_llm.packs.openagi.references`: which tools a task's sentence calls for.
-- :mod:`~formal_llm.packs.openagi.benchmark.run`: models and methods side by side.
+- :mod:`~formal_llm.packs.openagi.data.making`, :mod:`~formal_llm.packs.openagi.data.samples`: the task data.
+- :mod:`~formal_llm.packs.openagi.scores.images`, :mod:`~formal_llm.packs.openagi.scores.text`: how close an output is
+  to the expected value; :mod:`~formal_llm.packs.openagi.scores.neural`: scores by vision models.
+- :mod:`~formal_llm.packs.openagi.scores.judging`: the value of a plan on task data;
+  :mod:`~formal_llm.packs.openagi.references`: the tools that a task's sentence requires.
+- :mod:`~formal_llm.packs.openagi.benchmark.run`: the comparison of models and methods.
 """

@@ -1,9 +1,8 @@
-"""The tools that the sentence of an OpenAGI task calls for, and the reward of using just these.
+"""The tools that the sentence of an OpenAGI task requires, and the reward for using exactly these.
 
-The benchmark (Ge et al. 2023) gives no reference plans for its 185 tasks, only 15 solved examples for older sentences.
-What is here is our own reading of its sentences, authored in ``tasks/openagi/references.toml``: each of their words
-asks for what one tool does. So a plan can be judged without executing it, by which of these tools it uses, and which
-others.
+The benchmark (Ge et al. 2023) has no reference plans for its 185 tasks, only 15 solved examples for older sentences.
+These references are our own interpretation of its sentences, in ``tasks/openagi/references.toml``: each of their words
+requires one tool. So a plan can be judged without executing it, by comparing its tools with the required ones.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from formal_llm.planning.task import Task
 from formal_llm.rltf.reference_tools import ReferenceTools
 from formal_llm.rltf.rewards import register
 
-#: What may stand in ``references.toml``.
+#: The form of ``references.toml``.
 SHAPE = Keys(
     {
         "words": NamedEntries(str),
@@ -35,12 +34,12 @@ SHAPE = Keys(
 
 @dataclass(frozen=True)
 class ToolReferences:
-    """What the words of a sentence call for.
+    """The tools that the words of a sentence require.
 
     Attributes:
-        words: for words of a sentence the tool that they call for.
-        questions: rules of words, the name of an input that has to be given (empty for none), and a tool; of the rules
-            with the same words the first that fits counts.
+        words: the required tool for words of a sentence.
+        questions: rules of words, the name of an input that must be given (empty for none), and a tool; of the rules
+            with the same words, the first matching one counts.
         version: a hash of both.
     """
 
@@ -50,7 +49,7 @@ class ToolReferences:
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any], *, file: str | None = None) -> ToolReferences:
-        """ToolReferences from the tables of a TOML file.
+        """Create references from the tables of a TOML file.
 
         Raises:
             NotationError: a table is missing, or does not have the form described in ``references.toml``.
@@ -60,13 +59,13 @@ class ToolReferences:
             raise NotationError(found.problem, file=file, expected=found.expected, suggestion=found.suggestion)
         words = dict(data["words"])
         rows = [(row["words"], row.get("given", ""), row["tool"]) for row in data.get("questions", ())]
-        said = json.dumps([sorted(words.items()), rows])
-        return cls(words, tuple(rows), hashlib.sha256(said.encode()).hexdigest()[:16])
+        content = json.dumps([sorted(words.items()), rows])
+        return cls(words, tuple(rows), hashlib.sha256(content.encode()).hexdigest()[:16])
 
     def tools(self, task: Task) -> set[str]:
-        """The tools that a task's sentence calls for; none for a sentence without any of the words.
+        """Return the tools that a task's sentence requires; none for a sentence without any of the words.
 
-        A task in other words calls for those of the sentence that it says.
+        A reworded task requires the tools of its original sentence.
         """
         sentence = task.original or task.description
         tools = {tool for words, tool in self.words.items() if words in sentence}
@@ -80,7 +79,7 @@ class ToolReferences:
 
 @cache
 def references() -> ToolReferences:
-    """The references of the OpenAGI pack.
+    """Load the references of the OpenAGI pack.
 
     Raises:
         NotationError: the file cannot be read.
@@ -90,12 +89,12 @@ def references() -> ToolReferences:
 
 
 def tools_called_for(task: Task) -> set[str]:
-    """The tools that the sentence of an OpenAGI task calls for, by its words and the names of its inputs."""
+    """Return the tools that the sentence of an OpenAGI task requires, by its words and the names of its inputs."""
     return references().tools(task)
 
 
 def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
-    """The offline reward of the OpenAGI tasks: how well a plan's tools agree with those that the sentence calls for.
+    """Create the offline reward of the OpenAGI tasks: the agreement of a plan's tools with the required ones.
 
     For the two kinds see :class:`~formal_llm.rltf.reference_tools.ReferenceTools`.
     """
@@ -106,10 +105,10 @@ def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
 
 
 def openagi_exact_reward() -> ReferenceTools:
-    """1 for a plan that uses just the tools that the sentence calls for, else 0."""
+    """Create the reward that is 1 for a plan with exactly the required tools, else 0."""
     return openagi_reward("exact")
 
 
-# Recipes ask for them by these names once this module is imported.
+# Recipes use these names once this module is imported.
 register("openagi", openagi_reward)
 register("openagi-exact", openagi_exact_reward)

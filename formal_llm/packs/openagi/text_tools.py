@@ -1,8 +1,8 @@
-"""Text tools by a language model that runs here: what they say is chosen by how probable it is, nothing is drawn.
+"""Text tools by a local language model: results are selected by their probability, without sampling.
 
-Any decoder will do; ``--toolkit smollm2`` takes SmolLM2-135M-Instruct. A model this small talks past a question where
-it may write what it likes. So only :meth:`~TextTools.text_generation` lets it write. The other tools have it score
-what may be the answer, all candidates of one text in one pass: their natural log-probabilities, token by token.
+Any decoder is suitable; ``--toolkit smollm2`` uses SmolLM2-135M-Instruct. A model this small misses the question when
+it writes freely. So only :meth:`~TextTools.text_generation` lets it write. The other tools have it score candidate
+answers, all candidates of one text in one pass, by their natural log-probabilities, token by token.
 """
 
 from __future__ import annotations
@@ -29,43 +29,43 @@ if TYPE_CHECKING:
     from formal_llm.llms.local.model import TransformersLLM
 
 Ids: TypeAlias = "tuple[int, ...]"
-#: Part of the key of every cached result; it changes when the tools compute something else.
+#: Part of the key of every cached result; it changes when the tools compute different results.
 VERSION = "1"
-#: Of a text so many tokens are read, and at most so many are written behind it.
+#: The maximum numbers of tokens to read of a text, and to write after it.
 READ, WRITTEN = 1_000, 48
-#: Of a text so many sentences are looked at for a summary.
+#: The maximum number of sentences to consider for a summary.
 SUMMED = 12
-#: Of a document so many sentences are looked at for an answer, which has at most so many words.
+#: The maximum number of sentences to consider for an answer, and of words in the answer.
 SENTENCES, ANSWER_WORDS = 8, 10
-#: How many words are tried in a gap, of those that the model thinks of and of those of the text, and how many tokens
-#: behind the gap say which is best.
+#: The numbers of words to try in a gap, from the model and from the text, and of tokens after the gap that determine
+#: which word is best.
 THOUGHT_OF, OF_THE_TEXT, BEHIND = 32, 16, 10
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _MARKS = " \t,.;:!?…\"'“”‘’()[]"
-#: The end of what stands before a sentence: nothing, or the end of another; then blanks and marks that open.
+#: The text before a sentence: nothing, or the end of another sentence; then blanks and opening marks.
 _BEGINS = re.compile(r"(?:^|[.!?…][\"'”’)]*\s)[\s\"'“‘(]*$")
 _SENTENCE = re.compile(r"[.!?…][\"'”’)]*(?=\s|$)")
-#: How a question is answered, by example: a small model then takes a phrase, and not a whole sentence.
+#: An example of answering a question, so that a small model answers with a phrase, not with a whole sentence.
 _EXAMPLE = (
     "Tea came to Europe in 1610 on Dutch ships. At first it was sold by chemists as a medicine. Anna, the Duchess of "
     "Bedford, made it fashionable to drink it in the afternoon."
 )
 _SHOTS = (("When did tea come to Europe?", "1610"),)
-#: What is asked in place of the question, to tell how probable a phrase is whatever is asked, and how much that counts.
+#: The question that measures how probable a phrase is whatever the question, and the weight of that probability.
 _ANYTHING, _PRIOR = "What does the text say?", 0.5
 
 
 class TextTools:
-    """The tools, by one model. It is loaded when the first of them is used, once for all that name it alike.
+    """Text tools that share one model, which is loaded at the first use, once for all tools that name it alike.
 
-    The same text always gives the same result on the same machine. Threads may share them; they wait for each other.
+    The same text always gives the same result on the same machine. Threads may share the tools; they take turns.
 
     Args:
-        llm: a decoder as a provider string (``smollm2``, ``transformers:FOLDER``), or one that is loaded.
+        llm: a decoder as a provider string (``smollm2``, ``transformers:FOLDER``), or a loaded one.
 
     Raises:
-        LLMError: of a tool that is used: there is no such model, it does not write from left to right, or it is not
+        LLMError: raised when a tool is used: there is no such model, it does not write from left to right, or it is not
             installed (:class:`~formal_llm.errors.MissingDependency`).
     """
 
@@ -75,43 +75,42 @@ class TextTools:
     # -- the tools ----------------------------------------------------------------------------------------------
 
     def sentiment(self, text: str) -> str:
-        """The sentiment of an English text: ``"positive"`` or ``"negative"``, never neutral.
+        """Determine the sentiment of an English text: ``"positive"`` or ``"negative"``, never neutral.
 
-        Which of two sentences the model would rather answer with: that the sentiment is the one, or the other.
+        The more probable of two answers decides: that the sentiment is the one, or the other.
         """
         with self._model as model:
-            asked = model.chat(Message("user", f"What is the sentiment of this text?\n\n{model.cut(text)}"))
+            prompt = model.chat(Message("user", f"What is the sentiment of this text?\n\n{model.cut(text)}"))
             names = ("positive", "negative")
             answers = [model.answer(f"The sentiment of the text is {name}.") for name in names]
-            (scores,) = model.scores([(asked, answers)])
+            (scores,) = model.scores([(prompt, answers)])
         return names[scores[1] > scores[0]]
 
     def summarization(self, text: str) -> str:
-        """The sentences of a text that tell most of the rest, in their order: a third of them, from one to three.
+        """Select the sentences of a text that best represent the rest, in order: a third of them, from one to three.
 
-        A sentence tells much if the other sentences are much more probable as a text with this sentence as its summary
-        than as any text: the difference of their log-probabilities. Of a long text the first twelve sentences count.
+        A sentence represents the others well if they are much more probable as a text with this sentence as its summary
+        than as any text: the difference of their log-probabilities. Of a long text, the first twelve sentences count.
         """
         with self._model as model:
             found = sentences(model.cut(text, most=READ // 2))[:SUMMED]
             if len(found) < 2:
                 return " ".join(found)
             rests = [model.text(" ".join(found[:place] + found[place + 1 :])) for place in range(len(found))]
-            asked = [model.chat(Message("user", f"Write a text with this summary: {one}")) for one in found]
-            pairs = [(one, [rest]) for one, rest in zip(asked, rests, strict=True)]
-            *told, usual = model.scores([*pairs, (model.chat(Message("user", "Write a text.")), rests)])
-        gains = [row[0] - before for row, before in zip(told, usual, strict=True)]
-        many = min(max(round(len(found) / 3), 1), 3)
-        best = sorted(range(len(found)), key=gains.__getitem__, reverse=True)[:many]
+            prompts = [model.chat(Message("user", f"Write a text with this summary: {one}")) for one in found]
+            pairs = [(one, [rest]) for one, rest in zip(prompts, rests, strict=True)]
+            *conditional, usual = model.scores([*pairs, (model.chat(Message("user", "Write a text.")), rests)])
+        gains = [row[0] - before for row, before in zip(conditional, usual, strict=True)]
+        count = min(max(round(len(found) / 3), 1), 3)
+        best = sorted(range(len(found)), key=gains.__getitem__, reverse=True)[:count]
         return " ".join(found[place] for place in sorted(best))
 
     def question_answering(self, document: str, question: str) -> str:
-        """The phrase of a document that answers a question about it, of at most ten words.
+        """Find the phrase of a document that answers a question about it, of at most ten words.
 
-        The one that becomes most probable as the answer by the question: its log-probability, less half of what it has
-        where the question is only what the text says (as Holtzman et al. 2021, arXiv 2104.08315). Document and question
-        may stand in either order. Of a long document the eight sentences count that share the rarest words with the
-        question.
+        The question must make the phrase more probable as an answer: its log-probability counts, less half of that when
+        the question is just what the text says (Holtzman et al. 2021, arXiv 2104.08315). Document and question may be
+        in either order. Of a long document, the eight sentences that share the rarest words with the question count.
         """
         document, question = document_first(document, question)
         found = best_sentences(document, question, SENTENCES)
@@ -119,15 +118,15 @@ class TextTools:
         if not phrases:
             return ""
         with self._model as model:
-            read = model.cut(" ".join(found))
+            passage = model.cut(" ".join(found))
 
             def asked(question: str) -> Ids:
                 shots = [
                     message
-                    for said, answer in _SHOTS
-                    for message in (Message("user", f"{_EXAMPLE}\n\n{said}"), Message("assistant", answer))
+                    for example, answer in _SHOTS
+                    for message in (Message("user", f"{_EXAMPLE}\n\n{example}"), Message("assistant", answer))
                 ]
-                return model.chat(*shots, Message("user", f"{read}\n\n{question}"))
+                return model.chat(*shots, Message("user", f"{passage}\n\n{question}"))
 
             answers = [model.answer(phrase) for phrase in phrases]
             scores, prior = model.scores([(asked(model.cut(question)), answers), (asked(_ANYTHING), answers)])
@@ -137,43 +136,43 @@ class TextTools:
     def fill_mask(self, text: str) -> str:
         """Fill the gaps of a clozed text, written ``[MASK]``, ``<mask>`` or ``___``.
 
-        Each gap, from the left, gets the word with which the text goes on most probably: the log-probability of the
-        word behind what is before the gap, and of the next ten tokens behind the word. Tried are the 32 likeliest words
-        of one token and the 16 words of the text that stand nearest. A text without a gap stays as it is.
+        Each gap, from the left, gets the word that fits best: by the log-probability of the word after the text before
+        the gap, and of the next ten tokens after it. Candidates are the 32 likeliest words of one token and the 16
+        nearest words of the text. A text without a gap is returned unchanged.
         """
         start = 0
         while (gap := GAP.search(text, start)) is not None:
             with self._model as model:
                 filled = text[: gap.start()] + self._word(model, gap)
-            # What was filled in is no gap, even if it reads like one together with what stands around it.
+            # Inserted text is not searched for gaps, even if it resembles one together with its surroundings.
             text, start = filled + text[gap.end() :], len(filled)
         return text
 
     def text_generation(self, text: str) -> str:
-        """Continue a text: the most probable 48 tokens, up to the last end of a sentence among them.
+        """Continue a text by the most probable 48 tokens, up to the last end of a sentence among them.
 
-        Nothing is made of nothing. A small model repeats itself, and knows little of what it speaks of.
+        The continuation of an empty text is empty. A small model repeats itself and knows little about its subject.
         """
         if not text.strip():
             return ""
         with self._model as model:
             read = model.cut(text.rstrip(), end=True)
-            made = model.llm.continue_text(read, max_tokens=WRITTEN).text
-        ends = [found.end() for found in _SENTENCE.finditer(made)]
-        return (text.rstrip() + (made[: ends[-1]] if ends else made)).strip()
+            continuation = model.llm.continue_text(read, max_tokens=WRITTEN).text
+        ends = [found.end() for found in _SENTENCE.finditer(continuation)]
+        return (text.rstrip() + (continuation[: ends[-1]] if ends else continuation)).strip()
 
     # -- the model ----------------------------------------------------------------------------------------------
 
     @property
     def functions(self) -> Mapping[str, Callable[..., str]]:
         """The tools by the terminals of ``grammars/openagi.cfg``."""
-        made = (self.summarization, self.text_generation, self.fill_mask, self.sentiment, self.question_answering)
-        return MappingProxyType({function.__name__: function for function in made})
+        tools = (self.summarization, self.text_generation, self.fill_mask, self.sentiment, self.question_answering)
+        return MappingProxyType({function.__name__: function for function in tools})
 
     def version(self, file: Path | None = None) -> str:
-        """What the results depend on beside the texts, for the keys of caches; the file is that of the weights."""
-        told = "" if file is None else f"{file.name} {file.stat().st_size}"
-        return hashlib.sha256(f"{VERSION} {self.llm} {told}".encode()).hexdigest()[:12]
+        """Return a hash of the factors besides the texts, for cache keys; ``file`` is the file of the weights."""
+        weights = "" if file is None else f"{file.name} {file.stat().st_size}"
+        return hashlib.sha256(f"{VERSION} {self.llm} {weights}".encode()).hexdigest()[:12]
 
     @property
     def _model(self) -> _Decoder:
@@ -181,7 +180,7 @@ class TextTools:
             return self._given
         with LOADING:
             if self.llm not in _LOADED:
-                found = _Decoder(resolve(self.llm))  # type: ignore[arg-type]  # what it is is looked at there
+                found = _Decoder(resolve(self.llm))  # type: ignore[arg-type]  # _Decoder checks its type
                 found.llm.scorer.cache = None  # type: ignore[attr-defined]  # results do not depend on earlier ones
                 _LOADED[self.llm] = found
             return _LOADED[self.llm]
@@ -193,7 +192,7 @@ class TextTools:
 
     @staticmethod
     def _word(model: _Decoder, gap: re.Match[str]) -> str:
-        """The word for a gap."""
+        """Choose the word for a gap."""
         before, after = gap.string[: gap.start()], gap.string[gap.end() :]
         blank = " " if before[-1:] == " " else ""
         begins = _BEGINS.search(before) is not None
@@ -210,7 +209,7 @@ class TextTools:
 
 
 class _Decoder:
-    """A loaded decoder, as the tools use it; one of them at a time."""
+    """A loaded decoder with the operations that the tools need; one tool uses it at a time."""
 
     def __init__(self, llm: TransformersLLM) -> None:
         scorer = getattr(llm, "scorer", None)
@@ -228,33 +227,33 @@ class _Decoder:
 
     @property
     def end(self) -> Ids:
-        """What ends one text, and so stands before the next."""
+        """The token that ends one text and therefore precedes the next."""
         return (int(self.llm.renderer.tokenizer.eos_token_id),)
 
     def text(self, text: str, *, end: bool = False) -> Ids:
-        """The tokens of a text; with ``end`` of a long one the last, else the first."""
+        """Return the tokens of a text; of a long one the first, or with ``end`` the last."""
         ids = self.llm.renderer.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         return tuple(ids[-READ:] if end else ids[:READ])
 
     def cut(self, text: str, *, most: int = READ, end: bool = False) -> str:
-        """A text, or the beginning (with ``end`` the end) of it that is read."""
+        """Cut a text to the part that is read: its beginning, or with ``end`` its end."""
         ids = self.text(text, end=end)
         if len(ids) <= most and len(ids) < READ:
             return text
         return str(self.llm.renderer.tokenizer.decode(ids[-most:] if end else ids[:most]))
 
     def chat(self, *messages: Message) -> Ids:
-        """The tokens of a chat up to where the model answers."""
+        """Return the tokens of a chat up to the model's answer."""
         return self.llm.renderer.tokens(messages)
 
     def answer(self, text: str) -> Ids:
-        """The tokens of an answer in a chat, with what ends it."""
+        """Return the tokens of an answer in a chat, including those that end it."""
         return self.llm.renderer.answer_tokens(text)
 
     def scores(self, asked: Sequence[tuple[Ids, Sequence[Ids]]]) -> list[list[float]]:
-        """For tokens that were read, and others that may come next, the log-probabilities of the latter, in one pass.
+        """Return the log-probabilities of possible continuations of each prompt, computed in one pass.
 
-        Of what is the beginning of something else the score is minus infinity, if it ends in nothing that ends a text.
+        A continuation that is a proper prefix of another one scores minus infinity; one that ends a text never is.
         """
         import torch
 
@@ -262,9 +261,9 @@ class _Decoder:
         for read, nexts in asked:
             distinct = dict.fromkeys(nexts)
             beginnings = {one[:length] for one in distinct for length in range(1, len(one))}
-            kept = [one for one in distinct if one not in beginnings]
-            prompts.append(Prompted(read, AnswerTree.of(kept)))
-            places.append({one: place for place, one in enumerate(kept)})
+            leaves = [one for one in distinct if one not in beginnings]
+            prompts.append(Prompted(read, AnswerTree.of(leaves)))
+            places.append({one: place for place, one in enumerate(leaves)})
         with torch.no_grad():
             found = [values.tolist() for values in self.llm.scorer.score(prompts)]  # type: ignore[attr-defined]
         return [
@@ -273,7 +272,7 @@ class _Decoder:
         ]
 
     def likeliest_words(self, read: Ids, count: int, *, blank: bool) -> list[str]:
-        """The likeliest words of one token behind some tokens."""
+        """Return the likeliest words of one token after some tokens."""
         import torch
 
         with torch.no_grad():
@@ -283,7 +282,7 @@ class _Decoder:
 
     @cached_property
     def _words(self) -> tuple[tuple[AnswerTree, list[str]], tuple[AnswerTree, list[str]]]:
-        """All words of one token without a blank before them, and with one: as a tree of answers, and by name."""
+        """All words of one token, without and with a preceding blank: as a tree of answers, and as texts."""
         tokenizer = self.llm.renderer.tokenizer
         written = tokenizer.batch_decode([[number] for number in range(len(tokenizer))])
         special = set(tokenizer.all_special_ids)
@@ -299,12 +298,12 @@ class _Decoder:
         return those(""), those(" ")
 
 
-#: The models by their provider strings.
+#: The loaded models by provider string.
 _LOADED: dict[str, _Decoder] = {}
 
 
 def _phrases(sentence: str, most: int) -> list[str]:
-    """All runs of words of a sentence, without marks around them."""
+    """List all sequences of words in a sentence, up to a length, without surrounding punctuation."""
     words = sentence.split()
     runs = (words[begin : begin + size] for begin in range(len(words)) for size in range(1, most + 1))
     return [phrase for run in runs if (phrase := " ".join(run).strip(_MARKS))]

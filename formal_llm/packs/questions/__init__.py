@@ -1,4 +1,4 @@
-"""Questions that agents answer: files as they are published, a small set of our own, and how answers are scored."""
+"""Questions for agents: published files, a small set of our own, and the scoring of answers."""
 
 from formal_llm.packs.questions.contexts import ContextArticles
 from formal_llm.packs.questions.loading import FORMATS, QuizQuestion, read_questions, shipped_questions

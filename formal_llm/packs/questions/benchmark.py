@@ -1,6 +1,6 @@
-"""Agents over questions: how often each is right, and what it took.
+"""The benchmark of agents on questions: how often each is right, and how much it used.
 
-Every run is a line in a results file in the folder of the benchmark, so a benchmark that was stopped goes on.
+Every run is a line in a results file in the folder of the benchmark, so that an interrupted benchmark can be resumed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from formal_llm.packs.questions.published import PublishedTable
 from formal_llm.packs.questions.scoring import mean_score, score_answer
 from formal_llm.planning.plans.usage import Usage
 
-#: Ways of asking that are made of several runs: who is asked first, and who where no answer comes twice.
+#: The methods that consist of several runs: the agent to vote, and the agent to use if no answer occurs twice.
 VOTES: dict[str, tuple[str, str | None]] = {
     "cot-sc": ("chain-of-thought", None),
     "cot-sc-react": ("chain-of-thought", "react"),
 }
-#: At which temperature votes are made, as published.
+#: The temperature of votes, as published.
 TEMPERATURE = 0.7
-#: The rows of published tables that are the same ways of asking.
+#: The rows of published tables for the same methods.
 PUBLISHED = {
     "direct": "Standard", "chain-of-thought": "CoT", "cot-sc": "CoT-SC", "react": "ReAct",
     "cot-sc-react": "CoT-SC → ReAct",
@@ -36,17 +36,17 @@ PUBLISHED = {
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """What an agent made of questions.
+    """The results of an agent on questions.
 
     Attributes:
-        llm: who wrote.
+        llm: the name of the LLM.
         agent: the agent.
-        questions: how many there were.
-        failed: how many runs did not come to an end.
-        exact: right answers, in percent of all questions.
-        f1: words in common with the right answers, in percent.
-        requests, tokens, corrections: for a question, in the mean.
-        published: the figure of the paper for this way of asking, in percent; None where there is none.
+        questions: the number of questions.
+        failed: the number of runs that failed.
+        exact: the share of right answers, in percent of all questions.
+        f1: the F1 measure of words in common with the right answers, in percent.
+        requests, tokens, corrections: the mean numbers per question.
+        published: the figure of the paper for this method, in percent; None if there is none.
     """
 
     llm: str
@@ -80,37 +80,37 @@ def run_agent(
     concurrency: int | None = None,
     on_outcome: Callable[[AgentOutcome], None] | None = None,
 ) -> AgentRow:
-    """Ask an agent all questions, and score its answers.
+    """Run an agent on all questions, and score its answers.
 
     Args:
         name: an agent, by name or path, or one of :data:`VOTES`.
-        llm: who writes.
+        llm: the model that writes.
         tools: the tools.
         questions: the questions, with answers.
-        folder: where the results files are.
-        called: what the LLM is called.
-        k: how often :data:`VOTES` ask.
-        concurrency: how many runs are under way at most.
-        on_outcome: called with each outcome as it comes; of votes not.
+        folder: the folder of the results files.
+        called: the name of the LLM.
+        k: the number of votes of :data:`VOTES`.
+        concurrency: the maximum number of concurrent runs.
+        on_outcome: called with each outcome as it completes; not for votes.
 
     Raises:
-        ResultsError: a file in the folder is another benchmark's.
-        ValueError: a question comes without an answer.
+        ResultsError: a file in the folder belongs to another benchmark.
+        ValueError: a question has no answer.
     """
     called = called or str(getattr(llm, "name", type(llm).__name__))
     place = folder / re.sub(r"[^A-Za-z0-9._=-]+", "_", f"{Path(name).stem}-{called}")
-    asked = [question.text for question in questions]
+    texts = [question.text for question in questions]
     if name in VOTES:
         first, then = VOTES[name]
         after = Agent(then, llm, tools) if then is not None else None
         votes = SelfConsistency(Agent(first, llm, tools, temperature=TEMPERATURE), k, then=after)
         found = [
             _Answered(one.answer, one.error is not None, (*one.transcripts, *([one.after] if one.after else [])))
-            for one in votes.run_all(asked, concurrency=concurrency, results=place)
+            for one in votes.run_all(texts, concurrency=concurrency, results=place)
         ]
     else:
         file = place.with_name(f"{place.name}.jsonl")
-        outcomes = Agent(name, llm, tools).run_all(asked, concurrency=concurrency, results=file, on_outcome=on_outcome)
+        outcomes = Agent(name, llm, tools).run_all(texts, concurrency=concurrency, results=file, on_outcome=on_outcome)
         found = [
             _Answered("" if one.error is not None else one.transcript.answer, one.error is not None, (one.transcript,))
             for one in outcomes
@@ -127,7 +127,7 @@ def run_agent(
 
 
 def published_figure(agent: str, form: str, tables: Sequence[PublishedTable]) -> float | None:
-    """The figure that a paper has for a way of asking, on the questions of a form; None where none has one."""
+    """Return the published figure for a method on the questions of a form; None if there is none."""
     for table in tables:
         figure = table.rows.get(PUBLISHED.get(agent, ""), {}).get(form)
         if figure is not None:
@@ -139,7 +139,7 @@ _COLUMNS = ("LLM", "agent", "questions", "failed", "exact %", "F1 %", "requests"
 
 
 def cells(row: AgentRow) -> tuple[str, ...]:
-    """A row as texts."""
+    """Format a row as texts."""
     published = "" if row.published is None else f"{row.published:.1f}"
     return (
         row.llm, row.agent, str(row.questions), str(row.failed), f"{row.exact:.1f}", f"{row.f1:.1f}",
@@ -148,7 +148,7 @@ def cells(row: AgentRow) -> tuple[str, ...]:
 
 
 def markdown(rows: Sequence[AgentRow]) -> str:
-    """The table, as Markdown."""
+    """Write the table in Markdown."""
     escaped = [tuple(cell.replace("|", "\\|") for cell in cells(row)) for row in rows]
     lines = [_COLUMNS, ("---",) * len(_COLUMNS), *escaped]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,4 +1,4 @@
-"""A corpus of the paragraphs that come with questions: HotpotQA can be searched without a dump of Wikipedia."""
+"""A corpus of the paragraphs of questions, so that HotpotQA can be searched without a dump of Wikipedia."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class ContextArticles:
     """The paragraphs of questions as articles, each title once, for :func:`~formal_llm.agents.tools.build_corpus`.
 
     Args:
-        questions: questions with paragraphs, as those of HotpotQA have them.
+        questions: questions with paragraphs, such as those of HotpotQA.
 
     Raises:
-        ValueError: none of them has any.
+        ValueError: no question has paragraphs.
     """
 
     def __init__(self, questions: Iterable[QuizQuestion]) -> None:
@@ -33,21 +33,21 @@ class ContextArticles:
 
     @property
     def fingerprint(self) -> str:
-        """The paragraphs decide."""
+        """A hash of the paragraphs."""
         digest = hashlib.sha256()
         for article in self._articles:
             digest.update(repr((article.title, article.text)).encode(errors="replace"))
         return digest.hexdigest()
 
     def read(self, skip: int = 0) -> Iterator[Article]:
-        """The articles in the order in which their titles come first."""
+        """Yield the articles in the order of the first occurrence of their titles."""
         yield from self._articles[skip:]
 
     def corpus(self, folder: Path) -> Corpus:
-        """The corpus of these articles, in a file of a folder that is built where it is not there.
+        """Open the corpus of these articles, in a file of a folder that is built if missing.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the file cannot be written.
         """
         place = folder / f"corpus-{self.fingerprint[:16]}.sqlite"
         if not place.exists():
@@ -55,5 +55,5 @@ class ContextArticles:
         return Corpus(place)
 
     def share(self) -> float:
-        """All of it is there at once."""
+        """Return 1: all articles are available immediately."""
         return 1.0

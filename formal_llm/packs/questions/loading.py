@@ -1,7 +1,7 @@
-"""Files of questions as they are published: HotpotQA, GSM8K, TriviaQA, FEVER; and our own.
+"""The reader of question files in their published formats: HotpotQA, GSM8K, TriviaQA, FEVER; and in our own.
 
-Nothing is downloaded: the files are those that the authors publish. A file that is not what it should be is told with
-its line, where it has lines, and the number of the question.
+Nothing is downloaded: the files are those that the authors publish. An error in a file is reported with the number of
+the question and, in a file of JSON lines, the line.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from formal_llm.errors import NotationError, ResourceNotFound
 
 #: How an answer is scored; see :mod:`formal_llm.packs.questions.scoring`.
 Measure: TypeAlias = Literal["text", "aliases", "number", "label"]
-#: The most bytes of a file that is read at once, and of a line of one that is read by lines.
+#: The maximum number of bytes in a file that is read at once, and in a line of a file that is read by lines.
 MOST_BYTES, MOST_LINE = 1_000_000_000, 10_000_000
 LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 
 
 @dataclass(frozen=True)
 class QuizQuestion:
-    """A question with its answers.
+    """A question with its correct answers.
 
     Attributes:
         id: its name in its file.
         text: the question; of FEVER, the claim.
-        answers: the right answers, any of which will do; none in test sets.
+        answers: the right answers, any of which is sufficient; none in test sets.
         measure: how an answer is scored.
-        kind: what sort of question it is, in the words of its file: ``bridge``, ``two-hop``.
-        titles: the titles of the articles that hold the answer.
-        context: the paragraphs that come with it (title and sentences): of HotpotQA, ten.
+        kind: the kind of question, in the words of its file: ``bridge``, ``two-hop``.
+        titles: the titles of the articles that contain the answer.
+        context: the paragraphs of the question (title and sentences): ten in HotpotQA.
     """
 
     id: str
@@ -48,28 +48,28 @@ class QuizQuestion:
 
 
 class _Wrong(Exception):
-    """What is wrong with a question."""
+    """A problem of a question."""
 
 
 def read_questions(path: str | Path, form: str, most: int | None = None) -> list[QuizQuestion]:
-    """The questions of a file.
+    """Read the questions of a file.
 
     Args:
         path: the file.
         form: ``"hotpotqa"``, ``"gsm8k"``, ``"triviaqa"``, ``"fever"`` or ``"own"``.
-        most: only the first so many.
+        most: the maximum number of questions to read, from the first.
 
     Raises:
-        ResourceNotFound: no such form.
-        NotationError: the file cannot be read; with the line or the number of the question.
+        ResourceNotFound: there is no such form.
+        NotationError: the file cannot be read; the error names the line or the number of the question.
     """
     if form not in FORMATS:
         raise ResourceNotFound("format of questions", form, FORMATS)
-    by_lines, make = FORMATS[form]
+    by_lines, parse = FORMATS[form]
     found: list[QuizQuestion] = []
     for number, (line, data) in enumerate(islice(_lines(path) if by_lines else _list(path), most), 1):
         try:
-            found.append(make(data))
+            found.append(parse(data))
         except _Wrong as wrong:
             raise NotationError(
                 f"question {number} {wrong}", file=str(path), line=line, suggestion=f"is this a file of {form}?"
@@ -80,17 +80,17 @@ def read_questions(path: str | Path, form: str, most: int | None = None) -> list
 
 
 def shipped_questions(name: str = "all") -> list[QuizQuestion]:
-    """Our own questions over the shipped corpus: ``"lookup"``, ``"two-hop"``, ``"arithmetic"``, or all of them.
+    """Return our own questions on the shipped corpus: ``"lookup"``, ``"two-hop"``, ``"arithmetic"``, or all.
 
     Raises:
-        ResourceNotFound: no such set.
+        ResourceNotFound: there is no such set.
     """
     folder = authored.find("tasks", "questions")
-    there = {path.stem: path for path in sorted(folder.glob("*.jsonl"))}
-    if name != "all" and name not in there:
-        raise ResourceNotFound("set of questions", name, ["all", *there])
+    files = {path.stem: path for path in sorted(folder.glob("*.jsonl"))}
+    if name != "all" and name not in files:
+        raise ResourceNotFound("set of questions", name, ["all", *files])
     return [
-        question for stem, path in there.items() if name in ("all", stem) for question in read_questions(path, "own")
+        question for stem, path in files.items() if name in ("all", stem) for question in read_questions(path, "own")
     ]
 
 
@@ -98,7 +98,7 @@ def shipped_questions(name: str = "all") -> list[QuizQuestion]:
 
 
 def _lines(path: str | Path) -> Iterator[tuple[int, object]]:
-    """The values of a file of JSON lines, each with the number of its line."""
+    """Read the values of a file of JSON lines, each with the number of its line."""
     try:
         with open_file(path) as file:
             number = 0
@@ -116,7 +116,7 @@ def _lines(path: str | Path) -> Iterator[tuple[int, object]]:
 
 
 def _list(path: str | Path) -> Iterator[tuple[None, object]]:
-    """The questions of a file that is one JSON value."""
+    """Read the questions of a file that is one JSON value."""
     try:
         data = parse_json(read_text(path, most=MOST_BYTES))
     except json.JSONDecodeError as error:
@@ -144,8 +144,8 @@ def _text(data: object, key: str, needed: bool = True) -> str:
     if isinstance(found, str):
         return found
     if needed or found is not None:
-        shown = "is no object" if not isinstance(data, dict) else f"has no text {key!r}"
-        raise _Wrong(shown)
+        problem = "is no object" if not isinstance(data, dict) else f"has no text {key!r}"
+        raise _Wrong(problem)
     return ""
 
 
@@ -157,12 +157,12 @@ def _texts(data: object, key: str) -> tuple[str, ...]:
 
 
 def _hotpotqa(data: object) -> QuizQuestion:
-    """HotpotQA (Yang et al. 2018): one JSON list, with ten paragraphs a question (distractor, fullwiki)."""
+    """Parse a question of HotpotQA (Yang et al. 2018): one JSON list, ten paragraphs each (distractor, fullwiki)."""
     name, answer = _text(data, "_id"), _text(data, "answer", needed=False)
     try:
-        given = data.get("context", []), data.get("supporting_facts", [])  # type: ignore[attr-defined]
-        context = tuple((str(title), tuple(map(str, sentences))) for title, sentences in given[0])
-        titles = tuple(dict.fromkeys(str(title) for title, _ in given[1]))
+        pairs = data.get("context", []), data.get("supporting_facts", [])  # type: ignore[attr-defined]
+        context = tuple((str(title), tuple(map(str, sentences))) for title, sentences in pairs[0])
+        titles = tuple(dict.fromkeys(str(title) for title, _ in pairs[1]))
     except (AttributeError, TypeError, ValueError):
         raise _Wrong("has a context or supporting_facts that are no pairs") from None
     return QuizQuestion(
@@ -172,7 +172,7 @@ def _hotpotqa(data: object) -> QuizQuestion:
 
 
 def _gsm8k(data: object) -> QuizQuestion:
-    """GSM8K (Cobbe et al. 2021): JSON lines; the number of the answer stands behind ``####``."""
+    """Parse a question of GSM8K (Cobbe et al. 2021): JSON lines; the number of the answer is after ``####``."""
     text, answer = _text(data, "question"), _text(data, "answer")
     _, sign, number = answer.rpartition("####")
     if not sign or not number.strip():
@@ -183,7 +183,7 @@ def _gsm8k(data: object) -> QuizQuestion:
 
 
 def _triviaqa(data: object) -> QuizQuestion:
-    """TriviaQA (Joshi et al. 2017): one JSON object with ``Data``; an answer has many names."""
+    """Parse a question of TriviaQA (Joshi et al. 2017): one JSON object with ``Data``; an answer has many names."""
     answer = data.get("Answer") if isinstance(data, dict) else None
     names: tuple[str, ...] = ()
     if answer is not None:
@@ -195,7 +195,7 @@ def _triviaqa(data: object) -> QuizQuestion:
 
 
 def _fever(data: object) -> QuizQuestion:
-    """FEVER (Thorne et al. 2018): JSON lines with a claim and one of three labels."""
+    """Parse a question of FEVER (Thorne et al. 2018): JSON lines with a claim and one of three labels."""
     label = _text(data, "label", needed=False)
     if label and label not in LABELS:
         raise _Wrong(f"has the label {label!r}; there are {', '.join(LABELS)}")
@@ -211,7 +211,7 @@ def _fever(data: object) -> QuizQuestion:
 
 
 def _own(data: object) -> QuizQuestion:
-    """Our own form: ``id``, ``question``, ``answers``, and perhaps ``measure``, ``kind`` and ``titles``."""
+    """Parse a question of our own: ``id``, ``question``, ``answers``; optional ``measure``, ``kind``, ``titles``."""
     measure = _text(data, "measure", needed=False) or "text"
     answers = _texts(data, "answers")
     if measure not in ("text", "aliases", "number", "label") or not answers:
@@ -222,7 +222,7 @@ def _own(data: object) -> QuizQuestion:
     )  # fmt: skip
 
 
-#: The forms of files: whether each line is a question, and what makes one.
+#: The forms of files: whether each line is a question, and the function that parses one.
 FORMATS: dict[str, tuple[bool, Callable[[object], QuizQuestion]]] = {
     "hotpotqa": (False, _hotpotqa),
     "gsm8k": (True, _gsm8k),

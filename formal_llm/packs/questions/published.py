@@ -1,4 +1,4 @@
-"""The papers' figures, for reference beside one's own."""
+"""The papers' figures, for comparison with our own."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class PublishedTable:
 
     Attributes:
         source: the paper and the number of the table.
-        model: who answered.
-        measures: for each data set, what its figures are, in percent.
+        model: the model.
+        measures: for each data set, the measure of its figures, in percent.
         rows: for each method, its figure on each data set.
-        notes: what is other there than in one's own figures.
+        notes: the differences from our own figures.
     """
 
     source: str
@@ -47,7 +47,7 @@ class PublishedTable:
 
 
 def published_tables() -> list[PublishedTable]:
-    """The tables that come with the library."""
+    """Return the tables shipped with the library."""
     data = read_toml(authored.find("tasks", "questions") / "published.toml", _SHAPE)
     return [
         PublishedTable(one["source"], one["model"], one["measures"], one["rows"], tuple(one.get("notes", ())))

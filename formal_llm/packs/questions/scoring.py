@@ -1,8 +1,8 @@
-"""Whether an answer is right, as published: each data set in its own way.
+"""The scoring of answers by the published method of each data set.
 
-``text`` (HotpotQA, our own): exact match and F1 over words, after the normal form of SQuAD (Rajpurkar et al. 2016): no
+``text`` (HotpotQA, our own): exact match and F1 over words, in the normal form of SQuAD (Rajpurkar et al. 2016): no
 letter case, no punctuation, no articles. As in HotpotQA's script, yes and no have no partial score. ``aliases``
-(TriviaQA): the best over all names of the answer, in TriviaQA's normal form. ``number`` (GSM8K): the number behind
+(TriviaQA): the best over all names of the answer, in TriviaQA's normal form. ``number`` (GSM8K): the number after
 ``####``, else the last one. ``label`` (FEVER): one of three labels.
 """
 
@@ -21,12 +21,12 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = frozenset(string.punctuation)
 _NUMBER = re.compile(r"-?(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)(?:/[0-9]+)?")
 _UNDIVIDED = frozenset(["yes", "no", "noanswer"])
-#: What is read of an answer; a model that does not stop is not waited for.
+#: The maximum number of characters to read of an answer, in case a model does not stop.
 MOST_CHARACTERS = 10_000
 
 
 class AnswerScore(NamedTuple):
-    """How right an answer is.
+    """The score of an answer.
 
     Attributes:
         exact: whether it is right.
@@ -38,7 +38,7 @@ class AnswerScore(NamedTuple):
 
 
 def score_answer(question: QuizQuestion, answer: str) -> AnswerScore:
-    """How right an answer to a question is.
+    """Score an answer to a question.
 
     Raises:
         ValueError: the question has no answer: it is from a test set whose answers are not published.
@@ -47,8 +47,8 @@ def score_answer(question: QuizQuestion, answer: str) -> AnswerScore:
         raise ValueError(f"the question {question.id} comes without an answer, as those of test sets do")
     answer = answer[:MOST_CHARACTERS]
     if question.measure == "number":
-        wanted = number_of(question.answers[0])
-        return _whole(wanted is not None and wanted == number_of(answer))
+        expected = number_of(question.answers[0])
+        return _whole(expected is not None and expected == number_of(answer))
     if question.measure == "label":
         return _whole(_label(question.answers[0]) == _label(answer))
     normal: Callable[[str], str] = trivia_form if question.measure == "aliases" else squad_form
@@ -57,31 +57,31 @@ def score_answer(question: QuizQuestion, answer: str) -> AnswerScore:
 
 
 def mean_score(scores: Iterable[AnswerScore]) -> tuple[float, float]:
-    """Exact match and F1 over several answers, in percent; of none, 0."""
+    """Return the mean exact match and F1 of several answers, in percent; 0 if there are none."""
     all_scores = list(scores)
     count = max(1, len(all_scores))
     return 100 * sum(score.exact for score in all_scores) / count, 100 * sum(score.f1 for score in all_scores) / count
 
 
 def squad_form(text: str) -> str:
-    """The normal form of SQuAD and HotpotQA: lower case, then no punctuation, then no articles, then single blanks."""
+    """Return the normal form of SQuAD and HotpotQA: lower case, then no punctuation, no articles, single blanks."""
     return " ".join(_ARTICLES.sub(" ", "".join(sign for sign in text.lower() if sign not in _PUNCTUATION)).split())
 
 
 def trivia_form(text: str) -> str:
-    """The normal form of TriviaQA: as SQuAD's, but a punctuation mark parts words, and so does an underscore."""
+    """Return the normal form of TriviaQA: as SQuAD's, but punctuation marks and underscores separate words."""
     plain = "".join(" " if sign in _PUNCTUATION or sign in "‘’´`" else sign for sign in text.lower())
     return " ".join(_ARTICLES.sub(" ", plain).split())
 
 
 def number_of(text: str) -> Fraction | None:
-    """The number that an answer gives: behind ``####`` where that stands, else the last one; None for none."""
-    behind = text.rpartition("####")[2] if "####" in text else text
-    found = _NUMBER.findall(behind[-1_000:] if behind is text else behind[:1_000])
+    """Return the number in an answer: after ``####`` if present, else the last one; None if there is none."""
+    answer = text.rpartition("####")[2] if "####" in text else text
+    found = _NUMBER.findall(answer[-1_000:] if answer is text else answer[:1_000])
     if not found:
         return None
     try:
-        return Fraction((found[0] if behind is not text else found[-1]).replace(",", ""))
+        return Fraction((found[0] if answer is not text else found[-1]).replace(",", ""))
     except ZeroDivisionError:
         return None
 

@@ -1,1 +1,1 @@
-"""The benchmark of four ways of asking a model for a plan."""
+"""The benchmark of methods that make a model plan."""

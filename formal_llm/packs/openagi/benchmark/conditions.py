@@ -1,4 +1,4 @@
-"""What a method of the benchmark is asked to do, under conditions that all methods share, and what it makes."""
+"""The assignments of the benchmark's methods, the conditions that all methods share, and their attempts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_word
 from formal_llm.planning import Task, TaskPack
 
-#: The ways of planning; :mod:`~formal_llm.packs.openagi.benchmark.methods` says what they are.
+#: The planning methods; :mod:`~formal_llm.packs.openagi.benchmark.methods` describes them.
 Method: TypeAlias = Literal["zero", "few", "names", "typed", "formal", "rltf", "draft"]
 METHODS: tuple[Method, ...] = get_args(Method)
 #: The paper's prompts (Li et al. 2024, appendix A.3; there "Setp" in place of "Step").
 ZERO = "Problem: {task}.\nWhat is its solution? Use 'Step' to mark."
 FEW = "{examples}Problem: {task}.\nSolution:"
-#: What stands before them where some of the grammar's tools are not there, which nobody could know otherwise.
+#: The text before the prompts if some of the grammar's tools are missing, which the model could not know otherwise.
 TOOLS = "The tools are: {tools}.\n\n"
 CHOICE = "Problem: {task}\n\nSteps so far:\n{steps}\n\nWhat is the next step?\n\n{options}\n\nAnswer with one number."
 STOP = "Stop: the plan is finished"
@@ -28,19 +28,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Conditions:
-    """What all methods share.
+    """The conditions that all methods share.
 
     Attributes:
         pack: the pack.
-        tasks: the tasks by number, with limits of 0 for tools that are not there.
-        tools: the tools that are there; of these the methods "names" and "typed" offer names.
-        every: all tools of the grammar; of these a step in free text may mean any.
-        matcher: tells which tool a step means.
-        examples: worked examples: by the number of the task, the tools in the order in which they are carried out.
-        temperature, max_tokens: for free text.
-        tries: how often one question is asked until its answer is legal.
-        max_chain: where a chain of names ends.
-        max_typed: where a chain of typed names ends; OpenAGI's scripts say 10.
+        tasks: the tasks by number, with limits of 0 for missing tools.
+        tools: the available tools, whose names the methods "names" and "typed" offer.
+        every: all tools of the grammar, any of which a step in free text may mean.
+        matcher: determines which tool a step means.
+        examples: worked examples: by task number, the tools in the order of their execution.
+        temperature, max_tokens: the settings for free text.
+        tries: how often to ask one question until its answer is legal.
+        max_chain: the maximum length of a chain of names.
+        max_typed: the maximum length of a chain of typed names; 10 in OpenAGI's scripts.
     """
 
     pack: TaskPack
@@ -57,7 +57,7 @@ class Conditions:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What the attempts depend on besides the model, the tasks and the tools, as JSON data."""
+        """The factors besides the model, the tasks and the tools that determine the attempts, as JSON data."""
         return {
             "matcher": self.matcher.identity,
             "examples": {str(number): list(tools) for number, tools in self.examples.items()},
@@ -66,29 +66,29 @@ class Conditions:
         }
 
     def task(self, number: int) -> Task:
-        """The task of a number; that of the pack where the conditions have none."""
+        """Return the task with a number; that of the pack if the conditions have none."""
         return self.tasks[number] if number in self.tasks else self.pack.tasks[number]
 
     def word(self, chain: Sequence[str]) -> tuple[str, ...]:
-        """The word of a chain of tools."""
+        """Build the word of a chain of tools."""
         terminals = {name: entry["terminal"] for name, entry in self.pack.data["inputs"].items()}
-        return chain_word(chain, self.every, {self.pack.data["kinds"][t]: t for t in terminals.values()})
+        return chain_word(chain, self.every, {self.pack.data["kinds"][one]: one for one in terminals.values()})
 
     def prompt(self, method: Literal["zero", "few"], number: int) -> str:
-        """The prompt of a task. An example is never the task itself."""
+        """Build the prompt of a task. An example is never the task itself."""
         about = self.task(number)
         task = about.description.rstrip(".")
         missing = len(self.tools) < len(self.every)
-        told = TOOLS.format(tools=", ".join(tool.label for tool in self.tools)) if missing else ""
+        tools_note = TOOLS.format(tools=", ".join(tool.label for tool in self.tools)) if missing else ""
         if method == "zero":
-            return told + ZERO.format(task=task)
+            return tools_note + ZERO.format(task=task)
         sentence = about.original or about.description
-        shown = "".join(
+        examples = "".join(
             self._example(place, tools)
             for place, tools in self.examples.items()
             if self.pack.tasks[place].description != sentence
         )
-        return told + FEW.format(examples=shown, task=task)
+        return tools_note + FEW.format(examples=examples, task=task)
 
     def _example(self, number: int, tools: Sequence[str]) -> str:
         steps = "\n".join(f"Step {place}: Use {self.pack.cfg.label(name)};" for place, name in enumerate(tools, 1))
@@ -96,7 +96,7 @@ class Conditions:
 
 
 class PlanKey(NamedTuple):
-    """Which plan it is: whose, by which method, for the task of which number, and which of the repeats, from 0."""
+    """The key of a plan: its LLM, its method, the number of its task, and its repeat, from 0."""
 
     llm: str
     method: Method
@@ -106,15 +106,15 @@ class PlanKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A plan as a method made it, valid or not.
+    """A plan that a method produced, valid or not.
 
     Attributes:
-        word: its word; empty where there is none.
-        steps: its steps in the order in which they are carried out, as they were written.
-        questions: how many questions were answered for it.
-        usage: what they cost.
-        text: what the model wrote, of free text.
-        error: why there is no word, where the method itself failed.
+        word: its word; empty if there is none.
+        steps: its steps as written, in the order of their execution.
+        questions: the number of questions answered for it.
+        usage: the tokens used for them.
+        text: the free text that the model wrote.
+        error: why there is no word, if the method itself failed.
     """
 
     word: tuple[str, ...]
@@ -127,15 +127,15 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a method has to do.
+    """The work of a method.
 
     Attributes:
-        llm: who answers.
-        jobs: the plans to be made; all of this LLM and one method.
-        conditions: what all methods share.
-        note: called in this thread with what became of each job, as it comes: an attempt, or what went wrong and may
-            pass (the provider could not be reached); what it raises ends the run.
-        concurrency: how many jobs are under way at most; as suits the LLM where left out.
+        llm: the LLM that answers.
+        jobs: the plans to make, all by this LLM and one method.
+        conditions: the conditions that all methods share.
+        note: called in this thread with the outcome of each job as it completes: an attempt, or an error that may be
+            temporary (the provider could not be reached); an exception that it raises ends the run.
+        concurrency: the maximum number of concurrent jobs; by default as suits the LLM.
     """
 
     llm: LLM
@@ -145,15 +145,15 @@ class Assignment:
     concurrency: int | None = None
 
     def each(self, work: Callable[[PlanKey], T]) -> Iterator[tuple[PlanKey, T | Exception]]:
-        """What the work gives for each job, or what it raises, as it comes.
+        """Do the work for each job, and yield each result or exception as it completes.
 
-        Several jobs are under way at once, in threads, for an LLM that waits for others; one for any other.
+        Several jobs run concurrently, in threads, for an LLM that waits for a provider; one at a time for any other.
         """
 
         def done(key: PlanKey) -> T | Exception:
             try:
                 return work(key)
-            except Exception as error:  # handed on, and raised at the end of the run
+            except Exception as error:  # passed on, and raised at the end of the run
                 return error
 
         many = self.concurrency or (8 if isinstance(getattr(self.llm, "llm", self.llm), AsyncLLM) else 1)

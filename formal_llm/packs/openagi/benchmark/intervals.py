@@ -1,4 +1,4 @@
-"""How far a mean over tasks would go with other tasks like these: the percentile bootstrap (Efron 1979)."""
+"""Confidence intervals of means over tasks: the percentile bootstrap (Efron 1979)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-#: So many sets of tasks are drawn, always the same.
+#: The number of sets of tasks to draw, and the seed, which makes them always the same.
 DRAWS, SEED = 10_000, 0
 
 
 class Interval(NamedTuple):
-    """From where to where."""
+    """An interval between two values."""
 
     low: float
     high: float
@@ -22,13 +22,13 @@ class Interval(NamedTuple):
 
 
 def interval(values: Sequence[float]) -> Interval | None:
-    """The middle 95 % of the means of sets of tasks drawn from these, each as large as this one.
+    """Compute the middle 95 % of the means of sets of tasks drawn from these, each as large as this one.
 
     Args:
-        values: one for each task.
+        values: one value for each task.
 
     Returns:
-        None for less than two tasks, which tell nothing about others.
+        None for less than two tasks, which allow no conclusion about others.
     """
     if len(values) < 2:
         return None

@@ -1,16 +1,16 @@
-"""The ways of planning that the benchmark compares.
+"""The planning methods that the benchmark compares.
 
-- ``zero``, ``few``: the paper's prompts. The model writes steps in free text, which are read into a chain of tools.
-- ``names``: tool names forced one by one, each question offering all tools and to stop. So what comes out is always a
-  list of tools, and nothing sees to it that they fit together.
+- ``zero``, ``few``: the paper's prompts. The model writes steps in free text, which are parsed into a chain of tools.
+- ``names``: tool names forced one by one, each question offering all tools and to stop. So the output is always a list
+  of tools, and nothing ensures that they fit together.
 - ``typed``: OpenAGI's constrained decoding (Ge et al. 2023; the prefix trie of its scripts), the baseline without
-  automaton. The first tool is any with one input; each further one takes what the last gives, and none comes twice.
-  Tools with two inputs are not in that trie, and it does not look at what the task gives or wants.
-- ``formal``: the planner, which asks only for what can still become a valid plan.
-- ``rltf``: the same by the model with trained adapters.
-- ``draft``: the planner with ``search="draft"``: the model writes the whole plan and is asked where that is no plan.
+    automaton. The first tool is any with one input; each further one takes the last output, and none occurs twice.
+    Tools with two inputs are not in that trie, and it ignores the inputs and the goal of the task.
+  - ``formal``: the planner, which offers only what can still become a valid plan.
+  - ``rltf``: the same with the model with trained adapters.
+  - ``draft``: the planner with ``search="draft"``: the model writes the whole plan; questions correct invalid parts.
 
-A method makes an attempt for each plan that is asked for; whether it is valid is verified afterwards, alike for all.
+A method makes an attempt for each requested plan; its validity is verified afterwards, in the same way for all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from formal_llm.planning.drivers.planner import Search
 
 
 def why_not(method: Method, llm: LLM) -> str:
-    """Why a method does not apply to an LLM; empty where it does."""
+    """Return why a method does not apply to an LLM; empty if it does."""
     if method == "draft":
         writes = isinstance(llm, TextLLM)
     else:
@@ -56,7 +56,7 @@ def make(method: Method, assigned: Assignment) -> None:
 
 
 class ChanceWriter:
-    """Writes a random list of at most five different tools: what chance alone would plan in free text."""
+    """Writes a random list of at most five different tools: the baseline of free text written by chance."""
 
     def __init__(self, llm: RandomLLM, tools: Sequence[ToolText]) -> None:
         self._llm = llm
@@ -71,10 +71,10 @@ class ChanceWriter:
         stop: Sequence[str] = (),  # noqa: ARG002
         temperature: float = 0.0,  # noqa: ARG002
     ) -> Generated:
-        """A random list of tools, as steps."""
-        left = list(self._labels)
+        """Write a random list of tools, as steps."""
+        remaining = list(self._labels)
         with self._lock:
-            chosen = [left.pop(self._drawn(left) - 1) for _ in range(self._drawn(left[:5]))]
+            chosen = [remaining.pop(self._drawn(remaining) - 1) for _ in range(self._drawn(remaining[:5]))]
         return Generated("\n".join(f"Step {place}: Use {label}" for place, label in enumerate(chosen, 1)))
 
     def _drawn(self, options: Sequence[str]) -> int:
@@ -82,8 +82,8 @@ class ChanceWriter:
 
 
 def writer(llm: LLM, tools: Sequence[ToolText]) -> TextLLM | None:
-    """Who writes free text for an LLM: itself; chance for ``test:random``; None for one that writes none."""
-    inner: Any = getattr(llm, "llm", llm)  # behind what records its answers
+    """Return the writer of free text for an LLM: itself, chance for ``test:random``, or None if it writes none."""
+    inner: Any = getattr(llm, "llm", llm)  # without the wrapper that records its answers
     if isinstance(inner, TextLLM):
         return inner
     return ChanceWriter(inner, tools) if isinstance(inner, RandomLLM) else None
@@ -91,33 +91,33 @@ def writer(llm: LLM, tools: Sequence[ToolText]) -> TextLLM | None:
 
 def _written(method: Literal["zero", "few"], assigned: Assignment) -> None:
     conditions = assigned.conditions
-    who = writer(assigned.llm, conditions.tools)
-    if who is None:
+    text_writer = writer(assigned.llm, conditions.tools)
+    if text_writer is None:
         raise TypeError("this LLM writes no free text")
 
     def write(key: PlanKey) -> Generated:
-        return who.generate(
+        return text_writer.generate(
             conditions.prompt(method, key.task),
             max_tokens=conditions.max_tokens,
             stop=("Problem:",),
             temperature=conditions.temperature,
         )
 
-    for key, written in assigned.each(write):
-        if isinstance(written, Exception):
-            assigned.note(key, written)
+    for key, text in assigned.each(write):
+        if isinstance(text, Exception):
+            assigned.note(key, text)
             continue
-        steps = read_steps(written.text)
-        # Matched here, in one thread: an encoder is not for many.
+        steps = read_steps(text.text)
+        # Matched here, in one thread: an encoder is not thread-safe.
         chain = [name for name in conditions.matcher.match(steps) if name is not None]
-        assigned.note(key, Attempt(conditions.word(chain), tuple(steps), 1, written.usage, written.text))
+        assigned.note(key, Attempt(conditions.word(chain), tuple(steps), 1, text.usage, text.text))
 
 
 # -- names forced one by one -------------------------------------------------------------------------------------------
 
 
 class _Chain:
-    """A chain of tools on its way: a question at a time, from the first :meth:`give` on, or all of them driven."""
+    """A chain of tools under construction: one question at a time by :meth:`give`, or all of them driven."""
 
     def __init__(self, method: Literal["names", "typed"], key: PlanKey, conditions: Conditions) -> None:
         self.key = key
@@ -128,7 +128,7 @@ class _Chain:
         self.steps = self._walk()
 
     def give(self, given: Answer | Exception | None) -> None:
-        """Take the answer to the question, or what was raised instead of one; None to begin."""
+        """Receive the answer to the question, or the exception raised instead; None to begin."""
         try:
             self.question = resumed(self.steps, given)
         except StopIteration as end:
@@ -155,7 +155,7 @@ class _Chain:
         return Attempt(conditions.word([tool.name for tool in chain]), _labels(chain), questions, usage)
 
     def _offered(self, chain: Sequence[ToolText]) -> Sequence[ToolText]:
-        """The tools that can come next."""
+        """List the tools that can be next."""
         tools = self._conditions.tools
         if not self._typed:
             return tools
@@ -190,22 +190,22 @@ def _force(method: Literal["names", "typed"], assigned: Assignment) -> None:
 
 
 def _together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assignment) -> None:
-    """Ask the questions of many chains together, round after round."""
+    """Ask the questions of many chains together, round by round."""
     waiting, many = iter(assigned.jobs), assigned.concurrency or 64
     under_way: list[_Chain] = []
 
     def more() -> list[_Chain]:
-        begun = [_Chain(method, key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
-        for chain in begun:
+        started = [_Chain(method, key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
+        for chain in started:
             chain.give(None)
-        return begun
+        return started
 
     while under_way := under_way + more():
         open_ = [(chain, chain.question) for chain in under_way if chain.question is not None]
         answers: Sequence[Answer | Exception]
         try:
             answers = llm.choose_many([question for _, question in open_]) if open_ else ()
-        except Exception as error:  # each chain asks again, or ends with it
+        except Exception as error:  # each chain asks again, or ends with the error
             answers = [error] * len(open_)
         for (chain, _), answer in zip(open_, answers, strict=True):
             chain.give(answer)
@@ -226,13 +226,13 @@ def _formal(assigned: Assignment, search: Search) -> None:
         used = outcome.usage
         if outcome.plan is not None:
             steps = tuple(map(str, outcome.plan.steps))
-            made: Attempt | Exception = Attempt(outcome.plan.word, steps, used.questions, used.token_usage)
+            attempt: Attempt | Exception = Attempt(outcome.plan.word, steps, used.questions, used.token_usage)
         elif isinstance(outcome.error, (NoValidPlan, InvalidAnswer, BudgetExceeded)):
-            made = Attempt((), (), used.questions, used.token_usage, error=str(outcome.error))
+            attempt = Attempt((), (), used.questions, used.token_usage, error=str(outcome.error))
         else:
             assert outcome.error is not None
-            made = outcome.error
-        assigned.note(assigned.jobs[outcome.index], made)
+            attempt = outcome.error
+        assigned.note(assigned.jobs[outcome.index], attempt)
 
     tasks = [conditions.tasks[key.task] for key in assigned.jobs]
     planner.plan_all(tasks, concurrency=assigned.concurrency, on_outcome=on_outcome)

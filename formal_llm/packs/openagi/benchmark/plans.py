@@ -1,4 +1,4 @@
-"""Plans of several LLMs by several methods for some tasks, verified and on record; nothing is carried out here."""
+"""Plans of several LLMs by several methods for some tasks, verified and recorded; nothing is executed here."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from formal_llm.packs.openagi.benchmark.records import Records
 from formal_llm.planning import Task, TaskPack
 from formal_llm.planning.checking.verify import Verifier
 
-#: After so many failures in a row that no plan is to blame for, a run ends: the provider cannot be reached.
+#: The number of consecutive failures not caused by a plan after which a run ends: the provider is unreachable.
 _IN_A_ROW = 5
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """What a run has just done: in its phase ``"planning"`` or ``"executing"``, how far, and with which plan."""
+    """The progress of a run: its phase, ``"planning"`` or ``"executing"``, the number of plans, and the last plan."""
 
     phase: str
     done: int
@@ -46,20 +46,20 @@ class Skipped:
 
 
 class AdaptedLLM(NamedTuple):
-    """An LLM with trained adapters, and the name under which its plans are on record."""
+    """An LLM with trained adapters, and the name under which its plans are recorded."""
 
     name: str
     llm: LLM
 
 
 class AskingSettings(TypedDict, total=False):
-    """How LLMs are asked.
+    """The settings for questions to LLMs.
 
     Attributes:
-        repeats: how many plans each method makes for each task; 5 where left out.
-        matcher: reads steps in free text; that of :func:`matcher_for` where left out.
-        temperature, max_tokens: for free text; 0 and 1,024 where left out.
-        tries: how often one question is asked until its answer is legal; 3 where left out.
+        repeats: how many plans each method makes for each task; by default 5.
+        matcher: matches steps in free text; by default that of :func:`matcher_for`.
+        temperature, max_tokens: the settings for free text; by default 0 and 1,024.
+        tries: how often to ask one question until its answer is legal; by default 3.
     """
 
     repeats: int
@@ -75,16 +75,16 @@ class Plans:
     Args:
         pack: the pack.
         tasks: the tasks by number.
-        there: the tools that can be planned with; all where left out.
+        there: the available tools; by default all.
         settings: see :class:`AskingSettings`.
 
     Attributes:
         tasks: the tasks that have a plan.
-        left_out: tasks that no plan with these tools solves, each with the reason; no method is asked for them.
-        conditions: what all methods share.
+        left_out: tasks that no plan with these tools solves, each with the reason; the methods skip them.
+        conditions: the conditions that all methods share.
 
     Raises:
-        ValueError: no task, or less than one repeat.
+        ValueError: there is no task, or less than one repeat.
         NoValidPlan: no plan with these tools solves any of the tasks.
     """
 
@@ -95,8 +95,8 @@ class Plans:
         there: Collection[str] | None = None,
         **settings: Unpack[AskingSettings],
     ) -> None:
-        asked: AskingSettings = {"repeats": 5, "temperature": 0.0, "max_tokens": 1024, "tries": 3, **settings}
-        self.repeats = asked["repeats"]
+        asking: AskingSettings = {"repeats": 5, "temperature": 0.0, "max_tokens": 1024, "tries": 3, **settings}
+        self.repeats = asking["repeats"]
         if self.repeats < 1 or not tasks:
             raise ValueError("a benchmark needs a task and a repeat at least")
         self.pack = pack
@@ -116,13 +116,13 @@ class Plans:
         every = tool_texts(pack)
         tools = tuple(tool for tool in every if there is None or tool.name in there)
         self.conditions = Conditions(
-            pack, self.tasks, tools, every, asked.get("matcher") or matcher_for(every),
-            read_examples({tool.name for tool in tools}), asked["temperature"], asked["max_tokens"], asked["tries"],
+            pack, self.tasks, tools, every, asking.get("matcher") or matcher_for(every),
+            read_examples({tool.name for tool in tools}), asking["temperature"], asking["max_tokens"], asking["tries"],
         )  # fmt: skip
 
     @cached_property
     def identity(self) -> dict[str, object]:
-        """What the plans depend on besides the LLMs, as JSON data."""
+        """The factors besides the LLMs that determine the plans, as JSON data."""
         rules = [self._planner.table().automaton.fingerprint, asdict(self.pack.wording)]
         return {
             "rules": hashlib.sha256(repr(rules).encode()).hexdigest()[:16],
@@ -132,7 +132,7 @@ class Plans:
     def skipped(
         self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM] | None = None
     ) -> list[Skipped]:
-        """The methods that do not apply to some LLM."""
+        """List the methods that do not apply to some LLM."""
         return not_asked(llms, methods, trained or {})
 
     def run(
@@ -146,23 +146,23 @@ class Plans:
         on_step: Callable[[RunProgress], None] | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
-        """Make the plans that are not on record yet, and carry out those that were not carried out.
+        """Make the plans that are not recorded yet, and execute those that were not executed.
 
         Args:
-            llms: the LLMs by the names under which their plans are on record.
-            methods: the methods; what does not apply to an LLM is passed over.
-            records: what is on record.
-            trained: for LLMs by name the same with trained adapters, which the method ``rltf`` asks.
-            concurrency: how many plans are under way at most; as suits each LLM where left out.
+            llms: the LLMs by the names under which their plans are recorded.
+            methods: the methods; those that do not apply to an LLM are skipped.
+            records: the records.
+            trained: by the names of LLMs, the same with trained adapters, which the method ``rltf`` uses.
+            concurrency: the maximum number of plans made concurrently; by default as suits each LLM.
             on_step: called after each plan.
-            cancel: when it is set, the execution of plans ends.
+            cancel: ends the execution of plans when it is set.
 
         Raises:
-            LLMError: the provider failed several times in a row, or some plans are missing since it failed now and
-                then; what was made is on record, and the next run goes on with the rest.
+            LLMError: the provider failed several times in a row, or some plans are missing due to occasional failures;
+                the others are recorded, and the next run makes the rest.
             Cancelled: ``cancel`` was set.
         """
-        who = {**llms, **{one.name: one.llm for one in (trained or {}).values()}}
+        llm_by_name = {**llms, **{one.name: one.llm for one in (trained or {}).values()}}
         keys = [
             PlanKey(name, method, number, repeat)
             for name, method in self._asked(llms, methods, trained or {})
@@ -187,7 +187,7 @@ class Plans:
 
         missing = [key for key in keys if key not in records.plans]
         for (name, method), jobs in groupby(missing, lambda key: key[:2]):
-            make(method, Assignment(who[name], list(jobs), self.conditions, note, concurrency))
+            make(method, Assignment(llm_by_name[name], list(jobs), self.conditions, note, concurrency))
         self._execute(records, keys, on_step, cancel)
         if lost is not None:
             raise lost
@@ -195,7 +195,7 @@ class Plans:
     def _asked(
         self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM]
     ) -> Iterator[tuple[str, Method]]:
-        """Who is asked how, by the name on record."""
+        """List the recorded names of the LLMs with the methods that apply to them."""
         for name, llm in llms.items():
             for method in methods:
                 if not _why_not(name, method, llm, trained):
@@ -208,7 +208,7 @@ class Plans:
         on_step: Callable[[RunProgress], None] | None,
         cancel: threading.Event | None,
     ) -> None:
-        """Carry the plans out; here nothing is."""
+        """Execute the plans; does nothing by default."""
 
     def _keep(self, records: Records, key: PlanKey, made: Attempt) -> None:
         task = self.tasks[key.task]
@@ -228,7 +228,7 @@ class Plans:
 
 
 def not_asked(llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM]) -> list[Skipped]:
-    """The methods that do not apply to some LLM."""
+    """List the methods that do not apply to some LLM."""
     pairs = [(name, llm, method) for name, llm in llms.items() for method in methods]
     return [Skipped(name, method, why) for name, llm, method in pairs if (why := _why_not(name, method, llm, trained))]
 
@@ -240,7 +240,7 @@ def _why_not(name: str, method: Method, llm: LLM, trained: Mapping[str, AdaptedL
 
 
 def read_examples(tools: set[str]) -> dict[int, tuple[str, ...]]:
-    """The worked examples for few-shot prompts that do with these tools: the task's number, and the tools in order."""
+    """Read the worked examples for few-shot prompts that need only these tools: the tools in order, by task number."""
     example = Keys({"task": int, "tools": Items(str)}, needed=("task", "tools"))
     shape = Keys({"examples": Items(example)}, needed=("examples",))
     rows = read_toml(authored.find("tasks", "openagi") / "examples.toml", shape)["examples"]

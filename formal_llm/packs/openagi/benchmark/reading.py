@@ -1,8 +1,8 @@
-"""Plans in free text: which tool each step means, and the word of the chain that the tools make.
+"""Parsing plans in free text: the tool that each step means, and the word of the chain of tools.
 
-A model that is asked for a plan in free text writes steps. Each is matched with the tool that it is most similar to;
-one that is similar to none ("return the result") is no step of the plan. The tools are then applied one after the
-other, each to the result of the one before: a chain. Tasks that need a tree (many of Task X) ask for more than that.
+A model that plans in free text writes steps. Each is matched with the most similar tool; one that is similar to none
+("return the result") is not a step of the plan. The tools are then applied one after the other, each to the previous
+result: a chain. Tasks that need a tree (many of Task X) require more than that.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 _STEP = re.compile(r"\b(?:step|setp)\s*\d+\s*[:.)\-]", re.IGNORECASE)
 _ITEM = re.compile(r"^\s*(?:\d+\s*[:.)]|[-*•])\s+", re.MULTILINE)
 _WORDS = re.compile(r"[^\W_]+")
-#: A longer text is no plan of fifteen tools.
+#: The maximum number of steps to read; a plan with fifteen tools has fewer.
 _MOST_STEPS = 100
 
 
 def read_steps(text: str) -> list[str]:
-    """The steps that a text lists: what is marked as "Step 1:"; else items of a list; else its lines."""
+    """Read the steps in a text: the parts marked as "Step 1:"; else the items of a list; else the lines."""
     text = text.replace("**", "").replace("`", "")
     for mark in (_STEP, _ITEM):
         _, *parts = mark.split(text)
@@ -49,7 +49,7 @@ def _lines(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ToolText:
-    """A tool as a step may mention it: its terminal and texts, the kinds of what it takes, and of what it gives."""
+    """A tool as a step may mention it: its terminal and texts, the kinds of its inputs and of its output."""
 
     name: str
     label: str
@@ -59,17 +59,17 @@ class ToolText:
 
 
 def tool_texts(pack: TaskPack) -> tuple[ToolText, ...]:
-    """The tools of a pack, in the order of its alphabet: what its grammar applies to something."""
+    """Return the tools of a pack, in the order of its alphabet: the terminals that its grammar applies to something."""
     cfg, kinds = pack.cfg, pack.data["kinds"]
-    taken: dict[str, tuple[tuple[str, ...], str]] = {}
+    types: dict[str, tuple[tuple[str, ...], str]] = {}
     for production in cfg.productions:
         if len(production.body) > 1:
             for name in _tools(cfg, production.body[0]):
-                taken.setdefault(name, (tuple(kinds[symbol] for symbol in production.body[1:]), kinds[production.head]))
+                types.setdefault(name, (tuple(kinds[symbol] for symbol in production.body[1:]), kinds[production.head]))
     return tuple(
-        ToolText(name, cfg.label(name), cfg.symbols[name].description or "", *taken[name])
+        ToolText(name, cfg.label(name), cfg.symbols[name].description or "", *types[name])
         for name in cfg.terminals
-        if name in taken
+        if name in types
     )
 
 
@@ -80,38 +80,38 @@ def _tools(cfg: CFG, symbol: str) -> Sequence[str]:
 
 
 class Matcher(Protocol):
-    """Tells which tool a step means."""
+    """Determines which tool a step means."""
 
     @property
     def identity(self) -> dict[str, object]:
-        """What its answers depend on, as JSON data."""
+        """The factors that determine its answers, as JSON data."""
         ...
 
     def match(self, steps: Sequence[str]) -> list[str | None]:
-        """For each step the name of the tool that it means; None where it means none."""
+        """Return for each step the name of the tool that it means, or None."""
         ...
 
 
 def matcher_for(tools: Sequence[ToolText]) -> Matcher:
-    """A matcher by sentence similarity where MiniLM is installed, else one by words."""
+    """Create a matcher by sentence similarity if MiniLM is installed, else one by words."""
     try:
         find_minilm()
-        import transformers  # noqa: F401  # looked for before the first step comes
+        import transformers  # noqa: F401  # detected before the first step is matched
     except ImportError:
         return LexicalMatcher(tools)
     return SentenceMatcher(tools)
 
 
 class SentenceMatcher:
-    """Matches by the cosine of sentence embeddings (the mean of an encoder's token vectors).
+    """A matcher by the cosine of sentence embeddings (the mean of an encoder's token vectors).
 
-    A step that has the label of a tool in it means that tool (the longest label counts). Any other is compared with the
-    label and the description of each.
+    A step that contains the label of a tool means that tool (the longest label counts). Any other step is compared with
+    the label and the description of each tool.
 
     Args:
         tools: the tools.
-        threshold: a step that is less similar to every tool means none.
-        encoder: the folder of an encoder that transformers can load; MiniLM where left out.
+        threshold: the minimum similarity of a step to the tool that it means.
+        encoder: the folder of an encoder that transformers can load; by default MiniLM.
     """
 
     def __init__(self, tools: Sequence[ToolText], threshold: float = 0.6, encoder: str | None = None) -> None:
@@ -121,11 +121,11 @@ class SentenceMatcher:
 
     @property
     def identity(self) -> dict[str, object]:
-        """As :attr:`Matcher.identity`."""
+        """The same as :attr:`Matcher.identity`."""
         return {"matcher": "sentences", "threshold": self._threshold, "encoder": self._encoder.folder or "MiniLM"}
 
     def match(self, steps: Sequence[str]) -> list[str | None]:
-        """As :meth:`Matcher.match`; raises MissingDependency where the encoder cannot be loaded."""
+        """Do the same as :meth:`Matcher.match`; raises MissingDependency if the encoder cannot be loaded."""
         found = [_labelled(step, self._tools) for step in steps]
         open_ = [place for place, name in enumerate(found) if name is None and steps[place].strip()]
         if open_:
@@ -137,18 +137,18 @@ class SentenceMatcher:
 
     @cached_property
     def _known(self) -> torch.Tensor:
-        """A vector for the label and one for the description of each tool, one after the other."""
+        """The vectors of the label and of the description of each tool, one after the other."""
         return self._encoder.texts([text for tool in self._tools for text in (tool.label, tool.description)])
 
 
 class LexicalMatcher:
-    """Matches by words without their endings, where no encoder is installed.
+    """A matcher by word stems, for use without an encoder.
 
-    A word counts the less, the more tools speak of it in their labels or descriptions.
+    The weight of a word decreases with the number of tools whose labels or descriptions contain it.
 
     Args:
         tools: the tools.
-        threshold: a step whose words count less for every tool means none; a word of one tool alone counts 1.
+        threshold: the minimum weight of a step's words for the tool that it means; a word of only one tool counts 1.
     """
 
     def __init__(self, tools: Sequence[ToolText], threshold: float = 0.5) -> None:
@@ -158,11 +158,11 @@ class LexicalMatcher:
 
     @property
     def identity(self) -> dict[str, object]:
-        """As :attr:`Matcher.identity`."""
+        """The same as :attr:`Matcher.identity`."""
         return {"matcher": "words", "threshold": self._threshold}
 
     def match(self, steps: Sequence[str]) -> list[str | None]:
-        """For each step the name of the tool that it means; None where it means none."""
+        """Do the same as :meth:`Matcher.match`."""
         return [_labelled(step, self._tools) or self._nearest(set(stems(step))) for step in steps]
 
     def _nearest(self, words: set[str]) -> str | None:
@@ -173,10 +173,10 @@ class LexicalMatcher:
 
 
 def _labelled(step: str, tools: Sequence[ToolText]) -> str | None:
-    """The tool whose label, or name, stands in a step; the longest of several."""
-    said = f" {' '.join(_WORDS.findall(step.casefold()))} "
+    """Return the tool whose label or name occurs in a step; the longest of several."""
+    normalized = f" {' '.join(_WORDS.findall(step.casefold()))} "
     named = [(len(text), tool.name) for tool in tools for text in (tool.label, tool.name.replace("_", " "))
-             if f" {text.casefold()} " in said]  # fmt: skip
+             if f" {text.casefold()} " in normalized]  # fmt: skip
     return max(named, key=lambda entry: entry[0])[1] if named else None
 
 
@@ -184,24 +184,24 @@ def _labelled(step: str, tools: Sequence[ToolText]) -> str | None:
 
 
 def chain_word(chain: Sequence[str], tools: Sequence[ToolText], inputs: Mapping[str, str]) -> tuple[str, ...]:
-    """The word of a chain: each tool is applied to the result of the one before, the first to the input.
+    """Build the word of a chain: each tool is applied to the result of the previous one, the first to the input.
 
-    Whatever else a tool takes, it gets from the inputs as they are; the result of the tool before goes to the first
-    place of its kind (to the first of all where it fits none: then the word is not valid, and says where).
+    A tool takes its other arguments directly from the inputs; the previous result is the first argument of its kind
+    (the first of all if it fits none: then the word is invalid, and verification shows where).
 
     Args:
-        chain: the names of the tools, in the order in which they are carried out.
-        tools: what they take.
-        inputs: for each kind the terminal of the input.
+        chain: the names of the tools, in the order of their execution.
+        tools: the tools with the kinds of their inputs.
+        inputs: for each kind, the terminal of the input.
     """
     known = {tool.name: tool for tool in tools}
     word: tuple[str, ...] = ()
     kind = ""
     for name in chain:
         kinds = known[name].kinds
-        taken: list[tuple[str, ...]] = [(inputs[one],) for one in kinds]
+        arguments: list[tuple[str, ...]] = [(inputs[one],) for one in kinds]
         if word:
-            taken[kinds.index(kind) if kind in kinds else 0] = word
-        word = (name, *(part for one in taken for part in one))
+            arguments[kinds.index(kind) if kind in kinds else 0] = word
+        word = (name, *(part for one in arguments for part in one))
         kind = known[name].gives
     return word

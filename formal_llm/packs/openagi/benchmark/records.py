@@ -1,15 +1,15 @@
-"""What a benchmark writes down, so that it can be stopped at any time, goes on, and can be looked into afterwards.
+"""The records of a benchmark, so that it can be stopped at any time, resumed, and inspected afterwards.
 
-In its folder::
+The folder contains::
 
-    setting.json    what the figures depend on; another setting is refused
-    plans.jsonl     a line for each plan that was made: word, steps, validity, reason, what was written, usage
-    scores.jsonl    a line for each distinct plan of a task that was carried out: score, every step's value by its key
-    values/         the values of the steps, each under its key
-    answers/        what was asked and answered, as transcripts that can be replayed
-    cache/          results of tools, so that none is called twice for the same
+        setting.json    the setting that determines the figures; another setting is refused
+        plans.jsonl     a line for each plan: word, steps, validity, reason, written text, usage
+        scores.jsonl    a line for each distinct executed plan of a task: score, every step's value by its key
+        values/         the values of the steps, each under its key
+        answers/        the questions and answers, as transcripts that can be replayed
+        cache/          results of tools, so that none is called twice with the same inputs
 
-A line is written at once and whole; what is left of a half-written one is taken off.
+Each line is written immediately and as a whole; an incomplete last line is removed.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _PLANS, _SCORES, _SETTING = "plans.jsonl", "scores.jsonl", "setting.json"
 
 
 class ScoreKey(NamedTuple):
-    """Which plan of which task a score is about."""
+    """The key of a score: the task and the word of the plan."""
 
     task: int
     word: tuple[str, ...]
 
 
 class PlanRecord(TypedDict):
-    """The line of a plan: its key, the group of its task, what was made, whether it is valid, what it cost."""
+    """The line of a plan: its key, the group of its task, its content, its validity, its usage."""
 
     llm: str
     method: Method
@@ -58,14 +58,14 @@ class PlanRecord(TypedDict):
 
 
 class ScoredPlan(PlanRecord):
-    """A plan with its score: 0 for an invalid one, None where a plan is not judged yet."""
+    """A plan with its score: 0 for an invalid one, None for one that is not judged yet."""
 
     value: float | None
     score: str
 
 
 class ScoreRecord(TypedDict):
-    """The line of a score; for each sample its value, what went wrong, and the steps with the keys of their values."""
+    """The line of a score; for each sample its value, the error, and the steps with the keys of their values."""
 
     task: int
     word: list[str]
@@ -80,18 +80,18 @@ Record = TypeVar("Record")
 
 
 class Records(AbstractContextManager["Records"]):
-    """The records of a benchmark. Nobody else writes to its folder in the meantime.
+    """The records of a benchmark, which has exclusive write access to its folder.
 
     Args:
-        folder: the folder; made if it is not there.
-        setting: what the figures depend on, as JSON data.
+        folder: the folder, created if missing.
+        setting: the setting that determines the figures, as JSON data.
 
     Attributes:
-        plans: the plans that were made, by key: the lines of the file.
+        plans: the plans by key: the lines of the file.
         scores: the plans that were judged, by key.
 
     Raises:
-        ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read; says which.
+        ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read.
     """
 
     def __init__(self, folder: str | Path, setting: Mapping[str, object]) -> None:
@@ -109,7 +109,7 @@ class Records(AbstractContextManager["Records"]):
         self.close()
 
     def close(self) -> None:
-        """Close the files and let others have them."""
+        """Close the files and release the folder."""
         self._opened.close()
 
     def add_plan(self, plan: PlanRecord) -> None:
@@ -118,20 +118,20 @@ class Records(AbstractContextManager["Records"]):
         self.plans[_plan_key(plan)] = plan
 
     def add_score(self, key: ScoreKey, judged: Judgement) -> None:
-        """Write the line of a score, and the values of the plan's steps that are not there yet."""
+        """Write the line of a score, and the values of the plan's steps that are not stored yet."""
         samples: list[dict[str, object]] = [
             {"value": value, "error": error, "steps": self._steps(result)}
             for value, error, result in zip(judged.scores, judged.errors, judged.results, strict=False)
         ]
-        made: ScoreRecord = {
+        record: ScoreRecord = {
             "task": key.task, "word": list(key.word), "value": judged.value, "score": judged.score,
             "reason": judged.reason, "samples": samples,
         }  # fmt: skip
-        write_line(self._scores, self.folder / _SCORES, made, "a line")
-        self.scores[key] = made
+        write_line(self._scores, self.folder / _SCORES, record, "a line")
+        self.scores[key] = record
 
     def joined(self) -> list[ScoredPlan]:
-        """The plans with their scores."""
+        """Return the plans with their scores."""
         joined: list[ScoredPlan] = []
         for key, plan in self.plans.items():
             scored = self.scores.get(ScoreKey(key.task, tuple(plan["word"])))
@@ -142,14 +142,14 @@ class Records(AbstractContextManager["Records"]):
     def _steps(self, result: Result) -> list[dict[str, str]]:
         steps = []
         for step in result.steps:
-            told = {"name": step.name, "state": step.state}
+            entry = {"name": step.name, "state": step.state}
             if step.value is not None:
-                told |= {"kind": step.value.kind.name, "key": step.value.key}
+                entry |= {"kind": step.value.kind.name, "key": step.value.key}
                 file = self.folder / "values" / f"{step.value.key}{step.value.kind.ending}"
                 if not file.exists():
                     file.parent.mkdir(exist_ok=True)
                     write_atomically(file, [step.value.dump()])
-            steps.append(told)
+            steps.append(entry)
         return steps
 
     def _check_setting(self, setting: Mapping[str, object]) -> None:
@@ -158,15 +158,15 @@ class Records(AbstractContextManager["Records"]):
             write_atomically(file, [(json.dumps(setting, indent=1, ensure_ascii=False) + "\n").encode()])
             return
         try:
-            there = parse_json(read_bytes(file))
-            if not isinstance(there, dict):
+            stored = parse_json(read_bytes(file))
+            if not isinstance(stored, dict):
                 raise ValueError("no object")
         except (OSError, ValueError):
             raise ResultsError(f"{file}: this is no JSON of a setting; give another folder") from None
-        if there != setting:
-            other = [key for key in {**setting, **there} if setting.get(key) != there.get(key)]
+        if stored != setting:
+            different = [key for key in {**setting, **stored} if setting.get(key) != stored.get(key)]
             raise ResultsError(
-                f"{self.folder}: it holds a benchmark with another setting ({', '.join(other)}; see {file.name}); "
+                f"{self.folder}: it holds a benchmark with another setting ({', '.join(different)}; see {file.name}); "
                 "give another folder, or the setting of that one"
             )
 
@@ -183,7 +183,7 @@ def _score_key(scored: ScoreRecord) -> ScoreKey:
 
 
 def _read(file: FileIO, path: Path, key: Callable[[Record], Key]) -> dict[Key, Record]:
-    """The lines of a file by key; a half-written last one is taken off."""
+    """Read the lines of a file by key; an incomplete last one is removed."""
     file.seek(0)
     whole, newline, rest = file.read().rpartition(b"\n")
     found: dict[Key, Record] = {}

@@ -1,7 +1,7 @@
-"""The OpenAGI benchmark: plans of several LLMs by several methods, verified, carried out, scored.
+"""The OpenAGI benchmark: plans of several LLMs by several methods, verified, executed, scored.
 
-First all plans are made and verified, then each distinct one is carried out once; every line of both is on record
-(:mod:`~formal_llm.packs.openagi.benchmark.records`), so a run that was stopped goes on where it was.
+First all plans are made and verified, then each distinct one is executed once; both are recorded line by line
+(:mod:`~formal_llm.packs.openagi.benchmark.records`), so that an interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from formal_llm.packs.openagi.scores.judging import PlanJudge
 
 
 class Benchmark(Plans):
-    """A benchmark over the tasks of the OpenAGI pack: plans, and what they are worth on task data.
+    """A benchmark over the tasks of the OpenAGI pack: plans and their values on task data.
 
     Args:
-        judge: carries plans out and scores them; its toolkit says which tools can be planned with.
+        judge: executes plans and scores them; its toolkit determines the available tools.
         numbers: the numbers of the tasks.
         settings: see :class:`~formal_llm.packs.openagi.benchmark.plans.AskingSettings`.
 
@@ -31,7 +31,7 @@ class Benchmark(Plans):
         unscored: tasks whose outputs no score can judge.
 
     Raises:
-        ValueError: no task, or less than one repeat.
+        ValueError: there is no task, or less than one repeat.
         ResourceNotFound: there are no such tasks, or no data for one.
         NoValidPlan: no plan with these tools solves any of the tasks.
     """
@@ -46,14 +46,14 @@ class Benchmark(Plans):
 
     @cached_property
     def identity(self) -> dict[str, object]:
-        """What the figures depend on besides the LLMs, as JSON data."""
+        """The factors besides the LLMs that determine the figures, as JSON data."""
         return {**super().identity, "judge": self.judge.identity, "data": data_identity(self.judge.data)}
 
     def score_names(self, groups: Mapping[int, str] | None = None) -> dict[str, str]:
-        """For each group of tasks the names of the scores that judge it.
+        """Return for each group of tasks the names of the scores that judge it.
 
         Args:
-            groups: for tasks that are counted under another group than their own, that group.
+            groups: the group of each task that is counted in another group than its own.
         """
         names: dict[str, list[str]] = {}
         for number, task in self.tasks.items():
@@ -63,9 +63,9 @@ class Benchmark(Plans):
 
     @property
     def samples(self) -> tuple[int, int]:
-        """On how many samples the plans of a task are carried out: the fewest and the most."""
-        there = [len(self.judge.data[number]) for number in self.tasks]
-        counts = [min(count, self.judge.samples or count) for count in there]
+        """The minimum and maximum numbers of samples on which the plans of a task are executed."""
+        available = [len(self.judge.data[number]) for number in self.tasks]
+        counts = [min(count, self.judge.samples or count) for count in available]
         return min(counts), max(counts)
 
     def _execute(
@@ -75,15 +75,15 @@ class Benchmark(Plans):
         on_step: Callable[[RunProgress], None] | None,
         cancel: threading.Event | None,
     ) -> None:
-        wanted = {
+        required = {
             ScoreKey(key.task, tuple(plan["word"]))
             for key in keys
             if (plan := records.plans.get(key)) and plan["valid"] and key.task not in self.unscored
         }
-        # By task, so that the samples of one are in memory at a time.
-        todo = sorted(wanted - records.scores.keys())
+        # Sorted by task, so that only the samples of one task are in memory at a time.
+        todo = sorted(required - records.scores.keys())
         for place, scored in enumerate(todo, 1):
             records.add_score(scored, self.judge.judge(scored.task, scored.word, keep=True, cancel=cancel))
             if on_step is not None:
-                said = f"task {scored.task}: {' '.join(scored.word)}"
-                on_step(RunProgress("executing", len(wanted) - len(todo) + place, len(wanted), said))
+                plan_text = f"task {scored.task}: {' '.join(scored.word)}"
+                on_step(RunProgress("executing", len(required) - len(todo) + place, len(required), plan_text))

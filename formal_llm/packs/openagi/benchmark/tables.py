@@ -1,7 +1,7 @@
-"""The benchmark's tables: the layout of the paper's Tables 1 and 2, with its published figures as a table of their own.
+"""The benchmark's tables: the layout of the paper's Tables 1 and 2, with its published figures in a separate table.
 
-Columns are methods of LLMs, rows are the share of valid plans, the score of each group of tasks, and their average over
-tasks; below them, what a plan took.
+Columns are methods of LLMs, rows are the share of valid plans, the score of each group of tasks, their average over
+tasks, and the mean usage of a plan.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ GROUPS = ("Task 1", "Task 2", "Task 3", "Task X")
 
 @dataclass(frozen=True, slots=True)
 class MethodColumn:
-    """The figures of a method of an LLM.
+    """The figures of a method with an LLM.
 
     Attributes:
-        llm, method: whose.
-        plans: how many plans they are the figures of.
+        llm, method: the names of the LLM and the method.
+        plans: the number of plans.
         valid: the share of valid plans, from 0 to 1.
-        scores: for each group the mean score over its tasks and repeats; None where no task of it was scored.
-        average: the mean over all scored tasks, each counting once; None where none was scored.
+        scores: for each group, the mean score over its tasks and repeats; None if none of its tasks was scored.
+        average: the mean over all scored tasks, each counting once; None if none was scored.
         deviation: the standard deviation of the average over the repeats; None for a single repeat.
-        questions: the mean number of questions of a plan; None for published figures, which do not tell.
-        tokens: the mean number of tokens of a plan, read and written; None where nobody counted any.
-        published: the table of the paper that it is from; 0 for one's own figures.
-        average_interval: where the average lies with 95 % over other tasks like these; None for published figures.
-        note: why there are no plans; empty where there are.
+        questions: the mean number of questions per plan; None for published figures, which do not include it.
+        tokens: the mean number of input and output tokens per plan; None if they were not counted.
+        published: the number of the paper's table; 0 for our own figures.
+        average_interval: the 95 % interval of the average over similar tasks; None for published figures.
+        note: why there are no plans; empty if there are.
     """
 
     llm: str
@@ -58,14 +58,14 @@ class MethodColumn:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Figures of others.
+    """Figures published by others.
 
     Attributes:
-        source: where they are published.
-        scores: which score each group has there.
+        source: the publication.
+        scores: the score of each group there.
         columns: the figures.
-        differences: what is other there than in one's own figures, a sentence each.
-        groups: for tasks that are counted under another group there than their own, that group.
+        differences: the differences from our own figures, a sentence each.
+        groups: the group there of each task that is counted in another group than its own.
     """
 
     source: str
@@ -78,12 +78,12 @@ class Published:
 def columns_of(
     rows: Iterable[ScoredPlan], unscored: Iterable[int] = (), groups: Mapping[int, str] | None = None
 ) -> list[MethodColumn]:
-    """The columns of plans on record: LLMs in the order in which they first occur, each with its methods.
+    """Compute the columns of recorded plans: LLMs in the order of their first occurrence, each with its methods.
 
     Args:
         rows: plans with their scores (:meth:`~formal_llm.packs.openagi.benchmark.records.Records.joined`).
         unscored: the tasks that no score can judge.
-        groups: for tasks that are counted under another group than their own, that group.
+        groups: the group of each task that is counted in another group than its own.
     """
     passed_over = set(unscored)
     by_column: dict[tuple[str, Method], list[ScoredPlan]] = {}
@@ -94,13 +94,13 @@ def columns_of(
 
 
 def in_order(columns: Sequence[MethodColumn]) -> list[MethodColumn]:
-    """Columns with those of an LLM together, its methods in their order."""
+    """Sort columns so that those of an LLM are together, with its methods in their order."""
     llms = list(dict.fromkeys(column.llm for column in columns))
     return sorted(columns, key=lambda column: (llms.index(column.llm), METHODS.index(cast("Method", column.method))))
 
 
 def empty_column(llm: str, method: str, why: str) -> MethodColumn:
-    """The column of a method that does not apply to an LLM."""
+    """Create the column of a method that does not apply to an LLM."""
     return MethodColumn(llm, method, 0, 0.0, dict.fromkeys(GROUPS), None, note=why)
 
 
@@ -119,13 +119,13 @@ def _column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[
 
 
 def _mean_over_tasks(rows: Sequence[ScoredPlan]) -> float | None:
-    """The mean over tasks of the means over their repeats, which of a run that was stopped are not equally many."""
+    """Return the mean over tasks of the means over repeats, whose number varies in an interrupted run."""
     means = _means(rows, "task")
     return statistics.fmean(means) if means else None
 
 
 def _means(rows: Sequence[ScoredPlan], key: Literal["task", "repeat"]) -> list[float]:
-    """The mean score of the plans with the same task, or of the same repeat; of those that were judged."""
+    """Return the mean score of the judged plans of each task, or of each repeat."""
     values: dict[int, list[float]] = {}
     for row in rows:
         if row["value"] is not None:
@@ -147,7 +147,7 @@ _PUBLISHED = Keys(
 
 
 def read_published() -> Published:
-    """The paper's figures, from ``tasks/openagi/published.toml``.
+    """Read the paper's figures from ``tasks/openagi/published.toml``.
 
     Raises:
         NotationError: the file cannot be read.
@@ -165,15 +165,15 @@ def read_published() -> Published:
     return Published(data["source"], data["scores"], tuple(columns), tuple(data["differences"]), groups)
 
 
-# -- how they look -----------------------------------------------------------------------------------------------------
+# -- rendering ---------------------------------------------------------------------------------------------------------
 
 
 def lines_of(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> list[list[str]]:
-    """The rows of a table as texts: what it is, by the group's name for its score, then a figure for each column."""
+    """Return the rows of a table as texts: the name of the row, for groups with the score, and a figure per column."""
     lines = [["valid plans", *(column.note or f"{column.valid:.1%}" for column in columns)]]
     for group in GROUPS:
-        shown = [_figure(column.scores[group]) for column in columns]
-        lines.append([f"{group} ({scores.get(group) or 'not scored'})", *shown])
+        figures = [_figure(column.scores[group]) for column in columns]
+        lines.append([f"{group} ({scores.get(group) or 'not scored'})", *figures])
     lines.append(["average over tasks", *(_figure(column.average) for column in columns)])
     if any(column.deviation is not None for column in columns):
         lines.append(["± over repeats", *(_figure(column.deviation) for column in columns)])
@@ -191,23 +191,23 @@ def _figure(value: float | None, places: int = 4) -> str:
 
 
 def rich_tables(columns: Sequence[MethodColumn], scores: Mapping[str, str], width: int) -> list[Table]:
-    """Tables for the terminal: as many as it takes to keep each within a width. The methods of an LLM stay together.
+    """Create tables for the terminal, as many as needed to fit a width. The methods of an LLM stay together.
 
     Args:
         columns: the columns.
-        scores: for each group the name of its score.
-        width: in characters.
+        scores: for each group, the name of its score.
+        width: the width in characters.
     """
-    by_llm = [[column for column in columns if column.llm == llm] for llm in dict.fromkeys(c.llm for c in columns)]
+    by_llm = [[column for column in columns if column.llm == llm] for llm in dict.fromkeys(one.llm for one in columns)]
     room = width - max(len(line[0]) for line in lines_of(columns, scores)) - 4
-    shown: list[list[MethodColumn]] = []
+    tables: list[list[MethodColumn]] = []
     for group in by_llm:
         for part in [group] if _width(group) <= room else [[column] for column in group]:
-            if shown and _width(shown[-1] + part) <= room:
-                shown[-1] += part
+            if tables and _width(tables[-1] + part) <= room:
+                tables[-1] += part
             else:
-                shown.append(list(part))
-    return [_rich(part, scores) for part in shown]
+                tables.append(list(part))
+    return [_rich(part, scores) for part in tables]
 
 
 def _width(columns: Sequence[MethodColumn]) -> int:
@@ -232,23 +232,23 @@ def _rich(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> Table:
 
 
 def markdown_table(title: str, columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> str:
-    """A table in Markdown, with its title above."""
+    """Write a table in Markdown, below its title."""
     heads = ["", *(f"{column.llm} {column.method}" for column in columns)]
     return markdown_lines(title, heads, lines_of(columns, scores))
 
 
 def markdown_lines(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A table in Markdown, with its title above; its first columns, ``left`` many, are texts."""
+    """Write a table in Markdown, below its title; its first ``left`` columns are texts."""
     marks = ["---" if place < left else "---:" for place in range(len(heads))]
     rows = [[head.replace("|", "\\|") for head in heads], marks, *lines]
     return f"{title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 
 def published_title(published: Published, table: int) -> str:
-    """The title of a table of published figures, so that nobody takes them for one's own."""
+    """Return the title of a table of published figures, which distinguishes them from our own."""
     return f"PUBLISHED, table {table} of {published.source}: other models, tools and data, for reference only"
 
 
 def as_data(columns: Sequence[MethodColumn]) -> list[dict[str, object]]:
-    """Columns as JSON data."""
+    """Convert columns to JSON data."""
     return [asdict(column) for column in columns]

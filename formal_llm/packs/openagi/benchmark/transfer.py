@@ -1,8 +1,7 @@
-"""What transfers: the same methods on the benchmark's sentences, and on others that say the same tasks.
+"""Transfer to other wordings: the same methods on the benchmark's sentences and on rewordings of the same tasks.
 
-Nothing is carried out: a plan is judged by whether it is valid, and by how well its tools agree with those that its
-task calls for (:mod:`~formal_llm.packs.openagi.references`). So all tools can be planned with, whatever the toolkit
-has.
+Nothing is executed: a plan is judged by its validity, and by how well its tools agree with those that its task requires
+(:mod:`~formal_llm.packs.openagi.references`). So all tools are available for planning, whatever the toolkit has.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ OWN, OTHER = "the benchmark's sentences", "other words"
 
 @dataclass(frozen=True, slots=True)
 class ToolFigures:
-    """How well the plans for some sentences use the right tools.
+    """Figures on how well the plans for some sentences use the right tools.
 
     Attributes:
-        llm, method: whose plans.
+        llm, method: the LLM and the method.
         words: :data:`OWN` or :data:`OTHER`.
-        plans: how many.
-        valid: the share of valid ones.
-        f1: the mean over tasks of the F1 measure of the tools; 0 for a plan that is not valid.
-        f1_interval: where it lies with 95 % over other tasks like these; None for a single task.
-        exact: the share of valid plans with just the right tools.
-        note: why there are no plans; empty where there are.
+        plans: the number of plans.
+        valid: the share of valid plans.
+        f1: the mean over tasks of the F1 measure of the tools; 0 for an invalid plan.
+        f1_interval: its 95 % interval over similar tasks; None for a single task.
+        exact: the share of valid plans with exactly the right tools.
+        note: why there are no plans; empty if there are.
     """
 
     llm: str
@@ -53,13 +52,13 @@ class ToolFigures:
 
 
 class Transfer(Plans):
-    """Plans for tasks of a pack and for sentences that say them in other words.
+    """Plans for tasks of a pack and for rewordings of them.
 
     Args:
         pack: the pack.
         numbers: the tasks.
-        sentences: tasks in other words, all that there are: by their places plans are on record.
-        chosen: the places of those that are asked for; all where left out.
+        sentences: all reworded tasks; plans are recorded by their places.
+        chosen: the places of the sentences to use; by default all.
         settings: see :class:`~formal_llm.packs.openagi.benchmark.plans.AskingSettings`.
     """
 
@@ -79,17 +78,17 @@ class Transfer(Plans):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many tasks, and how many sentences in other words."""
+        """The numbers of tasks and of reworded sentences."""
         other = sum(bool(task.original) for task in self.tasks.values())
         return len(self.tasks) - other, other
 
     @cached_property
     def identity(self) -> dict[str, object]:
-        """As of the plans; with the sentences."""
+        """The identity of the plans, with the sentences."""
         return {**super().identity, "sentences": self._sentences}
 
     def figures(self, rows: Iterable[ScoredPlan]) -> list[ToolFigures]:
-        """The figures of plans on record, for each LLM and method: on the benchmark's sentences, then on others."""
+        """Compute the figures of recorded plans by LLM and method: on the benchmark's sentences, then on others."""
         columns: dict[tuple[str, Method], dict[str, list[ScoredPlan]]] = {}
         for row in rows:
             if (task := self.tasks.get(row["task"])) is not None and row["repeat"] < self.repeats:
@@ -107,9 +106,9 @@ class Transfer(Plans):
         exact = []
         for row in rows:
             task = self.tasks[row["task"]]
-            wanted, used = tools_called_for(task), self.tools_of(row)
-            by_task.setdefault(task.original or task.description, []).append(f1(wanted, used) if row["valid"] else 0.0)
-            exact.append(row["valid"] and wanted == used)
+            needed, used = tools_called_for(task), self.tools_of(row)
+            by_task.setdefault(task.original or task.description, []).append(f1(needed, used) if row["valid"] else 0.0)
+            exact.append(row["valid"] and needed == used)
         means = [statistics.fmean(values) for values in by_task.values()]
         return ToolFigures(
             llm, method, words, len(rows), statistics.fmean(row["valid"] for row in rows), statistics.fmean(means),
@@ -117,19 +116,19 @@ class Transfer(Plans):
         )  # fmt: skip
 
     def tools_of(self, row: ScoredPlan) -> set[str]:
-        """The tools of a plan."""
+        """Return the tools of a plan."""
         return {tool.name for tool in self.conditions.every} & set(row["word"])
 
 
 def lines_of(figures: Sequence[ToolFigures]) -> list[list[str]]:
-    """The rows of a table: who was asked how, and the figures on each of the two sets of sentences."""
+    """Return the rows of a table: the LLM and method, and the figures on each of the two sets of sentences."""
     rows: dict[str, dict[str, list[str]]] = {}
     for one in figures:
-        within = "" if one.f1_interval is None else f" ({one.f1_interval})"
-        told = [f"{one.valid:.0%}", f"{one.f1:.3f}{within}", f"{one.exact:.0%}"]
-        rows.setdefault(f"{one.llm} {one.method}", {})[one.words] = [one.note, "", ""] if one.note else told
+        margin = "" if one.f1_interval is None else f" ({one.f1_interval})"
+        cells = [f"{one.valid:.0%}", f"{one.f1:.3f}{margin}", f"{one.exact:.0%}"]
+        rows.setdefault(f"{one.llm} {one.method}", {})[one.words] = [one.note, "", ""] if one.note else cells
     return [
-        [who, *(cell for words in (OWN, OTHER) for cell in told.get(words, ["-"] * 3))] for who, told in rows.items()
+        [who, *(cell for words in (OWN, OTHER) for cell in cells.get(words, ["-"] * 3))] for who, cells in rows.items()
     ]
 
 

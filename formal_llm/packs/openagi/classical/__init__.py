@@ -1,1 +1,1 @@
-"""The offline toolkit: image and text tools without neural models."""
+"""The classical toolkit: image and text tools without neural models."""

@@ -1,4 +1,4 @@
-"""Colours by example: a gray picture takes those of the most similar of a few known pictures."""
+"""Colorization by example: a gray picture takes the colours of the most similar of a few reference pictures."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from PIL import Image
 from formal_llm.packs.openagi.data.pixels import Floats, Pixels, noise_level, resized
 from formal_llm.packs.openagi.data.sources import pictures
 
-#: The longer side of the pictures among whose pixels is searched; of those that are compared as a whole.
+#: The longer side of the pictures whose pixels are searched, and of those that are compared as a whole.
 _SIDE, _THUMBNAIL = 128, 48
-#: More colour than this, on the scale from 0 to 1, is no gray picture.
+#: The maximum colour of a gray picture, on the scale from 0 to 1.
 _GRAY = 0.01
-#: Colours are laid on at half their strength: a wrong one costs more than a pale one, and there are few references.
+#: Colours are applied at half strength: a wrong one is worse than a pale one, and there are few references.
 _STRENGTH = 0.5
-#: Above this correlation a reference shows the same picture as the one to colour. Those of the task data have 0.86 and
-#: more with themselves, however degraded, and 0.77 and less with others.
+#: Above this correlation a reference is considered the same picture as the one to colour. In the task data, pictures
+#: have 0.86 or more with themselves, however degraded, and 0.77 or less with others.
 _SAME = 0.8
 
 
 def colorization(image: Image.Image) -> Image.Image:
     """Add colours to a grayscale picture, by example.
 
-    Among some photographs (those of the task data, which are inside scikit-image) the one is found whose brightness and
-    texture are most alike; each pixel takes the mean colour of the pixels there that are most like it in brightness, in
-    brightness around, and in texture (after Welsh et al. 2002). The brightness stays what it was.
+    Among some photographs (those of the task data, which scikit-image contains) the one with the most similar
+    brightness and texture is selected; each pixel takes the mean colour of the pixels there that are most similar in
+    brightness, surrounding brightness, and texture (after Welsh et al. 2002). The brightness does not change.
 
-    That gives plausible tints, not truth: it does not know what it sees, so the tints are pale. A reference that shows
-    the very picture is passed over, so that a picture of the task data does not get its own colours back. A picture
-    that has colours keeps them.
+    The tints are plausible, not true: the method does not recognize objects, so they are kept pale. A reference that
+    shows the same picture is skipped, so that a picture of the task data does not get its own colours back. A picture
+    with colours keeps them.
 
     Args:
         image: any picture.
@@ -49,9 +49,9 @@ def colorization(image: Image.Image) -> Image.Image:
 
 
 def same_picture(luminance: Floats, reference: Floats) -> bool:
-    """Whether a picture is the reference, or three quarters of it and more, by the correlation of small versions.
+    """Return whether a picture is the reference or at least three quarters of it, by correlating small versions.
 
-    Both are blurred first, so that noise and blur do not hide it; nor does a size that is tried only nearly.
+    Both are blurred first, so that noise, blur, and a size that is matched only approximately do not matter.
     """
     from scipy.ndimage import gaussian_filter
     from skimage.feature import match_template
@@ -67,7 +67,7 @@ def same_picture(luminance: Floats, reference: Floats) -> bool:
 
 @dataclass(frozen=True)
 class _Reference:
-    """A known picture: its brightness, the colour of each pixel (a and b of CIELAB), its statistics."""
+    """A reference picture: its brightness, the colour of each pixel (a and b of CIELAB), its statistics."""
 
     luminance: Floats
     chroma: Floats
@@ -90,18 +90,18 @@ def _references() -> tuple[_Reference, ...]:
 
 
 def _has_colours(pixels: Pixels) -> bool:
-    """Whether the picture has colours beyond a noise that is not the same in its channels."""
+    """Return whether the picture has colours beyond noise that differs between its channels."""
     if pixels.values.shape[2] == 1:
         return False
     height, width = pixels.values.shape[:2]
     small = resized(pixels.values, min(width, 32), min(height, 32), Image.Resampling.BOX)
-    # The largest of three noisy values is 1.7 standard deviations above the least; each is a mean of many pixels.
+    # The largest of three noisy values is 1.7 standard deviations above the smallest; each is a mean of many pixels.
     noise = 2 * noise_level(pixels.values) * (small[..., 0].size / (height * width)) ** 0.5
     return bool(float((small.max(axis=2) - small.min(axis=2)).mean()) > _GRAY + noise)
 
 
 def _within(luminance: Floats, side: int) -> Floats:
-    """A version whose longer side is at most ``side``."""
+    """Shrink a picture so that its longer side is at most ``side``."""
     height, width = luminance.shape
     factor = min(1.0, side / max(height, width))
     size = max(round(width * factor), 1), max(round(height * factor), 1)
@@ -109,7 +109,7 @@ def _within(luminance: Floats, side: int) -> Floats:
 
 
 def _features(luminance: Floats) -> Floats:
-    """For each pixel: its brightness, the brightness around it near and far, and how rough it is around it."""
+    """Compute for each pixel the brightness near it and in a wider area, and the roughness around it."""
     from scipy.ndimage import gaussian_filter
 
     near, far = gaussian_filter(luminance, 1.0), gaussian_filter(luminance, 6.0)
@@ -118,7 +118,7 @@ def _features(luminance: Floats) -> Floats:
 
 
 def _statistics(luminance: Floats) -> Floats:
-    """How brightness and roughness are spread over a picture: quantiles of both."""
+    """Compute the distribution of brightness and roughness over a picture: quantiles of both."""
     return np.quantile(_features(luminance)[:, [0, 2]], np.linspace(0.05, 0.95, 10), axis=0).astype(np.float32)
 
 
@@ -127,7 +127,7 @@ def _distance(one: Floats, other: Floats) -> float:
 
 
 def _chroma_of(luminance: Floats, reference: _Reference) -> Floats:
-    """The colours of the reference for a picture of that brightness."""
+    """Find the colours of the reference for a picture with this brightness."""
     from scipy.ndimage import gaussian_filter
     from scipy.spatial import cKDTree
 
@@ -139,13 +139,13 @@ def _chroma_of(luminance: Floats, reference: _Reference) -> Floats:
 
 
 def _with_chroma(luminance: Floats, chroma: Floats) -> Floats:
-    """The picture of that brightness in the colours of a smaller one."""
+    """Combine the brightness of a picture with the colours of a smaller one."""
     from skimage.color import lab2rgb, rgb2lab
 
     height, width = luminance.shape
     lightness = rgb2lab(np.repeat(luminance[..., None], 3, axis=2))[..., :1]
     large = resized(chroma, width, height, Image.Resampling.BICUBIC)
-    # The brightest and the darkest pixels have no room for colour: it would be cut off, with a warning.
+    # The brightest and the darkest pixels have no room for colour: it would be clipped, with a warning.
     room = _STRENGTH * np.clip(np.minimum(lightness, 100 - lightness) / 25, 0, 1)
     values: Floats = lab2rgb(np.concatenate([lightness, large * room], axis=2)).clip(0, 1).astype(np.float32)
     return values

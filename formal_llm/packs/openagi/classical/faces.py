@@ -1,4 +1,4 @@
-"""Detection: the faces of people, by a cascade that OpenCV carries."""
+"""Detection of human faces by a cascade that OpenCV contains."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from formal_llm.packs.openagi.data.pixels import Pixels, resized
 if TYPE_CHECKING:
     import cv2
 
-#: The longer side of the picture that is searched; a face must fill about a thirtieth of it.
+#: The longer side of the searched picture; a face must fill about a thirtieth of it.
 _SIDE = 800
-#: The smallest face that the cascade knows, in pixels.
+#: The smallest face that the cascade detects, in pixels.
 _LEAST = 24
-#: A cascade keeps what it is searching in itself, and branches of a plan run side by side.
+#: A cascade keeps the state of its search, and branches of a plan run concurrently.
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -37,8 +37,8 @@ class Face:
 def detection(image: Image.Image) -> str:
     """Find the faces in a picture: ``"2 faces"``, ``"1 face"``, ``"no faces"``.
 
-    It knows the faces of people, seen from the front, and nothing else (Viola and Jones 2001). It may miss a face that
-    is turned or covered, and may take something else for one.
+    Only human faces seen from the front are detected (Viola and Jones 2001). A turned or covered face may be missed,
+    and something else may be mistaken for a face.
 
     Args:
         image: any picture.
@@ -48,7 +48,7 @@ def detection(image: Image.Image) -> str:
 
 
 def find_faces(image: Image.Image) -> list[Face]:
-    """Where the faces in a picture are, from the left to the right."""
+    """Find the faces in a picture, from left to right."""
     luminance = Pixels.of(image).luminance
     factor = min(1.0, _SIDE / max(luminance.shape))
     height, width = (max(round(length * factor), 1) for length in luminance.shape)

@@ -1,6 +1,6 @@
-"""Text tools without weights: the sentiment of a text, its most telling sentences, the sentence that answers.
+"""Text tools without weights: the sentiment of a text, its most informative sentences, the sentence that answers.
 
-They choose among what stands in the text and make up nothing.
+They select parts of the text and invent nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-#: A sentence ends with its mark and quotes, before a blank; not after a title or an initial, nor before a small letter.
+#: A sentence ends with a mark and quotes before a blank; not after a title or an initial, nor before lower case.
 _END = re.compile(r"(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)(?<!\b[A-Z])[.!?…]+[\"'”’)]*\s+(?=[^\sa-z])")
 _COMMON = frozenset(
     """a about after all also am an and any are as at be because been before being but by can could did do does doing
@@ -29,10 +29,10 @@ _COMMON = frozenset(
 
 
 def sentiment(text: str) -> str:
-    """The sentiment of an English text: ``"positive"``, ``"negative"`` or ``"neutral"``.
+    """Determine the sentiment of an English text: ``"positive"``, ``"negative"`` or ``"neutral"``.
 
-    VADER (Hutto and Gilbert 2014): a lexicon of words that feel, with rules for negation and emphasis. Irony and what
-    is only told by the plot escape it. Neutral is a compound score between -0.05 and 0.05, as its authors say.
+    This is VADER (Hutto and Gilbert 2014): a lexicon of sentiment words, with rules for negation and emphasis. It
+    misses irony and what is only implied. Neutral is a compound score between -0.05 and 0.05, as its authors recommend.
 
     Args:
         text: the text; the mean over its sentences counts.
@@ -43,35 +43,35 @@ def sentiment(text: str) -> str:
 
 
 def summarization(text: str) -> str:
-    """The most telling sentences of a text, in their order: a third of them, at least one and at most three.
+    """Select the most informative sentences of a text, in order: a third of them, at least one and at most three.
 
-    A sentence tells much whose words occur often in the text (Luhn 1958); common words do not count, the first sentence
-    counts somewhat more, and words that are already told count a quarter.
+    A sentence is informative if its words occur often in the text (Luhn 1958); common words do not count, the first
+    sentence counts somewhat more, and words that the summary already has count a quarter.
     """
     found = sentences(text)
     stemmed = [stems(sentence) for sentence in found]
     bags = list(map(set, stemmed))
     counts = Counter(chain.from_iterable(stemmed))
-    told: set[str] = set()
+    covered: set[str] = set()
     chosen: list[int] = []
     for _ in range(min(max(round(len(found) / 3), 1), 3, len(found))):
-        left = [place for place in range(len(found)) if place not in chosen]
-        weights = {stem: count / 4 if stem in told else count for stem, count in counts.items()}
-        worth = {place: sum(weights[stem] for stem in bags[place]) / (3 + len(bags[place])) for place in left}
+        remaining = [place for place in range(len(found)) if place not in chosen]
+        weights = {stem: count / 4 if stem in covered else count for stem, count in counts.items()}
+        worth = {place: sum(weights[stem] for stem in bags[place]) / (3 + len(bags[place])) for place in remaining}
         if 0 in worth:
             worth[0] *= 1.25
-        best = max(left, key=worth.__getitem__)
+        best = max(remaining, key=worth.__getitem__)
         chosen.append(best)
-        told |= bags[best]
+        covered |= bags[best]
     return " ".join(found[place] for place in sorted(chosen))
 
 
 def question_answering(document: str, question: str) -> str:
-    """The passage of a document that answers a question about it.
+    """Find the passage of a document that answers a question about it.
 
-    The sentence that shares the rarest words with the question; of it only a number where the question asks how many, a
-    year or date where it asks when, names where it asks who, if there is one that the question does not already say.
-    Document and question may stand in either order.
+    It is the sentence that shares the rarest words with the question; of it only a number if the question asks how
+    many, a year or date if it asks when, names if it asks who, provided that the question does not already contain
+    them. Document and question may be in either order.
     """
     document, question = document_first(document, question)
     found = best_sentences(document, question, 1)
@@ -79,26 +79,26 @@ def question_answering(document: str, question: str) -> str:
 
 
 def best_sentences(document: str, question: str, most: int) -> list[str]:
-    """The sentences of a document that share the rarest words with a question, at most so many, in their order."""
+    """Return the sentences of a document that share the rarest words with a question, at most ``most``, in order."""
     found = sentences(document)
-    asked = set(stems(question))
+    question_stems = set(stems(question))
     bags = [set(stems(sentence)) for sentence in found]
     frequency = Counter(stem for bag in bags for stem in bag)
 
     def weight(place: int) -> float:
-        return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(asked & bags[place]))
+        return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(question_stems & bags[place]))
 
     return [found[place] for place in sorted(sorted(range(len(found)), key=weight, reverse=True)[:most])]
 
 
 def document_first(document: str, question: str) -> tuple[str, str]:
-    """A document and a question in this order, in whichever they were given: what ends with a question mark asks."""
+    """Return the document and the question in this order; the question is the text that ends with a question mark."""
     turned = document.rstrip().endswith("?") and not question.rstrip().endswith("?")
     return (question, document) if turned else (document, question)
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, each on one line."""
+    """Split a text into sentences, each on one line."""
     flat = " ".join(text.split())
     ends = [0, *(match.end() for match in _END.finditer(flat)), len(flat)]
     parts = (flat[begin:end].strip() for begin, end in pairwise(ends))
@@ -106,7 +106,7 @@ def sentences(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, in small letters."""
+    """Return the words of a text in lower case."""
     return [word.casefold() for word in _WORD.findall(text)]
 
 
@@ -119,7 +119,7 @@ _MONTHS = "January|February|March|April|May|June|July|August|September|October|N
 _DATE = re.compile(rf"\b(?:(?:\d{{1,2}} )?(?:{_MONTHS})(?: \d{{1,2}},?)?(?: \d{{4}})?|1\d{{3}}|20\d\d)\b")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?: (?:(?:of|de|van|von) )?[A-Z][\w'’-]+)*")
 
-#: What a question asks for, and what such a part of a sentence looks like.
+#: The kinds of questions, and the patterns of the parts of a sentence that answer them.
 _PARTS = (
     (r"\bhow (?:many|much|old|long|tall|high|far)\b", _NUMBER),
     (r"\b(?:when|what year|which year)\b", _DATE),
@@ -128,24 +128,24 @@ _PARTS = (
 
 
 def _part(sentence: str, question: str) -> str:
-    """The part of a sentence that the kind of question asks for; empty where none is found."""
-    asks = " ".join(words(question))
-    pattern = next((part for asked, part in _PARTS if re.search(asked, asks)), None)
+    """Find the part of a sentence that the kind of question asks for; empty if there is none."""
+    normalized = " ".join(words(question))
+    pattern = next((part for kind, part in _PARTS if re.search(kind, normalized)), None)
     if pattern is None:
         return ""
     known = set(words(question)) | _COMMON
     new = [match for match in pattern.finditer(sentence) if not set(words(match[0])) <= known]
-    # The first word of a sentence has a capital letter, whatever it is.
+    # The first word of a sentence is capitalized even if it is not a name.
     inside = [match for match in new if match.start() > 0] if pattern is _NAME else new
     return next((match[0] for match in inside or new), "")
 
 
 def stems(text: str) -> list[str]:
-    """The words that mean something, without the endings that English words take (Porter 2001, Snowball)."""
-    from snowballstemmer import stemmer  # type: ignore[import-untyped]  # it has no hints
+    """Return the stems of the meaningful English words (Porter 2001, Snowball)."""
+    from snowballstemmer import stemmer  # type: ignore[import-untyped]  # it has no type hints
 
     meant = [word.replace("’", "'") for word in words(text) if word not in _COMMON]
-    # A stemmer keeps the word that it is at, so threads do not share one.
+    # A stemmer keeps its current word, so threads must not share one.
     stemmed: list[str] = stemmer("english").stemWords(meant)
     return stemmed
 

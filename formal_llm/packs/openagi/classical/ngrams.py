@@ -1,6 +1,6 @@
-"""A model of English by counts of one, two and three words: it fills gaps and continues texts.
+"""A language model by counts of one, two and three words: it fills gaps and continues texts.
 
-It has read six chapters of a book and knows which words follow which, not what they mean.
+It is trained on six chapters of a book and knows which words follow which, not what they mean.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from functools import cache
 
 from formal_llm.packs.openagi.data.sources import prose
 
-#: A gap: the masks of the usual models, or three and more underscores.
+#: A gap: the masks of common models, or three or more underscores.
 GAP = re.compile(r"\[MASK\]|<mask>|_{3,}", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.!?,;:]")
-#: So many characters around a gap are sure to hold the words that count.
+#: A number of characters around a gap that always contains the words that count.
 _NEAR = 400
 _MARKS = frozenset(".!?,;:")
 _ENDS = frozenset(".!?")
-#: How much three words, two and one say about the next, where they have been seen.
+#: The weights of trigrams, bigrams and unigrams in the interpolation.
 _WEIGHTS = (0.6, 0.3, 0.1)
 
 
 class NGrams:
-    """Counts of runs of one, two and three tokens of some texts: words in small letters, and marks."""
+    """Counts of one, two and three successive tokens in texts: words in lower case, and punctuation marks."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.counts: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
@@ -46,7 +46,7 @@ class NGrams:
                 self.preceding.setdefault(token, Counter())[run[place - 1]] += 1
 
     def probability(self, token: str, before: Sequence[str]) -> float:
-        """How probable a token is after others (of which the last two count): interpolated, Jelinek and Mercer 1980."""
+        """Compute the probability of a token after others (the last two count), interpolated (Jelinek, Mercer 1980)."""
         one, two, three = self.counts
         pair, context = tuple(before[-1:]), tuple(before[-2:])
         result = _WEIGHTS[2] * (one[(token,)] + 0.1) / (one.total() + 0.1 * len(one) + 1)
@@ -57,7 +57,7 @@ class NGrams:
         return result
 
     def fill(self, before: Sequence[str], after: Sequence[str]) -> str:
-        """The word that fits best between two runs of tokens."""
+        """Find the word that fits best between two sequences of tokens."""
         fits = set(self.following.get(tuple(before[-2:]), ())) | set(self.following.get(tuple(before[-1:]), ()))
         fits |= set(self.preceding.get(after[0], ())) if after else set()
         if not any(token not in _MARKS for token in fits):
@@ -65,19 +65,19 @@ class NGrams:
 
         def fitness(token: str) -> tuple[float, str]:
             result = self.probability(token, before)
-            seen = [*before[-1:], token]
+            context = [*before[-1:], token]
             for following in after[:2]:
-                result *= self.probability(following, seen)
-                seen.append(following)
+                result *= self.probability(following, context)
+                context.append(following)
             return result, token
 
         return max((fitness(token) for token in fits if token not in _MARKS), default=(0.0, ""))[1]
 
     def after(self, before: Sequence[str], rng: random.Random) -> str:
-        """A token to follow others, drawn as often as it did; the longer of two known contexts decides."""
+        """Draw a token to follow others by its frequency there; the longest known context decides."""
         contexts = (tuple(before[-2:]), tuple(before[-1:]), (".",))
         known = next(self.following[context] for context in contexts if self.following.get(context))
-        # Sorted, so that the draw does not depend on the order in which the texts were read.
+        # Sorted, so that the result does not depend on the order in which the texts were read.
         choices = sorted(known.items())
         return rng.choices([token for token, _ in choices], [count for _, count in choices])[0]
 
@@ -85,8 +85,8 @@ class NGrams:
 def fill_mask(text: str) -> str:
     """Fill the gaps of a clozed text, written ``[MASK]``, ``<mask>`` or ``___``.
 
-    Each gap, from the left, gets the word that most probably stands between its neighbours, by counts of runs of three
-    words in prose of the public domain and in the text itself. A text without a gap stays as it is.
+    Each gap, from the left, gets the most probable word between its neighbours, by counts of three successive words in
+    prose of the public domain and in the text itself. A text without a gap is returned unchanged.
 
     Args:
         text: the text.
@@ -98,12 +98,12 @@ def fill_mask(text: str) -> str:
     start = 0
     while (gap := GAP.search(text, start)) is not None:
         before, after = text[: gap.start()], text[gap.end() :]
-        # Only a few words around count, and a long text may have many gaps.
+        # Only a few words around the gap count, and a long text may have many gaps.
         left, right = tokens(before[-_NEAR:]), tokens(GAP.split(after[:_NEAR])[0])
         word = model.fill(left, right)
         begins = not left or left[-1] in _ENDS
         filled = before + (word.capitalize() if begins else word)
-        # What was filled in is no gap, even if it reads like one together with what stands around it.
+        # Inserted text is not searched for gaps, even if it resembles one together with its surroundings.
         text, start = filled + after, len(filled)
     return text
 
@@ -111,50 +111,50 @@ def fill_mask(text: str) -> str:
 def text_generation(text: str) -> str:
     """Continue a text by one or two sentences.
 
-    Drawn word by word as the words follow one another in the same prose as for ``fill_mask``. What comes out is like
-    the prose, and means nothing. The same text is continued in the same way.
+    The words are drawn one by one, as they follow one another in the same prose as for ``fill_mask``. The result
+    resembles the prose and has no meaning. The same text is always continued in the same way.
 
     Args:
-        text: how it begins.
+        text: the beginning.
     """
     rng = random.Random(zlib.crc32(text.encode()))
     model = _model()
-    run = tokens(text)
-    said: list[str] = []
-    while len(said) < 60:
-        token = model.after([*run, *said], rng)
-        if token in _MARKS and (not said or said[-1] in _MARKS):
+    start = tokens(text)
+    continuation: list[str] = []
+    while len(continuation) < 60:
+        token = model.after([*start, *continuation], rng)
+        if token in _MARKS and (not continuation or continuation[-1] in _MARKS):
             continue
-        said.append(token)
-        if token in _ENDS and len(said) >= 12:
+        continuation.append(token)
+        if token in _ENDS and len(continuation) >= 12:
             break
-    if said[-1] not in _ENDS:
-        said.append(".")
-    begins = not run or run[-1] in _ENDS
-    return (text.rstrip() + " " + _written(said, begins)).strip()
+    if continuation[-1] not in _ENDS:
+        continuation.append(".")
+    begins = not start or start[-1] in _ENDS
+    return (text.rstrip() + " " + _written(continuation, begins)).strip()
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in small letters, and its marks."""
+    """Split a text into words in lower case and punctuation marks."""
     return [token.casefold() for token in _TOKEN.findall(text)]
 
 
 def _written(run: Sequence[str], begins: bool) -> str:
-    """Tokens as a person writes them."""
+    """Join tokens with the usual spacing and capitalization."""
     text = ""
     for token in run:
         if token in _MARKS:
             text += token
         else:
-            large = begins or token.split("'")[0] == "i" or token in _names()
-            text += " " + (token.capitalize() if large else token)
+            capitalize = begins or token.split("'")[0] == "i" or token in _names()
+            text += " " + (token.capitalize() if capitalize else token)
         begins = token in _ENDS
     return text.strip()
 
 
 @cache
 def _names() -> frozenset[str]:
-    """Words that the prose always writes with a capital letter, and within a sentence."""
+    """Return the words that the prose always capitalizes, even within a sentence."""
     inside = re.findall(r"(?<=[a-z,] )[A-Z][a-z]+\b", prose())
     small = set(re.findall(r"\b[a-z]+\b", prose()))
     return frozenset(word.casefold() for word in inside if word.casefold() not in small)
@@ -162,5 +162,5 @@ def _names() -> frozenset[str]:
 
 @cache
 def _model() -> NGrams:
-    """The model of the prose. It has not read the task data, or it would know what was cut out of them."""
+    """Return the model of the prose. It is not trained on the task data, or it would know the masked words."""
     return NGrams(prose().split("\n\n"))

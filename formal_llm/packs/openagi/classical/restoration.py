@@ -1,6 +1,6 @@
-"""Restoring a picture without weights: less noise, less blur, more pixels.
+"""Restoration of pictures without weights: less noise, less blur, higher resolution.
 
-Each tool first measures how bad it is, from the picture alone, and leaves a picture as it is that lacks the defect.
+The tools against noise and blur first measure the defect in the picture, and return a picture without it unchanged.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from PIL import Image
 
 from formal_llm.packs.openagi.data.pixels import Floats, Pixels, check_size, noise_level, resized
 
-#: Less noise than a gray level, or blur than this many pixels, is what any clean and sharp picture has.
+#: The noise (one gray level) and the blur in pixels below which a picture is considered clean and sharp.
 LEAST_NOISE, LEAST_BLUR = 1 / 255, 0.5
-#: No blur wider than this many pixels is undone; what it took away is lost.
+#: The widest blur, in pixels, that is undone; beyond it the details are lost.
 MOST_BLUR = 4.0
-#: Large pictures are denoised a square at a time, so that memory stays bounded; the squares overlap.
+#: Large pictures are denoised in overlapping squares, so that memory stays bounded: their side and overlap.
 _TILE, _OVERLAP = 1024, 16
 
 
 def denoising(image: Image.Image) -> Image.Image:
     """Remove the noise from a noisy picture.
 
-    Non-local means (Buades et al. 2005): a pixel becomes the mean of the pixels nearby whose surroundings look like its
-    own, the more alike the surroundings the heavier, where differences of the size of the noise do not count. How
-    strong the noise is, is measured.
+    Non-local means (Buades et al. 2005): a pixel becomes the mean of the pixels nearby, weighted by the similarity of
+    their surroundings to its own, where differences of the size of the noise do not count. The strength of the noise
+    is measured.
 
     Args:
-        image: any picture. Grain that is not random from pixel to pixel (of JPEG, of an enlarged picture) stays.
+        image: any picture. Noise that is correlated between pixels (of JPEG, of an enlarged picture) remains.
     """
     pixels = Pixels.of(image)
     sigma = noise_level(pixels.values)
@@ -36,11 +36,11 @@ def denoising(image: Image.Image) -> Image.Image:
 def deblurring(image: Image.Image) -> Image.Image:
     """Sharpen a blurry picture.
 
-    A Wiener filter for a Gaussian blur, whose width is measured at the edges of the picture; the noisier the picture,
-    the more careful the filter, since it would enlarge the noise with the detail.
+    This is a Wiener filter for a Gaussian blur, whose width is measured at the edges of the picture; the filter is
+    weaker for a noisier picture, since it amplifies the noise with the detail.
 
     Args:
-        image: any picture. Blur by movement, or in one part of the picture only, is not undone.
+        image: any picture. Motion blur, or blur in only one part of the picture, is not undone.
     """
     pixels = Pixels.of(image)
     width = blur_width(pixels.luminance)
@@ -52,12 +52,12 @@ def deblurring(image: Image.Image) -> Image.Image:
 def super_resolution(image: Image.Image) -> Image.Image:
     """Enlarge a low-resolution picture to twice its width and height.
 
-    Lanczos interpolation with iterated back-projection (Irani and Peleg 1991): what the enlarged picture, made small
-    again, lacks against the given one is enlarged and added, some times. It shows all the detail that the small picture
-    holds, and invents none.
+    This is Lanczos interpolation with iterated back-projection (Irani and Peleg 1991): the difference between the
+    given picture and the reduced enlargement is enlarged and added, several times. The result shows all the detail of
+    the small picture, and invents none.
 
     Args:
-        image: any picture whose double is not too large.
+        image: any picture that is not too large when doubled.
     """
     check_size(2 * image.width, 2 * image.height)
     pixels = Pixels.of(image)
@@ -71,11 +71,11 @@ def super_resolution(image: Image.Image) -> Image.Image:
 
 
 def blur_width(luminance: Floats) -> float:
-    """The standard deviation in pixels of the Gaussian blur of a picture, 0 where it has no edges to tell it by.
+    """Estimate the standard deviation in pixels of a picture's Gaussian blur; 0 if it has no edges to measure.
 
-    Blurring an edge once more by one pixel lowers its slope by a ratio r, and an ideal edge that was blurred by s has
-    r = sqrt(1 + 1/s^2) (Zhuo and Sim 2011). No edge of a picture is ideal, so the sharper ones are believed: the third
-    that tells the least blur. It is rather told too small than too large, since that makes no ripples.
+    Blurring an edge again by one pixel lowers its slope by a ratio r, and an ideal edge that was blurred by s has
+    r = sqrt(1 + 1/s^2) (Zhuo and Sim 2011). No edge of a picture is ideal, so the sharper ones count: the third with
+    the least blur. The estimate is rather too small than too large, since that avoids ripples.
     """
     from scipy.ndimage import gaussian_filter, maximum_filter
 
@@ -94,11 +94,11 @@ def blur_width(luminance: Floats) -> float:
 
 
 def _without_noise(values: Floats, sigma: float) -> Floats:
-    """Non-local means, in overlapping squares."""
+    """Apply non-local means in overlapping squares."""
     from skimage.restoration import denoise_nl_means
 
     height, width, channels = values.shape
-    # The filter looks at 5 x 5 pixels around each pixel up to 6 away, so a picture must not be smaller than that.
+    # The filter compares 5 x 5 pixels around each pixel up to 6 away, so a picture must not be smaller than that.
     padded = np.pad(values, ((_OVERLAP, _OVERLAP), (_OVERLAP, _OVERLAP), (0, 0)), mode="symmetric")
     clean = np.empty_like(values)
     for top in range(0, height, _TILE):
@@ -116,18 +116,18 @@ def _without_noise(values: Floats, sigma: float) -> Floats:
 
 
 def _wiener(values: Floats, width: float, noise: float) -> Floats:
-    """The Wiener filter of a Gaussian blur, with the square of the Laplacian for how rough a picture may be."""
+    """Apply the Wiener filter of a Gaussian blur, with the squared Laplacian as a prior for the roughness."""
     from scipy.fft import fftfreq, irfft2, rfft2, rfftfreq
 
-    # Mirrored edges, so that the end of the picture is no edge in it.
+    # The picture is mirrored at its border, so that the border does not act as an edge.
     margin = int(4 * width) + 8
     padded = np.pad(values, ((margin, margin), (margin, margin), (0, 0)), mode="symmetric")
     rows, columns = padded.shape[:2]
     squared = (fftfreq(rows)[:, None] ** 2 + rfftfreq(columns)[None] ** 2).astype(np.float32) * (2 * np.pi) ** 2
     blur = np.exp(-(width**2) / 2 * squared)
-    # Found by trial on eleven pictures: the least that lets no noise of eight bits through, and more for more noise.
+    # Found by experiment on eleven pictures: the least value that suppresses the noise of eight bits; more for noise.
     care = 1e-3 + 100 * noise**2
     inverse = blur / (blur**2 + care * squared**2)
-    channels = [irfft2(rfft2(padded[..., c]) * inverse, s=(rows, columns)) for c in range(values.shape[2])]
+    channels = [irfft2(rfft2(padded[..., channel]) * inverse, s=(rows, columns)) for channel in range(values.shape[2])]
     sharp = np.stack(channels, axis=-1).astype(np.float32)
     return sharp[margin : margin + values.shape[0], margin : margin + values.shape[1]]

@@ -1,8 +1,8 @@
-"""The classical toolkit of OpenAGI: the tools that truly work without downloaded weights.
+"""The classical toolkit of OpenAGI: the tools that work without downloaded weights.
 
-A tool is a function from pictures and texts to a picture or a text; its type hints say which. What cannot be done
-honestly without weights is not here: image classification, captioning, visual question answering, text to image and
-translation. A planner goes around them.
+A tool is a function from pictures and texts to a picture or a text, as its type hints specify. Tasks that cannot be
+done honestly without weights are missing: image classification, captioning, visual question answering, text to image
+and translation. A planner avoids them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from formal_llm.packs.openagi.classical.language import question_answering, sent
 from formal_llm.packs.openagi.classical.ngrams import fill_mask, text_generation
 from formal_llm.packs.openagi.classical.restoration import deblurring, denoising, super_resolution
 
-#: The tools by the terminals of grammars/openagi.cfg. Their source text is their version in the keys of caches.
+#: The tools by the terminals of grammars/openagi.cfg. A hash of their source text is their version in cache keys.
 CLASSICAL: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {
         function.__name__: function
@@ -27,7 +27,7 @@ CLASSICAL: Mapping[str, Callable[..., Any]] = MappingProxyType(
         )
     }
 )  # fmt: skip
-#: What each tool does, in the words of its documentation.
+#: The description of each tool: the first line of its docstring.
 DESCRIPTIONS: Mapping[str, str] = MappingProxyType(
     {name: (function.__doc__ or "").strip().split("\n", 1)[0].replace("``", "") for name, function in CLASSICAL.items()}
 )

@@ -1,1 +1,1 @@
-"""Inputs for the tasks: made from pictures and texts at hand."""
+"""Task data, made from available images and texts."""

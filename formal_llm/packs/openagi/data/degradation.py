@@ -1,7 +1,7 @@
-"""Making good pictures and texts worse, as the benchmark does, so that tools can make them better again.
+"""The degradation of pictures and texts, as in the benchmark, so that tools can restore them.
 
 The benchmark (Ge et al. 2023) makes a picture gray, blurs it, adds noise, and lowers its resolution; in a text it
-masks a word. What differs here: a low resolution is half the width and height, not a strongly compressed JPEG, and the
+masks a word. The differences here: a low resolution is half the width and height, not a strongly compressed JPEG; the
 noise is added last, as in a camera; blur and noise are stronger and vary.
 """
 
@@ -17,17 +17,17 @@ from PIL import Image, ImageFilter
 
 from formal_llm.packs.openagi.data.pixels import Pixels, picture_of
 
-#: The words of the tasks' sentences for what is wrong with a picture, in the order in which it is done to it.
+#: The words of the tasks' sentences for the degradations of a picture, in the order in which they are applied.
 DEGRADATIONS = ("grayscale", "blurry", "low-resolutioned", "noisy")
 MASK = "[MASK]"
 
 
 @dataclass(frozen=True)
 class Degradation:
-    """What is done to a picture.
+    """The degradation of a picture.
 
     Attributes:
-        grayscale: whether its colours are taken.
+        grayscale: whether its colours are removed.
         blur: the standard deviation of the Gaussian blur in pixels; 0 for none.
         low_resolution: whether its width and height are halved.
         noise: the standard deviation of the Gaussian noise, where white is 1; 0 for none.
@@ -40,9 +40,9 @@ class Degradation:
 
     @classmethod
     def drawn(cls, names: Iterable[str], rng: random.Random) -> Degradation:
-        """A degradation of some kinds, named as in ``DEGRADATIONS``, of a strength drawn at random."""
+        """Create a degradation of some kinds, named as in ``DEGRADATIONS``, with random strengths."""
         named = frozenset(names)
-        # Both are always drawn, so that a picture is as blurry in one task as in another.
+        # Both are always drawn, so that a picture is equally blurry in all tasks.
         blur, noise = round(rng.uniform(1.0, 2.0), 2), round(rng.uniform(0.05, 0.1), 3)
         return cls(
             grayscale="grayscale" in named,
@@ -52,7 +52,7 @@ class Degradation:
         )
 
     def apply(self, image: Image.Image, rng: np.random.Generator) -> Image.Image:
-        """The worse picture of one that is gray or has colours; the noise comes from ``rng``."""
+        """Degrade a gray or coloured picture; the noise comes from ``rng``."""
         if self.grayscale:
             image = image.convert("L")
         if self.blur:
@@ -67,7 +67,7 @@ class Degradation:
 
 
 def cloze(text: str, rng: random.Random) -> str:
-    """The text with one word replaced by ``[MASK]``, as in the benchmark; a text without a word stays as it is."""
+    """Replace one word of a text by ``[MASK]``, as in the benchmark; a text without words is unchanged."""
     found = list(re.finditer(r"[^\W_]+(?:['’-][^\W_]+)*", text))
     if not found:
         return text

@@ -1,6 +1,6 @@
-"""Making data for the OpenAGI tasks: pictures of the scikit-image wheel and texts of the project, degraded.
+"""The creation of data for the OpenAGI tasks: pictures of the scikit-image wheel and texts of the project, degraded.
 
-Nothing is downloaded, and the same seed makes the same data. The layout: :mod:`formal_llm.packs.openagi.data.samples`.
+Nothing is downloaded, and the same seed gives the same data. Layout: :mod:`formal_llm.packs.openagi.data.samples`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from formal_llm.packs.openagi.data.sources import Photograph, opinions, passages
 from formal_llm.planning import Task, TaskPack
 
 INDEX = "index.json"
-#: Is there while data are made, so that those of a run that was stopped are known.
+#: The marker file that exists while data are made, which identifies the data of an interrupted run.
 _BEGUN = "unfinished"
 _FORMAT = "formal-llm openagi data 1"
 
 
 class TaskIndex(TypedDict):
-    """What the index says of a task: its number, its sentence, its group, and what was done to each sample."""
+    """The index entry of a task: its number, its sentence, its group, and facts about each sample."""
 
     number: int
     task: str
@@ -38,7 +38,7 @@ class TaskIndex(TypedDict):
 
 
 class DataIndex(TypedDict):
-    """The index of task data: what was asked for, where the pictures are from, and each task."""
+    """The index of task data: the arguments, the sources of the pictures, and each task."""
 
     format: str
     seed: int
@@ -50,7 +50,7 @@ class DataIndex(TypedDict):
 
 @dataclass(frozen=True)
 class _Made:
-    """One sample as it is written: for each file, a picture or a line; and what the index says of it."""
+    """A sample to write: for each file, a picture or a line; and its facts in the index."""
 
     inputs: Mapping[str, ImageOrText]
     outputs: Mapping[str, ImageOrText]
@@ -63,20 +63,20 @@ def make_data(
     """Write task data.
 
     Args:
-        out: the folder to write to; it is made where it is not there, and must not hold data already.
-        tasks: the numbers of the tasks, from 0; all where left out.
-        samples: how many samples each task gets.
-        seed: 0 or more; the same seed makes the same data, and a task gets the same samples whichever others are made.
+        out: the folder to write to, created if missing; it must not hold data already.
+        tasks: the numbers of the tasks, from 0; by default all.
+        samples: the number of samples of each task.
+        seed: 0 or more; the same seed gives the same data, and the samples of a task do not depend on other tasks.
         side: the longer side of the pictures in pixels, before their resolution is lowered.
 
     Returns:
         The index, as it is written to ``index.json``.
 
     Raises:
-        FileExistsError: the folder holds task data already, which were not left behind by a run that was stopped.
+        FileExistsError: the folder already holds task data that are not those of an interrupted run.
         NotADirectoryError: there is a file in its place.
-        ValueError: no sample, pictures that are too small, or a negative seed.
-        ResourceNotFound: there is no task of such a number.
+        ValueError: the number of samples is 0, the pictures are too small, or the seed is negative.
+        ResourceNotFound: there is no task with such a number.
         MissingDependency: scikit-image is not installed.
     """
     if samples < 1 or side < 16 or seed < 0:
@@ -87,13 +87,13 @@ def make_data(
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is no folder; name another place")
-    begun = folder / _BEGUN
-    there = tasks_in(folder)
-    if (folder / INDEX).exists() or (there and not begun.exists()):
+    marker = folder / _BEGUN
+    existing = tasks_in(folder)
+    if (folder / INDEX).exists() or (existing and not marker.exists()):
         raise FileExistsError(f"{folder} holds task data already; give another folder, or remove them")
     folder.mkdir(parents=True, exist_ok=True)
-    begun.touch()
-    for number in there:  # ours, of a run that was stopped; perhaps it was to make more samples
+    marker.touch()
+    for number in existing:  # from an interrupted run, perhaps with more samples
         shutil.rmtree(folder / number)
     sentences = "".join(f"{task.description}\n" for task in pack.tasks)
     (folder / "task_description.txt").write_text(sentences, encoding="utf-8")
@@ -110,9 +110,9 @@ def make_data(
             for number, task in chosen.items()
         ],
     }  # fmt: skip
-    # Written last: a folder with an index is whole.
+    # Written last: a folder with an index is complete.
     (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    begun.unlink()
+    marker.unlink()
     return index
 
 
@@ -123,7 +123,7 @@ def _write_task(folder: Path, made: Sequence[_Made]) -> list[dict[str, object]]:
             (folder / side).mkdir(parents=True, exist_ok=True)
             for name, value in values.items():
                 if isinstance(value, str):
-                    # A line for each sample, so a text is one line.
+                    # Each sample has one line, so a text must be one line.
                     lines.setdefault(folder / side / f"{name}.txt", []).append(" ".join(value.split()))
                 else:
                     (folder / side / name).mkdir(exist_ok=True)
@@ -133,17 +133,17 @@ def _write_task(folder: Path, made: Sequence[_Made]) -> list[dict[str, object]]:
     return [dict(sample.facts) for sample in made]
 
 
-# -- what a task's sentence says ---------------------------------------------------------------------------------------
+# -- the sentences of tasks --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the sentence of a task says about its data.
+    """The properties of a task's data, according to its sentence.
 
     Attributes:
-        degradations: what is wrong with its picture.
+        degradations: the degradations of its picture.
         clozed: which of its texts have a gap: "text", "document", "query".
-        language: of what comes out.
+        language: the language of the output.
         given, wanted: the two halves of the sentence.
     """
 
@@ -167,7 +167,7 @@ class _Wanted:
         )
 
     def gap(self, text: str, name: str, rng: random.Random) -> str:
-        """The text, with a gap if the sentence says so of the text of that name."""
+        """Return the text, with a gap if the sentence specifies one for the text with this name."""
         return cloze(text, rng) if name in self.clozed else text
 
 
@@ -180,9 +180,9 @@ def _samples_of(pack: TaskPack, number: int, task: Task, count: int, seed: int, 
 
 
 def _from_picture(wanted: _Wanted, task: Task, place: int, seed: int, side: int, rng: random.Random) -> _Made:
-    """A degraded picture, with a question where the task has one."""
+    """Make a sample with a degraded picture, and a question if the task has one."""
     picture, image, box = _view(place, seed, side, colours="grayscale" in wanted.degradations)
-    # Drawn by the number of the sample: the same picture is as blurry and as noisy in all tasks.
+    # Drawn by the number of the sample: the same picture is equally blurry and noisy in all tasks.
     degradation = Degradation.drawn(wanted.degradations, random.Random(f"{seed} {place}"))
     worse = degradation.apply(image, np.random.default_rng([seed, place]))
     facts = {"picture": picture.name, "box": box, "degradation": asdict(degradation)}
@@ -193,14 +193,14 @@ def _from_picture(wanted: _Wanted, task: Task, place: int, seed: int, side: int,
         inputs["questions"] = wanted.gap(picture.question, "query", rng)
         return _Made(inputs, {"answers": picture.answer[wanted.language]}, facts)
     labels = {"caption": picture.caption, "class label": picture.label, "object names": picture.objects}
-    said = next(said for name, said in labels.items() if name in wanted.wanted)
-    return _Made(inputs, {"labels": said[wanted.language]}, facts)
+    label = next(label for name, label in labels.items() if name in wanted.wanted)
+    return _Made(inputs, {"labels": label[wanted.language]}, facts)
 
 
 def _from_text(wanted: _Wanted, task: Task, place: int, rng: random.Random) -> _Made:
-    """A text to make something of, or a document and a question about it."""
+    """Make a sample with a text, or with a document and a question about it."""
     if task.goal == "image_plan":
-        # What the benchmark judges is how well picture and caption go together, so the whole caption is kept.
+        # The benchmark judges how well picture and caption match, so the whole caption is kept.
         picture = pictures()[place % len(pictures())]
         caption = picture.caption["English"]
         return _Made({"captions": wanted.gap(caption, "text", rng)}, {"captions": caption}, {"picture": picture.name})
@@ -215,15 +215,15 @@ def _from_text(wanted: _Wanted, task: Task, place: int, rng: random.Random) -> _
         return _Made(inputs, {"answers": passage.answer[wanted.language]}, {"text": number})
     number = place % len(opinions())
     opinion = opinions()[number]
-    said = opinion.text if "translate" in wanted.wanted else opinion.sentiment
+    output = opinion.text if "translate" in wanted.wanted else opinion.sentiment
     text = wanted.gap(opinion.text["English"], "text", rng)
-    return _Made({"text": text}, {"labels": said[wanted.language]}, {"text": number})
+    return _Made({"text": text}, {"labels": output[wanted.language]}, {"text": number})
 
 
 def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Photograph, Image.Image, list[int]]:
-    """The picture of a sample, scaled to its longer side: each whole at first, then parts of four fifths and more.
+    """Return the picture of a sample, scaled to its longer side: first whole pictures, then parts of 80 % or more.
 
-    With ``colours`` only pictures that have any will do, since gray ones lose nothing by being made gray.
+    With ``colours`` only coloured pictures are used, since gray ones lose nothing by a conversion to gray.
     """
     known = [picture for picture in pictures() if picture.colours or not colours]
     picture = known[place % len(known)]
@@ -233,7 +233,7 @@ def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Photograp
     width, height = round(image.width * share), round(image.height * share)
     left, top = rng.randint(0, image.width - width), rng.randint(0, image.height - height)
     factor = side / max(width, height)
-    # Even sides, so that half the picture is half of it.
+    # Even sides, so that they can be halved exactly.
     wide, high = (max(round(length * factor / 2) * 2, 2) for length in (width, height))
     box = (left, top, left + width, top + height)
     return picture, image.resize((wide, high), Image.Resampling.LANCZOS, box=box), list(box)

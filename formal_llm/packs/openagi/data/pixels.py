@@ -1,7 +1,7 @@
-"""Pictures as numbers: what the image tools share.
+"""Pictures as arrays, for all image tools.
 
-A tool is given any picture that Pillow can hold and gives back one of eight bits: gray or colours, with the
-transparency that came in. In between it works on an array of height, width and channels (one or three), 0 black and 1
+A tool takes any picture that Pillow can hold and returns one of eight bits: gray or colours, with the original
+transparency. In between it works on an array of height, width and channels (one or three), where 0 is black and 1 is
 white.
 """
 
@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-#: Numbers of pixels: height x width x channels, or height x width.
+#: Values of pixels: height x width x channels, or height x width.
 Floats: TypeAlias = NDArray[np.float32]
-#: A picture of more pixels is refused: working on it would take gigabytes. Pictures of most cameras are within.
+#: The maximum number of pixels: more would need gigabytes of memory. Pictures of most cameras have less.
 MOST_PIXELS = 40_000_000
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """A picture as numbers.
+    """A picture as an array.
 
     Attributes:
         values: height x width x channels (1: gray, 3: red, green, blue), from 0 to 1.
-        alpha: how opaque each pixel is, where the picture says so.
+        alpha: the opacity of each pixel, if the picture has transparency.
     """
 
     values: Floats
@@ -34,10 +34,10 @@ class Pixels:
 
     @classmethod
     def of(cls, image: Image.Image) -> Pixels:
-        """The pixels of a picture, turned as its camera held it.
+        """Create the pixels of a picture, rotated according to its metadata.
 
         Raises:
-            ValueError: it has no pixels, or more than ``MOST_PIXELS``.
+            ValueError: the picture has no pixels, or more than ``MOST_PIXELS``.
         """
         check_size(image.width, image.height)
         image = ImageOps.exif_transpose(image)
@@ -54,13 +54,13 @@ class Pixels:
 
     @property
     def luminance(self) -> Floats:
-        """Height x width: how bright each pixel looks (ITU-R BT.601, as Pillow weighs it)."""
+        """The perceived brightness of each pixel, height x width (ITU-R BT.601, with Pillow's weights)."""
         if self.values.shape[2] == 1:
             return self.values[..., 0]
         return self.values @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
     def image(self, values: NDArray[np.floating]) -> Image.Image:
-        """The picture of new values, whose size the transparency follows; what lies outside 0 to 1 is cut off."""
+        """Create a picture of new values, clipped to 0 to 1, with the transparency resized to it."""
         picture = picture_of(values)
         if self.alpha is not None:
             picture.putalpha(self.alpha.resize(picture.size, Image.Resampling.BILINEAR))
@@ -68,19 +68,19 @@ class Pixels:
 
 
 def picture_of(values: NDArray[np.floating]) -> Image.Image:
-    """The picture of an array of height x width x channels from 0 to 1."""
+    """Create the picture of an array of height x width x channels from 0 to 1."""
     whole = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
     return Image.fromarray(whole[..., 0] if whole.shape[2] == 1 else whole)
 
 
 def resized(values: Floats, width: int, height: int, filter_: Image.Resampling) -> Floats:
-    """The values at another size, each channel by Pillow's filter and without rounding to eight bits."""
+    """Resize an array, each channel with Pillow's filter and without rounding to eight bits."""
     channels = [Image.fromarray(values[..., c]).resize((width, height), filter_) for c in range(values.shape[2])]
     return np.stack([np.asarray(channel, dtype=np.float32) for channel in channels], axis=-1)
 
 
 def check_size(width: int, height: int) -> None:
-    """Raise for a picture that is empty or too large to work on."""
+    """Raise an error for a picture that is empty or too large to process."""
     if width < 1 or height < 1:
         raise ValueError(f"the picture has no pixels: {width} x {height}")
     if width * height > MOST_PIXELS:
@@ -89,10 +89,10 @@ def check_size(width: int, height: int) -> None:
 
 
 def noise_level(values: Floats) -> float:
-    """The standard deviation of the noise, by the median of the finest diagonal details (Donoho and Johnstone 1994).
+    """Estimate the standard deviation of the noise by the median diagonal detail (Donoho and Johnstone 1994).
 
-    Each block of 2 x 2 pixels has one diagonal difference. Where the picture is smooth it is noise alone, and that is
-    most places. Differences of exactly 0 are left out: they are where the picture is cut off at black or white.
+    Each block of 2 x 2 pixels has one diagonal difference. Where the picture is smooth, as in most places, it is noise
+    alone. Differences of exactly 0 are left out: they occur where the picture is clipped at black or white.
     """
     height, width = values.shape[0] // 2 * 2, values.shape[1] // 2 * 2
     even = values[:height, :width]
@@ -102,10 +102,10 @@ def noise_level(values: Floats) -> float:
 
 
 def _unit(values: Floats, mode: str) -> Floats:
-    """Whole numbers of 16 or 32 bits, or floating-point numbers, on the scale from 0 to 1.
+    """Convert integers of 16 or 32 bits, or floating-point numbers, to the scale from 0 to 1.
 
-    The two wide modes do not say what white is: 1, 255 or 65535, the least of these that is not below the brightest
-    pixel, and else the brightest pixel itself.
+    The modes ``I`` and ``F`` do not define white: it is the smallest of 1, 255 and 65535 that is not below the
+    brightest pixel, else the brightest pixel itself.
     """
     values = np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0)
     if mode.startswith("I;16"):

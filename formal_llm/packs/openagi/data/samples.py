@@ -1,8 +1,8 @@
-"""Reading task data: folders ``N/inputs`` and ``N/outputs`` with pictures and lines of text.
+"""The reader of task data: folders ``N/inputs`` and ``N/outputs`` with pictures and lines of text.
 
-This is the layout of the OpenAGI benchmark, whose own data are read as well as those that ``formal-llm data openagi``
-makes. In each of the two folders lies a folder of pictures, one file for each sample, named by its number, or files of
-texts, one line for each sample, or both::
+This is the layout of the OpenAGI benchmark, for its own data and for those of ``formal-llm data openagi``. Each of the
+two folders contains a folder of pictures, one file for each sample, named by its number, or files of texts, one line
+for each sample, or both::
 
     117/inputs/images/0.png     the picture of sample 0, and so on
     117/inputs/questions.txt    line 1: the question of sample 0, and so on
@@ -27,7 +27,7 @@ from formal_llm.packs.openagi.data.pixels import check_size
 
 #: A picture or a text.
 ImageOrText: TypeAlias = Image.Image | str
-#: Formats of pictures that are read. Others have no use here and a larger surface.
+#: The formats of pictures to read. Others are not needed and would enlarge the attack surface.
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 _ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"})
 #: A document comes before the question about it.
@@ -37,9 +37,9 @@ _MOST_BYTES = 50_000_000
 
 @dataclass(frozen=True)
 class Sample:
-    """One input of a task and what should come out, by the name of the file or folder: ``images``, ``questions`` ...
+    """An input of a task and the expected output, by the name of the file or folder: ``images``, ``questions`` ...
 
-    Pictures come first, a document before its question; outputs are empty where the benchmark has no reference.
+    Pictures come first, a document before its question; outputs are empty if the benchmark has no reference.
     """
 
     inputs: Mapping[str, ImageOrText]
@@ -47,14 +47,14 @@ class Sample:
 
 
 class TaskData(Sequence[Sample]):
-    """The samples of one task, read when they are asked for.
+    """The samples of one task, read on access.
 
     Args:
         folder: the folder of the task; its name is the number of the task.
 
     Raises:
         ResourceNotFound: there is no such folder, or it has no inputs.
-        InputError: its parts have not the same number of samples, or it points outside itself.
+        InputError: its parts have different numbers of samples, or a link leads out of the folder.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -63,8 +63,8 @@ class TaskData(Sequence[Sample]):
             raise ResourceNotFound("task data", str(folder), tasks_in(self.folder.parent))
         lengths = {name: len(part) for part_of in self._parts for name, part in part_of.items()}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name}: {length}" for name, length in lengths.items())
-            raise InputError(f"{self.folder}: the parts have not the same number of samples ({told})")
+            counts = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+            raise InputError(f"{self.folder}: the parts have not the same number of samples ({counts})")
         self._length = next(iter(lengths.values()), 0)
 
     def __len__(self) -> int:
@@ -84,7 +84,7 @@ class TaskData(Sequence[Sample]):
 
     @cached_property
     def _parts(self) -> tuple[dict[str, list[Callable[[], ImageOrText]]], dict[str, list[Callable[[], ImageOrText]]]]:
-        """For inputs and outputs: the readers of all samples, by the name of the file or folder."""
+        """The readers of all samples by the name of the file or folder, for inputs and outputs."""
         return dict(self._read("inputs")), dict(self._read("outputs"))
 
     def _read(self, side: str) -> Iterator[tuple[str, list[Callable[[], ImageOrText]]]]:
@@ -101,14 +101,14 @@ class TaskData(Sequence[Sample]):
 
 
 def read_data(folder: str | Path) -> dict[int, TaskData]:
-    """All task data in a folder, by the number of the task.
+    """Read all task data in a folder, by the number of the task.
 
     Args:
-        folder: what holds the folders ``0``, ``1`` and so on.
+        folder: the folder that contains the folders ``0``, ``1`` and so on.
 
     Raises:
-        ResourceNotFound: it holds none.
-        InputError: some of it cannot be used; says which.
+        ResourceNotFound: it contains none.
+        InputError: some data cannot be used; the error names them.
     """
     root = Path(folder)
     tasks = [root / number for number in tasks_in(root)]
@@ -119,27 +119,27 @@ def read_data(folder: str | Path) -> dict[int, TaskData]:
 
 
 def data_identity(data: Mapping[int, TaskData]) -> str:
-    """A hash of task data: of the names and the content of all files."""
-    said = hashlib.sha256()
+    """Return a hash of task data: of the names and the content of all files."""
+    digest = hashlib.sha256()
     for number, task in sorted(data.items()):
         for file in sorted(path for path in task.folder.rglob("*") if path.is_file()):
             with file.open("rb") as opened:
                 content = hashlib.file_digest(opened, "sha256").hexdigest()
-            said.update(f"{number} {file.relative_to(task.folder).as_posix()} {content}\0".encode())
-    return said.hexdigest()[:16]
+            digest.update(f"{number} {file.relative_to(task.folder).as_posix()} {content}\0".encode())
+    return digest.hexdigest()[:16]
 
 
 def read_picture(file: str | Path) -> Image.Image:
-    """The picture in a file, decoded.
+    """Read and decode the picture in a file.
 
     Raises:
-        InputError: it is too large, damaged, or no picture.
+        InputError: it is too large, damaged, or not a picture.
     """
     path = Path(file)
     try:
         _check_bytes(path)
         with warnings.catch_warnings():
-            # The size is looked at here before a pixel is decoded.
+            # The size is checked here before a pixel is decoded.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(path, formats=_FORMATS) as image:
                 check_size(*image.size)
@@ -150,7 +150,7 @@ def read_picture(file: str | Path) -> Image.Image:
 
 
 def _check_inside(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise for a link that leads out of the folder."""
+    """Raise an error for a link that leads out of the folder."""
     for path in paths:
         if not path.resolve().is_relative_to(folder.resolve()):
             raise InputError(f"{path}: it leads out of the folder {folder}")
@@ -161,7 +161,7 @@ def _rank(path: Path) -> tuple[int, str]:
 
 
 def tasks_in(folder: Path) -> list[str]:
-    """The names of the folders of tasks, in the order of their numbers."""
+    """Return the names of the folders of tasks, in the order of their numbers."""
     if not folder.is_dir():
         return []
     found = [path.name for path in folder.iterdir() if path.name.isdecimal() and (path / "inputs").is_dir()]
@@ -169,10 +169,10 @@ def tasks_in(folder: Path) -> list[str]:
 
 
 def _pictures_in(folder: Path) -> list[Path]:
-    """The pictures 0, 1, 2 ... of a folder.
+    """Return the pictures 0, 1, 2 ... of a folder.
 
     Raises:
-        InputError: a number is missing or there twice, so that pictures and lines would not go together.
+        InputError: a number is missing or occurs twice, so that pictures and lines would not match.
     """
     found = [path for path in folder.iterdir() if path.suffix.lower() in _ENDINGS and path.stem.isdecimal()]
     found.sort(key=lambda path: int(path.stem))
@@ -182,7 +182,7 @@ def _pictures_in(folder: Path) -> list[Path]:
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a file; an empty one is an empty text."""
+    """Read the lines of a file; an empty line is an empty text."""
     try:
         _check_bytes(path)
         text = path.read_text(encoding="utf-8")

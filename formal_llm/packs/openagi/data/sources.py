@@ -1,4 +1,4 @@
-"""Where the task data comes from: pictures inside the wheel of scikit-image, texts beside the task pack."""
+"""The sources of task data: pictures in the wheel of scikit-image, texts next to the task pack."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from formal_llm.errors import MissingDependency, ResourceNotFound
 
 @dataclass(frozen=True)
 class Photograph:
-    """A picture of the wheel of scikit-image, and what is seen on it.
+    """A picture of the wheel of scikit-image, and descriptions of it.
 
     Attributes:
         name: its name here.
         file: the name of its file.
-        licence: under which it is published.
-        source: who made it, and where it is from.
-        caption, label, objects, answer: what a person says of it, by language ("English", "German").
+        licence: its licence.
+        source: its author and origin.
+        caption, label, objects, answer: descriptions by a person, by language ("English", "German").
         question: the question that ``answer`` answers.
-        colours: whether it has any.
+        colours: whether it has colours.
     """
 
     name: str
@@ -42,13 +42,13 @@ class Photograph:
     colours: bool = True
 
     def open(self) -> Image.Image:
-        """The picture.
+        """Open the picture.
 
         Raises:
             MissingDependency: scikit-image is not installed.
-            ResourceNotFound: the installed scikit-image does not carry it.
+            ResourceNotFound: the installed scikit-image does not contain it.
         """
-        # Found without importing scikit-image, whose own loader may go and download what its wheel lacks.
+        # Found without importing scikit-image, whose own loader may download what its wheel lacks.
         package = importlib.util.find_spec("skimage")
         if package is None or package.origin is None:
             raise MissingDependency("the pictures are in scikit-image: pip install 'formal-llm[openagi]'")
@@ -61,7 +61,7 @@ class Photograph:
 
 @dataclass(frozen=True)
 class SamplePassage:
-    """A text written for the project, its summary, and the answer to a question, both by language as above."""
+    """A text written for the project, with its summary and the answer to a question, both by language."""
 
     text: str
     summary: Mapping[str, str]
@@ -71,7 +71,7 @@ class SamplePassage:
 
 @dataclass(frozen=True)
 class Opinion:
-    """A sentence that feels something, and its sentiment, ``"positive"`` or ``"negative"``; both by language."""
+    """A sentence that expresses a sentiment, ``"positive"`` or ``"negative"``; both by language."""
 
     text: Mapping[str, str]
     sentiment: Mapping[str, str]
@@ -92,25 +92,25 @@ _TEXTS = Keys(
 
 @cache
 def pictures() -> tuple[Photograph, ...]:
-    """The pictures, those with colours first."""
+    """Return the pictures, those with colours first."""
     return tuple(Photograph(**entry) for entry in read_toml(_file("pictures.toml"), _PICTURES)["pictures"])
 
 
 @cache
 def passages() -> tuple[SamplePassage, ...]:
-    """The texts to summarise and to ask about."""
+    """Return the texts to summarize and to ask questions about."""
     return tuple(SamplePassage(**entry) for entry in read_toml(_file("texts.toml"), _TEXTS)["passages"])
 
 
 @cache
 def opinions() -> tuple[Opinion, ...]:
-    """The sentences to translate, and to tell the sentiment of."""
+    """Return the sentences to translate and to determine the sentiment of."""
     return tuple(Opinion(**entry) for entry in read_toml(_file("texts.toml"), _TEXTS)["opinions"])
 
 
 @cache
 def prose() -> str:
-    """Prose in the public domain, from which the n-gram model is counted; without the lines that say what it is."""
+    """Return the prose in the public domain for the n-gram model, without the lines that describe its origin."""
     return "\n".join(line for line in lines_of(read_text(_file("prose.txt"))) if not line.startswith("#"))
 
 

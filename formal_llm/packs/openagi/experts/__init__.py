@@ -1,1 +1,1 @@
-"""The toolkit of neural models."""
+"""The experts: the toolkit of neural models."""

@@ -1,7 +1,7 @@
-"""Experts that draw: a picture from a text, a picture from a picture and an instruction.
+"""Experts that generate pictures: from a text, or from a picture and an instruction.
 
-Diffusion starts from noise. The noise is told from the input, so that an input always gives the same picture, alone or
-among others.
+Diffusion starts from noise. The noise is derived from the input, so that an input always gives the same picture, alone
+or in a batch.
 """
 
 from __future__ import annotations
@@ -21,58 +21,58 @@ if TYPE_CHECKING:
     import torch
     from diffusers.pipelines.stable_diffusion import StableDiffusionPipelineOutput
 
-#: The sides of a picture that the pipelines of Stable Diffusion accept are multiples of this.
+#: The pipelines of Stable Diffusion accept pictures whose sides are multiples of this.
 _MULTIPLE = 8
 
 
 class Drawing(Expert):
-    """Draws with a pipeline of diffusers, which brings the safety checker that the checkpoint has."""
+    """Draws with a pipeline of diffusers, including the safety checker of the checkpoint, if any."""
 
     output = "image"
-    #: The class of the pipeline.
+    #: The name of the pipeline class.
     pipeline: ClassVar[str]
 
     def load(self) -> LoadedModel:
-        """The pipeline."""
+        """Load the pipeline."""
         return LoadedModel(self.source.pipeline(self.pipeline))
 
 
 class TextToImage(Drawing):
-    """Draws what a text says (Stable Diffusion, Rombach et al. 2022).
+    """Draws a picture from a text (Stable Diffusion, Rombach et al. 2022).
 
     Settings:
-        steps: in how many the noise is taken away.
-        guidance: how closely the text is followed.
+        steps: the number of denoising steps.
+        guidance: how closely to follow the text.
         width, height: the size in pixels; 0 for that of the checkpoint.
-        seed: another one gives other pictures.
+        seed: the seed of the noise; another one gives other pictures.
     """
 
     pipeline = "StableDiffusionPipeline"
     defaults = MappingProxyType({"steps": 50, "guidance": 7.5, "width": 0, "height": 0, "seed": 0})
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[Image.Image]:
-        """A picture for each text; of a long text the beginning counts (77 tokens)."""
-        texts, said = list(columns[0]), self.settings
+        """Draw a picture for each text; of a long text only the beginning (77 tokens) counts."""
+        texts, settings = list(columns[0]), self.settings
         drawn = loaded.model(
-            texts, num_inference_steps=said["steps"], guidance_scale=said["guidance"],
-            width=said["width"] or None, height=said["height"] or None,
-            generator=[noise(text.encode(), said["seed"]) for text in texts],
+            texts, num_inference_steps=settings["steps"], guidance_scale=settings["guidance"],
+            width=settings["width"] or None, height=settings["height"] or None,
+            generator=[noise(text.encode(), settings["seed"]) for text in texts],
         )  # fmt: skip
         return allowed(drawn)
 
 
 class PictureEditing(Drawing):
-    """Changes a picture as an instruction says (InstructPix2Pix, Brooks et al. 2023).
+    """Changes a picture by an instruction (InstructPix2Pix, Brooks et al. 2023).
 
     Settings:
-        instruction: what is done to every picture.
-        steps: how many steps the noise is taken away in.
-        guidance: how closely the instruction is followed.
-        image_guidance: how closely the picture is.
+        instruction: the instruction for every picture.
+        steps: the number of denoising steps.
+        guidance: how closely to follow the instruction.
+        image_guidance: how closely to follow the picture.
         side: the longer side, in pixels, at which the model works; the result has the size of the picture.
-        keep_luminance: whether only the colours are taken from what the model draws, and how bright each pixel looks
-            from the picture.
-        seed: another one gives other pictures.
+        keep_luminance: whether to take only the colours from the model's output, and the luminance of each pixel from
+            the picture.
+        seed: the seed of the noise; another one gives other pictures.
     """
 
     inputs = ("image",)
@@ -83,7 +83,7 @@ class PictureEditing(Drawing):
     )  # fmt: skip
 
     def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
-        """Each picture, changed; of the size that it had."""
+        """Edit each picture, keeping its size."""
         small = [self._small(seen(image)) for image in columns[0]]
 
         def together(places: Sequence[int]) -> list[Image.Image]:
@@ -101,13 +101,13 @@ class PictureEditing(Drawing):
         return [self._like(image, picture) for image, picture in zip(columns[0], drawn, strict=True)]
 
     def _small(self, image: Image.Image) -> Image.Image:
-        """The picture at the size at which the model works."""
+        """Resize a picture to the size at which the model works."""
         factor = min(self.settings["side"] / max(image.size), 1.0)
         width, height = (max(round(side * factor / _MULTIPLE), 1) * _MULTIPLE for side in image.size)
         return image.resize((width, height), Image.Resampling.LANCZOS)
 
     def _like(self, image: Image.Image, drawn: Image.Image) -> Image.Image:
-        """What was drawn, in the size of the picture and with its transparency, and perhaps its luminance."""
+        """Give an output the size of the picture, its transparency, and if requested its luminance."""
         pixels = Pixels.of(image)
         height, width = pixels.values.shape[:2]
         drawn = drawn.convert("RGB").resize((width, height), Image.Resampling.BICUBIC)
@@ -120,17 +120,17 @@ class PictureEditing(Drawing):
 
 
 def noise(about: bytes, seed: int) -> torch.Generator:
-    """Where the noise for one input comes from: on the CPU, so that every device draws the same."""
+    """Create the source of noise for one input: on the CPU, so that it is the same for every device."""
     import torch
 
     return torch.Generator("cpu").manual_seed(zlib.crc32(about, seed & 0xFFFFFFFF))
 
 
 def allowed(drawn: StableDiffusionPipelineOutput) -> list[Image.Image]:
-    """The pictures that a pipeline drew.
+    """Return the pictures in the output of a pipeline.
 
     Raises:
-        ValueError: the safety checker of the checkpoint refused one: it would be all black.
+        ValueError: the safety checker of the checkpoint refused one, which would be all black.
     """
     if any(getattr(drawn, "nsfw_content_detected", None) or ()):
         raise ValueError("the safety checker of the checkpoint refused what was drawn")

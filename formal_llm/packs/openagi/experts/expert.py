@@ -1,4 +1,4 @@
-"""What every expert has in common: a checkpoint, settings, and a model that does many inputs at once."""
+"""The base class of experts: a checkpoint, settings, and a model that processes inputs in batches."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from formal_llm.packs.openagi.experts.loading import ModelSource
 if TYPE_CHECKING:
     import torch
 
-#: Tensors by the names under which a model takes them.
+#: Tensors by the names of a model's arguments.
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 
 
 class Expert(ABC):
-    """One way to use one kind of model, which a pool loads when it is needed: experts with equal sources share it.
+    """One way to use one kind of model, which a pool loads when needed; experts with equal sources share it.
 
     Args:
         source: the checkpoint.
-        settings: those of ``defaults`` that shall be others.
-        batch: how many inputs go through the model at once.
-        generation: settings for ``generate``, for models that write; over those that the checkpoint brings.
+        settings: the settings that differ from ``defaults``.
+        batch: how many inputs the model processes at once.
+        generation: settings for ``generate``, for models that write; they override those of the checkpoint.
     """
 
-    #: The settings, and their values where the TOML file does not say.
+    #: The settings with their default values.
     defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     #: The kinds of the inputs and of the output.
     inputs: ClassVar[tuple[str, ...]] = ("text",)
     output: ClassVar[str] = "text"
-    #: Whether it is a model that writes, so that ``generation`` means something.
+    #: Whether the model writes, so that ``generation`` applies.
     writes: ClassVar[bool] = False
-    #: The class of transformers that reads the model.
+    #: The class of transformers that loads the model.
     auto: ClassVar[str] = ""
 
     def __init__(
@@ -56,10 +56,10 @@ class Expert(ABC):
         self.generation: dict[str, Any] = dict(generation or {})
 
     def load(self) -> LoadedModel:
-        """The model on the CPU, with the tokenizer and image processor that it needs; the settings change nothing.
+        """Load the model on the CPU, with the tokenizer and image processor that it needs, whatever the settings.
 
         Raises:
-            CheckpointError, MissingDependency: it cannot be had.
+            CheckpointError, MissingDependency: it cannot be loaded.
         """
         return LoadedModel(
             self.source.model(self.auto),
@@ -69,16 +69,16 @@ class Expert(ABC):
 
     @abstractmethod
     def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> Sequence[Image.Image | str]:
-        """What the model makes of some inputs, at most ``batch``.
+        """Run the model on some inputs, at most ``batch``, and return its outputs.
 
         Args:
-            loaded: the model, where it shall run.
-            *columns: the values of each input, all of one length; an expert says of which class its own are.
+            loaded: the model, on its device.
+            *columns: the values of each input, all of one length; each expert annotates the classes of its own inputs.
         """
 
 
 def seen(image: Image.Image) -> Image.Image:
-    """The picture as a model sees it: red, green and blue, upright, what is transparent on white."""
+    """Convert a picture to what a model sees: red, green and blue, upright, transparent pixels on white."""
     pixels = Pixels.of(image)
     picture = picture_of(pixels.values).convert("RGB")
     if pixels.alpha is None:
@@ -87,20 +87,20 @@ def seen(image: Image.Image) -> Image.Image:
 
 
 def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """The items in their order, at most ``size`` at a time."""
+    """Yield the items in order, at most ``size`` at a time."""
     for begin in range(0, len(items), size):
         yield items[begin : begin + size]
 
 
 def each_alike(kinds: Sequence[Hashable], batch: int, work: Callable[[Sequence[int]], Sequence[Made]]) -> list[Made]:
-    """The results of work on batches of inputs of one kind each, in the order of the inputs.
+    """Process inputs in batches of one kind each, and return the results in the order of the inputs.
 
-    So nothing has to be padded, and no input changes the result of another.
+    This requires no padding, and no input changes the result of another.
 
     Args:
-        kinds: for each input what it must share with the others of its batch, as its size.
-        batch: the most inputs of one batch.
-        work: what is made of the inputs at some places.
+        kinds: for each input, the property that the inputs of its batch must share, such as the size.
+        batch: the maximum number of inputs in a batch.
+        work: processes the inputs at some places.
     """
     results: dict[int, Made] = {}
     for kind in dict.fromkeys(kinds):
@@ -112,10 +112,10 @@ def each_alike(kinds: Sequence[Hashable], batch: int, work: Callable[[Sequence[i
 def each_row(
     loaded: LoadedModel, rows: Sequence[Tensors], batch: int, work: Callable[[Tensors], Sequence[Made]]
 ) -> list[Made]:
-    """The results of work on rows of tensors, at most ``batch`` of the same shapes together, one below the other.
+    """Process rows of tensors, concatenating at most ``batch`` rows of the same shapes.
 
-    A row has the tensors of one input by name, the first dimension of each being 1. They are brought to where the model
-    is, numbers with a point to the type that it has them in.
+    A row holds the tensors of one input by name, each with a first dimension of 1. They are moved to the device of the
+    model, floating-point numbers in its type.
     """
     import torch
 
@@ -129,5 +129,5 @@ def each_row(
 
 
 def likeliest(loaded: LoadedModel, logits: torch.Tensor) -> list[str]:
-    """The name of the most probable class in each row of what a classifier gave."""
+    """Return the name of the most probable class in each row of a classifier's logits."""
     return [str(loaded.model.config.id2label[number]) for number in logits.argmax(-1).tolist()]

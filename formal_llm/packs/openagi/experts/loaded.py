@@ -1,4 +1,4 @@
-"""A model that was loaded, the device that it is on, and when it may work."""
+"""A loaded model, its device, and the gate that determines when it may run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class LoadedModel:
-    """A model that was loaded, with what it needs beside it.
+    """A loaded model with its tokenizer and image processor.
 
     Attributes:
-        model: the model: of transformers, a pipeline of diffusers, or a Restormer.
-        tokenizer, images: its tokenizer and image processor, where it has them.
-        device: where the model is, as torch names it.
-        more: what else an expert wants to keep with it.
+        model: a model of transformers, a pipeline of diffusers, or a Restormer.
+        tokenizer, images: the tokenizer and the image processor, if it has them.
+        device: the device of the model, as torch names it.
+        more: additional tensors that an expert keeps with it.
     """
 
     model: Any
@@ -32,17 +32,17 @@ class LoadedModel:
     more: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def move(self, device: str) -> None:
-        """Bring the model to a device; what it leaves is free for others."""
+        """Move the model to a device and release the memory of the previous one."""
         self.model.to(device)
-        left, self.device = self.device, device
-        if left.startswith("cuda"):
+        previous, self.device = self.device, device
+        if previous.startswith("cuda"):
             import torch
 
             torch.cuda.empty_cache()
 
     @property
     def bytes(self) -> int:
-        """What the weights take."""
+        """The size of the weights."""
         inside = getattr(self.model, "components", None)  # of a pipeline
         modules = list(inside.values()) if isinstance(inside, dict) else [self.model]
         numbers = {
@@ -55,7 +55,7 @@ class LoadedModel:
 
 
 def pick_device(device: str | None) -> str:
-    """The device that is meant, or the best there is: a GPU that torch can use, else the CPU.
+    """Return the specified device, or the best available one: a GPU that torch can use, else the CPU.
 
     Raises:
         MissingDependency: torch is not installed.
@@ -70,11 +70,11 @@ def pick_device(device: str | None) -> str:
 
 
 class Gate:
-    """Lets models work side by side, and a model be loaded only while none works.
+    """A lock that lets models run concurrently, but lets a model be loaded only while none runs.
 
-    transformers and torch keep in the whole process what belongs to one loading: which type numbers have, whether
-    weights are drawn. Two loadings at once leave weights out, and a model at work meanwhile may get numbers of another
-    type.
+    transformers and torch keep the state of loading a model in global variables: the number type, whether weights are
+    initialized. Loading two models at once leaves weights out, and a model that runs meanwhile may get numbers of
+    another type.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Gate:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Wait until nothing is loaded or waits to be."""
+        """Run a model in the context: wait until no model is being loaded or waits to be loaded."""
         with self._changed:
             self._changed.wait_for(lambda: not self._loading and not self._waiting)
             self._working += 1
@@ -96,7 +96,7 @@ class Gate:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Wait until nothing works and nothing else is loaded."""
+        """Load a model in the context: wait until no model runs and no other is being loaded."""
         with self._changed:
             self._waiting += 1
             try:
@@ -113,5 +113,5 @@ class Gate:
                 self._changed.notify_all()
 
 
-#: One for the whole process.
+#: The gate of the whole process.
 GATE = Gate()

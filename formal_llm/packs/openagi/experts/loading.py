@@ -1,7 +1,7 @@
-"""Checkpoints for experts: where they are, how they are read, and what is said where that fails.
+"""Checkpoints for experts: where they are, how they are read, and errors when that fails.
 
 A checkpoint is a folder as ``save_pretrained`` writes it, or a repository on the Hugging Face hub. Its weights are read
-from safetensors, which hold numbers and no code. Every failure names the tool, the checkpoint and the way out.
+from safetensors, which hold numbers and no code. Every error names the tool, the checkpoint and a remedy.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from diffusers import DiffusionPipeline
     from transformers import BaseImageProcessor, PreTrainedModel, PreTrainedTokenizerBase
 
-#: The types of the numbers in a model.
+#: The number types of a model.
 DTYPES = ("float32", "float16", "bfloat16")
 _HOW = "pip install 'formal-llm[experts]'"
 _INSTEAD = "name another checkpoint (experts(checkpoints={...}) or a TOML file), or leave the tool out"
-#: What the extra ``experts`` brings.
+#: The libraries that the extra ``experts`` installs.
 _OURS = ("torch", "transformers", "diffusers", "numpy", "PIL", "safetensors", "huggingface_hub")
-#: Weights that heads of one kind do not use, and that checkpoints often lack.
+#: Weights that some heads do not use, and that checkpoints often lack.
 _UNUSED = ("pooler", "position_ids")
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A checkpoint, and how it is to be read.
+    """A checkpoint, and how to read it.
 
     Attributes:
-        tool: the tool that it is for; with commas between, where several share it.
+        tool: the tool that uses it; several, separated by commas, if they share it.
         checkpoint: a repository on the hub, or a folder.
-        revision: the branch, tag or commit on the hub; None for its main branch.
+        revision: the branch, tag or commit on the hub; None for the main branch.
         weights: ``"safetensors"``, or ``"any"`` to read files of PyTorch too, with ``torch.load(weights_only=True)``.
         dtype: one of :data:`DTYPES`.
-        offline: whether only what is on this machine is read.
-        may_lack: parts of the names of weights that the checkpoint need not have.
+        offline: whether to read only from this machine.
+        may_lack: parts of the names of weights that the checkpoint may lack.
     """
 
     tool: str
@@ -55,28 +55,28 @@ class ModelSource:
 
     @property
     def folder(self) -> Path | None:
-        """The folder, where the checkpoint is one; None for a repository on the hub.
+        """The folder, if the checkpoint is one; None for a repository on the hub.
 
         Raises:
-            CheckpointError: it is written as a folder, and there is none.
+            CheckpointError: it is written as a folder that does not exist.
         """
         path = Path(self.checkpoint).expanduser()
         if path.is_dir():
             return path
-        # A name on the hub is owner/name, or, of the oldest ones, a name.
+        # A name on the hub is owner/name or, for the oldest repositories, a name alone.
         if self.checkpoint.startswith((".", "~", "/")) or "\\" in self.checkpoint or self.checkpoint.count("/") > 1:
             raise self._error("is no folder")
         return None
 
     @property
     def key(self) -> str:
-        """What tells one loaded model from another."""
+        """The key that distinguishes loaded models."""
         return f"{self.checkpoint}@{self.revision or 'main'} {self.dtype} {self.weights}"
 
     def fingerprint(self) -> str:
-        """A short text that changes when the checkpoint does, as far as can be told without reading it whole.
+        """Return a short hash that changes with the checkpoint, as far as can be detected without reading all of it.
 
-        Of a folder the names, sizes and times of its files count; of a repository its name and revision.
+        For a folder it covers the names, sizes and times of its files; for a repository its name and revision.
         """
         digest = hashlib.sha256(self.key.encode())
         if (folder := self.folder) is not None:
@@ -86,7 +86,7 @@ class ModelSource:
         return digest.hexdigest()[:12]
 
     def here(self) -> bool:
-        """Whether the checkpoint is on this machine: a folder, or a repository whose weights are in the hub's cache.
+        """Return whether the checkpoint is on this machine: a folder, or a repository with weights in the hub's cache.
 
         Raises:
             CheckpointError: as for :attr:`folder`.
@@ -99,7 +99,7 @@ class ModelSource:
         return cached is not None and any(file.suffix in endings for file in cached.rglob("*"))
 
     def _cached(self) -> Path | None:
-        """The folder of the repository in the hub's cache, if it is there."""
+        """Find the folder of the repository in the hub's cache, if it is there."""
         with self.telling("a repository"):
             from huggingface_hub import try_to_load_from_cache
 
@@ -112,33 +112,33 @@ class ModelSource:
     # -- reading ------------------------------------------------------------------------------------------------
 
     def model(self, auto: str) -> PreTrainedModel:
-        """A model of transformers, by the name of an ``Auto...`` or model class, on the CPU, ready to be used.
+        """Load a model of transformers, by the name of an ``Auto...`` or model class, on the CPU, ready for use.
 
         Raises:
-            CheckpointError: it cannot be had, is of another architecture, or lacks weights.
+            CheckpointError: it is not available, has another architecture, or lacks weights.
             MissingDependency: torch or transformers are not installed.
         """
         with self.telling(auto):
             import torch
             import transformers
 
-            model, told = getattr(transformers, auto).from_pretrained(
+            model, info = getattr(transformers, auto).from_pretrained(
                 self._place,
                 dtype=getattr(torch, self.dtype),
                 output_loading_info=True,
                 **self._only,
                 **self._where,
             )
-        # What is missing would be drawn at random, and the tool would talk nonsense without a word of warning.
+        # Missing weights would be initialized at random, and the tool would return nonsense without a warning.
         known = (*_UNUSED, *self.may_lack)
-        missing = sorted(name for name in told["missing_keys"] if not any(part in name for part in known))
+        missing = sorted(name for name in info["missing_keys"] if not any(part in name for part in known))
         if missing:
             some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
             raise self._error(f"has no weights for {some}: it was made for something else")
         return model.eval()
 
     def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Its tokenizer.
+        """Load the tokenizer.
 
         Raises:
             CheckpointError, MissingDependency: as :meth:`model`.
@@ -149,7 +149,7 @@ class ModelSource:
             return AutoTokenizer.from_pretrained(self._place, **self._where)
 
     def image_processor(self) -> BaseImageProcessor:
-        """Its image processor, which needs Pillow only.
+        """Load the image processor, which needs only Pillow.
 
         Raises:
             CheckpointError, MissingDependency: as :meth:`model`.
@@ -160,7 +160,7 @@ class ModelSource:
             return AutoImageProcessor.from_pretrained(self._place, **self._where, backend="pil")
 
     def pipeline(self, name: str) -> DiffusionPipeline:
-        """A pipeline of diffusers, by the name of its class, on the CPU, without progress bars.
+        """Load a pipeline of diffusers, by the name of its class, on the CPU, without progress bars.
 
         Raises:
             CheckpointError, MissingDependency: as :meth:`model`.
@@ -171,15 +171,15 @@ class ModelSource:
 
             found = getattr(diffusers, name).from_pretrained(self._place, **self._only, **self._where)
             if self.dtype != "float32":
-                found.to(getattr(torch, self.dtype))  # what from_pretrained calls the type depends on its version
+                found.to(getattr(torch, self.dtype))  # the name of from_pretrained's argument depends on the version
         found.set_progress_bar_config(disable=True)
         return found
 
     def file(self, name: str) -> Path:
-        """A file of the checkpoint.
+        """Return the path of a file of the checkpoint.
 
         Raises:
-            CheckpointError: it cannot be had.
+            CheckpointError: it is not available.
             MissingDependency: huggingface_hub is not installed.
         """
         with self.telling(name):
@@ -194,9 +194,9 @@ class ModelSource:
 
     @property
     def _place(self) -> str:
-        """What ``from_pretrained`` is told: the folder, or the name on the hub.
+        """The location to pass to ``from_pretrained``: the folder, or the name on the hub.
 
-        Offline it is the folder in the hub's cache, since the libraries ask the hub about a name even if told not to.
+        Offline it is the folder in the hub's cache, since the libraries contact the hub about a name even offline.
         """
         folder = self.folder or (self._cached() if self.offline else None)
         if folder is None and self.offline:
@@ -205,7 +205,7 @@ class ModelSource:
 
     @property
     def _only(self) -> dict[str, bool | None]:
-        """What ``from_pretrained`` is told of the files with weights."""
+        """The arguments of ``from_pretrained`` about the format of the weights."""
         return {"use_safetensors": True if self.weights == "safetensors" else None}
 
     @property
@@ -216,7 +216,7 @@ class ModelSource:
 
     @contextmanager
     def telling(self, what: str) -> Iterator[None]:
-        """Turn what the libraries raise into errors that help."""
+        """Translate the libraries' exceptions into helpful errors."""
         try:
             yield
         except (CheckpointError, MemoryError):
@@ -226,7 +226,7 @@ class ModelSource:
                 raise MissingDependency(f"the tool {self.tool} needs {error.name}: {_HOW}") from error
             problem = f"needs a library that is not installed ({_line(error)})"
             raise self._error(problem, f"install it, {_INSTEAD}") from error
-        except OSError as error:  # not found, no network, no permission, no safetensors among the files
+        except OSError as error:  # not found, no network, no permission, no safetensors
             if "safetensors" in str(error):
                 remedy = 'name a revision that has, or say weights = "any" in the TOML file if you trust it'
                 raise self._error(f"has no weights as safetensors ({_line(error)})", remedy) from error
@@ -242,12 +242,12 @@ class ModelSource:
 
 
 def download(source: ModelSource) -> str:
-    """The command that brings a checkpoint of the hub to this machine."""
+    """Return the command that downloads a checkpoint from the hub."""
     return f"hf download {source.checkpoint}" + (f" --revision {source.revision}" if source.revision else "")
 
 
 def hub_answers(seconds: float = 5.0) -> bool:
-    """Whether the hub answers within some seconds, whatever it says; its own client tries for a minute for each file.
+    """Return whether the hub responds in some seconds, with any status; its own client tries a minute for each file.
 
     Raises:
         MissingDependency: huggingface_hub is not installed.
@@ -264,16 +264,16 @@ def hub_answers(seconds: float = 5.0) -> bool:
 
 
 def _unreachable() -> tuple[type[Exception], ...]:
-    """What the hub's client raises where nobody answers, or where it is not to ask."""
+    """Return the exceptions that the hub's client raises without a response, or when it must not connect."""
     kinds: list[type[Exception]] = [OSError]
-    for name in ("httpx", "httpx2"):  # it uses one or the other, by its version
+    for name in ("httpx", "httpx2"):  # the client uses one or the other, depending on its version
         with suppress(ImportError):
             kinds.append(import_module(name).HTTPError)
     return tuple(kinds)
 
 
 def offline_by_environment() -> bool:
-    """Whether ``HF_HUB_OFFLINE`` says that the hub is not to be asked."""
+    """Return whether ``HF_HUB_OFFLINE`` forbids requests to the hub."""
     return os.environ.get("HF_HUB_OFFLINE", "").strip().upper() in ("1", "ON", "YES", "TRUE")
 
 

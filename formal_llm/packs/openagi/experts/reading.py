@@ -1,4 +1,4 @@
-"""Experts that look for words: the one that belongs in a gap, the ones that answer a question."""
+"""Experts that find words: the word for a gap, the passage that answers a question."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from formal_llm.packs.openagi.experts.text import longest
 if TYPE_CHECKING:
     import torch
 
-#: So many characters around a gap are sure to be more than a model reads.
+#: A number of characters around a gap that always exceeds what a model reads.
 _NEAR = 8_000
 
 
 class FillMask(Expert):
     """Fills the gaps of a text, written ``[MASK]``, ``<mask>`` or ``___`` (any ``AutoModelForMaskedLM``).
 
-    The gaps of a text are filled from the left, each with the most probable whole word between what stands around it;
-    of a long text only so much counts as the model reads.
+    The gaps of a text are filled from the left, each with the most probable whole word in its context, which is limited
+    to what the model can read.
     """
 
     auto = "AutoModelForMaskedLM"
 
     def load(self) -> LoadedModel:
-        """The model, its tokenizer, and which of its tokens are words."""
+        """Load the model and its tokenizer, and determine which of its tokens are words."""
         import torch
 
         loaded = super().load()
         tokens = loaded.tokenizer.convert_ids_to_tokens(list(range(len(loaded.tokenizer))))
         special = set(loaded.tokenizer.all_special_tokens)
-        # A continuation of a word (## of WordPiece) or a mark is no word.
+        # A continuation of a word (## of WordPiece) or a punctuation mark is not a word.
         loaded.more["words"] = torch.tensor(
             [token not in special and not token.startswith("##") and any(map(str.isalnum, token)) for token in tokens]
         )
         return loaded
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
-        """Each text without gaps."""
+        """Fill the gaps of each text."""
         texts = list(columns[0])
-        starts = [0] * len(texts)  # what was filled in is no gap, even if it reads like one
+        starts = [0] * len(texts)  # inserted text is not searched for gaps
         while gaps := {place: gap for place, text in enumerate(texts) if (gap := GAP.search(text, starts[place]))}:
             words = self._words(loaded, list(gaps.values()))
             for (place, gap), word in zip(gaps.items(), words, strict=True):
@@ -55,10 +55,10 @@ class FillMask(Expert):
         return texts
 
     def _words(self, loaded: LoadedModel, open_: Sequence[re.Match[str]]) -> list[str]:
-        """The word for each gap."""
+        """Predict the word for each gap."""
         rows, gaps = zip(*(_around(loaded, gap) for gap in open_), strict=True)
-        given = padded(loaded, rows)
-        logits = loaded.model(**given).logits.float()
+        batch = padded(loaded, rows)
+        logits = loaded.model(**batch).logits.float()
         words = loaded.more["words"].to(logits.device)
         found = []
         for row, gap in enumerate(gaps):
@@ -68,7 +68,7 @@ class FillMask(Expert):
 
 
 def _around(loaded: LoadedModel, match: re.Match[str]) -> tuple[list[int], int]:
-    """The tokens around a gap in its text, and the place of the gap among them."""
+    """Return the tokens around a gap in its text, and the place of the gap among them."""
     tokenizer, text = loaded.tokenizer, match.string
     before, after = (
         tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
@@ -87,7 +87,7 @@ def _around(loaded: LoadedModel, match: re.Match[str]) -> tuple[list[int], int]:
 
 
 def _filled(match: re.Match[str], word: str) -> str:
-    """The text up to a gap, and the word in it, with a capital letter where a sentence begins."""
+    """Return the text up to a gap and the word in it, capitalized at the beginning of a sentence."""
     before = match.string[: match.start()]
     if not before.strip() or before.rstrip()[-1] in ".!?":
         word = word[:1].upper() + word[1:]
@@ -96,10 +96,10 @@ def _filled(match: re.Match[str], word: str) -> str:
 
 @dataclass(frozen=True)
 class _Window:
-    """A part of a document that the model can read at once, behind its question.
+    """A part of a document, after its question, that the model can read at once.
 
-    It has the place of the document among the documents, the tokens, and for each token the characters of the document
-    that it stands for, None for what is not of the document.
+    It holds the place of the document among the documents, the tokens, and for each token its range of characters in
+    the document, None for tokens outside the document.
     """
 
     pair: int
@@ -110,12 +110,12 @@ class _Window:
 class ExtractiveAnswer(Expert):
     """Answers a question by the passage of a document (any ``AutoModelForQuestionAnswering``).
 
-    A document that is too long to be read at once is read in windows that overlap; the passage with the highest score
-    in any of them is the answer.
+    A document that is too long is read in overlapping windows; the passage with the highest score in any of them is the
+    answer.
 
     Settings:
-        overlap: how many tokens two windows share.
-        longest_answer: how many tokens an answer may have.
+        overlap: the number of tokens that two windows share.
+        longest_answer: the maximum number of tokens in an answer.
     """
 
     inputs = ("text", "text")
@@ -123,9 +123,9 @@ class ExtractiveAnswer(Expert):
     defaults = MappingProxyType({"overlap": 128, "longest_answer": 30})
 
     def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
-        """The answer to each question; nothing where there is no document.
+        """Answer each question; the answer is empty if there is no document.
 
-        The two may stand in either order: what ends with a question mark is the question.
+        Document and question may be in either order: the question ends with a question mark.
         """
         pairs = [document_first(*pair) for pair in zip(*columns, strict=True)]
         windows = [
@@ -148,11 +148,11 @@ class ExtractiveAnswer(Expert):
 
     def _windows(self, loaded: LoadedModel, place: int, document: str, question: str) -> list[_Window]:
         tokenizer, most = loaded.tokenizer, longest(loaded)
-        asked = tokenizer(
+        encoded = tokenizer(
             question, add_special_tokens=False, truncation=True, max_length=most // 2, return_offsets_mapping=True
         )
-        question = question[: asked["offset_mapping"][-1][1]] if asked["offset_mapping"] else ""
-        room = most - len(asked["input_ids"]) - tokenizer.num_special_tokens_to_add(pair=True)
+        question = question[: encoded["offset_mapping"][-1][1]] if encoded["offset_mapping"] else ""
+        room = most - len(encoded["input_ids"]) - tokenizer.num_special_tokens_to_add(pair=True)
         found = tokenizer(
             question, document, truncation="only_second", max_length=most,
             stride=max(min(self.settings["overlap"], room // 2), 0),
@@ -165,7 +165,7 @@ class ExtractiveAnswer(Expert):
         return windows
 
     def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> tuple[float, int, int] | None:
-        """The score of the best passage in a window, and its characters in the document."""
+        """Find the best passage in a window; return its score and its range of characters in the document."""
         import torch
 
         outside = torch.tensor([span is None for span in window.spans], device=starts.device)
@@ -173,7 +173,7 @@ class ExtractiveAnswer(Expert):
             return None
         lowest = float("-inf")
         scores = starts.masked_fill(outside, lowest)[:, None] + ends.masked_fill(outside, lowest)[None, :]
-        # An answer does not end before it starts, and is not too long.
+        # An answer must not end before it starts, nor be too long.
         within = torch.ones_like(scores, dtype=torch.bool).triu().tril(self.settings["longest_answer"] - 1)
         start, end = divmod(int(scores.masked_fill(~within, lowest).argmax()), len(window.ids))
         first, last = window.spans[start], window.spans[end]
@@ -181,6 +181,6 @@ class ExtractiveAnswer(Expert):
 
 
 def padded(loaded: LoadedModel, rows: Sequence[list[int]]) -> Tensors:
-    """Rows of tokens as one batch where the model is."""
+    """Pad rows of tokens to one batch on the device of the model."""
     found = loaded.tokenizer.pad({"input_ids": list(rows)}, padding_side="right", return_tensors="pt")
     return {name: found[name].to(loaded.device) for name in ("input_ids", "attention_mask")}

@@ -1,7 +1,7 @@
-"""Experts that restore pictures: more pixels, less noise, less blur.
+"""Experts that restore pictures: higher resolution, less noise, less blur.
 
-Both kinds of networks take a picture of any size and give one whose sides are a fixed multiple. Large pictures go
-through in pieces, so that memory stays bounded.
+Both kinds of networks take a picture of any size and return one whose sides are a fixed multiple. Large pictures are
+processed in pieces, so that memory stays bounded.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a picture is cut: into overlapping pieces of one size, which go through a model together.
+    """A division of a picture into overlapping pieces of one size, which a model processes together.
 
     Attributes:
         height, width: the size of the picture, in pixels.
         tile: the longest side of a piece.
-        overlap: how many pixels neighbours share at least; less than ``tile``.
+        overlap: the minimum number of pixels that neighbours share; less than ``tile``.
     """
 
     height: int
@@ -54,18 +54,18 @@ class Tiling:
             return [0]
         step = self.tile - self.overlap
         count = -(-(length - self.tile) // step) + 1
-        # The last piece ends where the picture does, and the others are spread evenly.
+        # The last piece ends at the edge of the picture, and the others are spread evenly.
         return [round(number * (length - self.tile) / (count - 1)) for number in range(count)]
 
     def cut(self, values: Floats) -> list[Floats]:
-        """The pieces of a picture of height x width x channels."""
+        """Cut a picture of height x width x channels into its pieces."""
         height, width = self.piece
         return [values[row : row + height, column : column + width] for row, column in self.places]
 
     def join(self, pieces: Sequence[Floats], scale: int = 1) -> Floats:
-        """The picture of pieces that were made ``scale`` times as high and wide.
+        """Join pieces that were enlarged ``scale`` times to a picture.
 
-        Where pieces overlap, each counts the less the nearer its edge is.
+        Where pieces overlap, the weight of each decreases towards its edge.
         """
         height, width = (side * scale for side in self.piece)
         weight = np.outer(self._ramp(height, scale), self._ramp(width, scale)).astype(np.float32)[..., None]
@@ -73,9 +73,9 @@ class Tiling:
         total = np.zeros((self.height * scale, self.width * scale, channels), dtype=np.float32)
         weights = np.zeros((*total.shape[:2], 1), dtype=np.float32)
         for (row, column), piece in zip(self.places, pieces, strict=True):
-            where = slice(row * scale, row * scale + height), slice(column * scale, column * scale + width)
-            total[where] += piece * weight
-            weights[where] += weight
+            area = slice(row * scale, row * scale + height), slice(column * scale, column * scale + width)
+            total[area] += piece * weight
+            weights[area] += weight
         return total / weights
 
     def _ramp(self, length: int, scale: int) -> Floats:
@@ -84,12 +84,12 @@ class Tiling:
 
 
 class Restoration(Expert):
-    """A network from pictures to pictures.
+    """A network that maps pictures to pictures.
 
     Settings:
-        keep_size: whether the result is brought back to the size of the picture.
-        tile: the longest side, in pixels, of what goes through the network at once.
-        overlap: how many pixels neighbouring pieces share.
+        keep_size: whether to resize the result to the size of the picture.
+        tile: the longest side, in pixels, of the pieces that the network processes.
+        overlap: the number of pixels that neighbouring pieces share.
     """
 
     inputs = ("image",)
@@ -98,36 +98,36 @@ class Restoration(Expert):
 
     @abstractmethod
     def scale(self, loaded: LoadedModel) -> int:
-        """How many times as high and wide the output is."""
+        """Return the factor by which the output is higher and wider."""
 
     @abstractmethod
     def multiple(self, loaded: LoadedModel) -> int:
-        """What the sides of a picture have to be multiples of."""
+        """Return the number of which the sides of a picture must be multiples."""
 
     @abstractmethod
     def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
-        """The output for a tensor of pictures x 3 x height x width from 0 to 1."""
+        """Run the network on a tensor of pictures x 3 x height x width from 0 to 1."""
 
     def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
-        """Each picture, restored: gray where it was, and with its transparency."""
-        given = [Pixels.of(image) for image in columns[0]]
+        """Restore each picture, keeping gray pictures gray, and transparency."""
+        images = [Pixels.of(image) for image in columns[0]]
         tile = max(self.settings["tile"], 1)
         overlap = min(self.settings["overlap"], tile - 1)
-        sizes = [pixels.values.shape[:2] for pixels in given]
+        sizes = [pixels.values.shape[:2] for pixels in images]
         tilings = [Tiling(height, width, tile, overlap) for height, width in sizes]
-        pieces = [piece for pixels, tiling in zip(given, tilings, strict=True) for piece in tiling.cut(pixels.values)]
-        made = iter(self._through(loaded, pieces))
+        pieces = [piece for pixels, tiling in zip(images, tilings, strict=True) for piece in tiling.cut(pixels.values)]
+        restored = iter(self._through(loaded, pieces))
         scale = self.scale(loaded)
         results = []
-        for pixels, tiling in zip(given, tilings, strict=True):
-            values = tiling.join([next(made) for _ in tiling.places], scale)
+        for pixels, tiling in zip(images, tilings, strict=True):
+            values = tiling.join([next(restored) for _ in tiling.places], scale)
             if self.settings["keep_size"] and scale != 1:
                 values = resized(values, tiling.width, tiling.height, Image.Resampling.LANCZOS)
             results.append(pixels.image(values))
         return results
 
     def _through(self, loaded: LoadedModel, pieces: Sequence[Floats]) -> list[Floats]:
-        """Pieces of pictures through the network, those of one size together."""
+        """Run the network on pieces of pictures, those of one size together."""
         import torch
 
         multiple, scale = self.multiple(loaded), self.scale(loaded)
@@ -136,10 +136,10 @@ class Restoration(Expert):
             height, width = pieces[places[0]].shape[:2]
             stack = np.stack([padded(pieces[place], multiple) for place in places]).transpose(0, 3, 1, 2)
             pixels = torch.from_numpy(np.ascontiguousarray(stack)).to(loaded.device, loaded.model.dtype)
-            made = self.restored(loaded, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
-            made = made[:, : height * scale, : width * scale]
+            output = self.restored(loaded, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
+            output = output[:, : height * scale, : width * scale]
             gray = [pieces[place].shape[2] == 1 for place in places]
-            return [one.mean(axis=2, keepdims=True) if was else one for one, was in zip(made, gray, strict=True)]
+            return [one.mean(axis=2, keepdims=True) if was else one for one, was in zip(output, gray, strict=True)]
 
         return each_alike([piece.shape[:2] for piece in pieces], self.batch, together)
 
@@ -147,56 +147,56 @@ class Restoration(Expert):
 class Swin2SR(Restoration):
     """Enlarges a picture (Swin2SR, Conde et al. 2022).
 
-    A network that was trained to undo noise, blur and compression while it enlarges restores a picture when the result
-    is made small again (``keep_size``).
+    A network that was trained to undo noise, blur and compression while enlarging restores a picture if the result is
+    reduced to the original size (``keep_size``).
     """
 
     def load(self) -> LoadedModel:
-        """The model; what its image processor would do is done here, for pieces and for any size."""
+        """Load the model without its image processor, whose work is done here, for pieces and for any size."""
         return LoadedModel(self.source.model("Swin2SRForImageSuperResolution"))
 
     def scale(self, loaded: LoadedModel) -> int:
-        """As the checkpoint says: 2 or 4, mostly."""
+        """Return the factor of the checkpoint, usually 2 or 4."""
         return int(loaded.model.config.upscale)
 
     def multiple(self, loaded: LoadedModel) -> int:
-        """The side of the windows in which the network looks."""
+        """Return the side of the network's attention windows."""
         return int(loaded.model.config.window_size)
 
     def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
-        """What the network reconstructs."""
+        """Return the network's reconstruction."""
         return loaded.model(pixel_values=pixels).reconstruction
 
 
 class RestormerRestoration(Restoration):
-    """Takes noise or blur from a picture (Restormer, Zamir et al. 2022), with converted weights.
+    """Removes noise or blur from a picture (Restormer, Zamir et al. 2022), with converted weights.
 
     See :mod:`formal_llm.packs.openagi.experts.restormer` for the weights.
     """
 
     def load(self) -> LoadedModel:
-        """The network with the weights in ``model.safetensors``."""
+        """Load the network with the weights in ``model.safetensors``."""
         file = self.source.file("model.safetensors")
         with self.source.telling("Restormer"):
-            from formal_llm.packs.openagi.experts.restormer import read_restormer  # it is made of torch's classes
+            from formal_llm.packs.openagi.experts.restormer import read_restormer  # its classes need torch
 
             return LoadedModel(read_restormer(file, self.source.dtype))
 
     def scale(self, loaded: LoadedModel) -> int:  # noqa: ARG002
-        """The size stays."""
+        """Return 1: the size does not change."""
         return 1
 
     def multiple(self, loaded: LoadedModel) -> int:  # noqa: ARG002
-        """It halves the picture three times."""
+        """Return 8: the network halves the picture three times."""
         return 8
 
     def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
-        """What the network makes of colours, or of gray where its weights are for gray pictures."""
+        """Run the network on colours, or on gray if its weights are for gray pictures."""
         return loaded.model(pixels[:, :1] if loaded.model.shape.channels == 1 else pixels)
 
 
 def padded(values: Floats, multiple: int) -> Floats:
-    """Three channels, and sides that are multiples of a number: the picture is mirrored at its right and lower edge."""
+    """Pad a picture to three channels and to sides that are multiples, mirroring it at its right and lower edge."""
     height, width = (-side % multiple for side in values.shape[:2])
     if values.shape[2] == 1:
         values = np.repeat(values, 3, axis=2)

@@ -1,13 +1,13 @@
-"""Restormer, a network that restores pictures, written from its paper.
+"""Restormer, a network that restores pictures, implemented from its paper.
 
 Zamir et al. 2022, "Restormer: Efficient Transformer for High-Resolution Image Restoration", arXiv 2111.09881.
 
-A U of four levels: at each level the picture is half as wide and has twice the features. The blocks are transformers
-whose attention is between features instead of between pixels (section 3.1 of the paper), so that the cost grows with
-the number of pixels and not with its square, and whose feed-forward part has gates (section 3.2).
+It is a U-shaped network of four levels: at each level the picture is half as wide and has twice the features. The
+blocks are transformers whose attention is between features instead of between pixels (section 3.1 of the paper), so
+that the cost is linear in the number of pixels, not quadratic, and whose feed-forward part is gated (section 3.2).
 
-No library has it, and its authors publish weights as files of PyTorch, of which :func:`convert_restormer` makes
-safetensors. The names of the weights are the authors'; what size the network has is told from the weights.
+No library provides it, and its authors publish weights as files of PyTorch, which :func:`convert_restormer` converts to
+safetensors. The names of the weights are the authors'; the sizes of the network are derived from the weights.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class NetworkSizes:
-    """The sizes of a network; as they stand here, those of the paper.
+    """The sizes of a network; the defaults are those of the paper.
 
     Attributes:
         channels: 3 for colours, 1 for gray pictures.
-        width: how many features the first level has; each next level has twice as many.
-        blocks: how many blocks each level has.
-        heads: how many heads the attention of each level has.
-        hidden: how many gated features the feed-forward part of each level has: 2.66 times the features.
-        refinement: how many blocks refine the result at full size.
-        centred: whether the layer norms take the mean off and have a bias: so in the weights against blur; in those
-            against noise not.
+        width: the number of features of the first level; each further level has twice as many.
+        blocks: the number of blocks of each level.
+        heads: the number of attention heads of each level.
+        hidden: the number of gated features in the feed-forward part of each level: 2.66 times the features.
+        refinement: the number of blocks that refine the result at full size.
+        centred: whether the layer norms subtract the mean and have a bias: true of the weights for deblurring, not of
+            those for denoising.
     """
 
     channels: int = 3
@@ -47,10 +47,10 @@ class NetworkSizes:
 
     @classmethod
     def of(cls, weights: Mapping[str, torch.Tensor]) -> NetworkSizes:
-        """The shape of the network that has these weights.
+        """Derive the sizes of a network from its weights.
 
         Raises:
-            KeyError: they are not those of a Restormer.
+            KeyError: the weights are not those of a Restormer.
         """
         levels = ("encoder_level1", "encoder_level2", "encoder_level3", "latent")
 
@@ -69,7 +69,7 @@ class NetworkSizes:
 
 
 class Restormer(nn.Module):  # type: ignore[misc]  # torch is typed in part
-    """The network of a shape."""
+    """The network with given sizes."""
 
     def __init__(self, shape: NetworkSizes) -> None:
         super().__init__()
@@ -103,27 +103,27 @@ class Restormer(nn.Module):  # type: ignore[misc]  # torch is typed in part
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of the weights."""
+        """The number type of the weights."""
         return self.output.weight.dtype
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Pictures x channels x height x width, from 0 to 1; height and width are multiples of 8."""
+        """Restore pictures x channels x height x width, from 0 to 1; height and width are multiples of 8."""
         first = self.encoder_level1(self.patch_embed["proj"](pixels))
         second = self.encoder_level2(self.down1_2["body"](first))
         third = self.encoder_level3(self.down2_3["body"](second))
         deepest = self.latent(self.down3_4["body"](third))
-        # Each level of the way up sees the same level of the way down.
+        # Each level of the decoder also receives the output of the encoder's same level.
         up = torch.cat([self.up4_3["body"](deepest), third], 1)
         up = self.decoder_level3(self.reduce_chan_level3(up))
         up = torch.cat([self.up3_2["body"](up), second], 1)
         up = self.decoder_level2(self.reduce_chan_level2(up))
         up = torch.cat([self.up2_1["body"](up), first], 1)
-        # The network learns what to change.
+        # The network learns the residual.
         return pixels + self.output(self.refinement(self.decoder_level1(up)))
 
 
 class _Block(nn.Module):  # type: ignore[misc]
-    """Attention between features, then a gated feed-forward part, each added to what came in."""
+    """Attention between features, then a gated feed-forward part, each with a residual connection."""
 
     def __init__(self, features: int, heads: int, hidden: int, centred: bool) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class _Norm(nn.Module):  # type: ignore[misc]
 
 
 class _Attention(nn.Module):  # type: ignore[misc]
-    """Multi-Dconv head transposed attention: which features go together, over all pixels (section 3.1)."""
+    """Multi-Dconv head transposed attention: between features, over all pixels (section 3.1)."""
 
     def __init__(self, features: int, heads: int) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class _Attention(nn.Module):  # type: ignore[misc]
 
 
 class _Gated(nn.Module):  # type: ignore[misc]
-    """Gated-Dconv feed-forward: one half of the features says how much of the other passes (section 3.2)."""
+    """Gated-Dconv feed-forward: one half of the features determines how much of the other passes (section 3.2)."""
 
     def __init__(self, features: int, hidden: int) -> None:
         super().__init__()
@@ -194,12 +194,12 @@ def _conv(from_: int, to: int, side: int, groups: int = 1) -> nn.Conv2d:
 
 
 def _halved(features: int) -> nn.ModuleDict:
-    """Half the height and width, twice the features."""
+    """Create a layer that halves the height and width and doubles the features."""
     return nn.ModuleDict({"body": nn.Sequential(_conv(features, features // 2, 3), nn.PixelUnshuffle(2))})
 
 
 def _doubled(features: int) -> nn.ModuleDict:
-    """Twice the height and width, half the features."""
+    """Create a layer that doubles the height and width and halves the features."""
     return nn.ModuleDict({"body": nn.Sequential(_conv(features, features * 2, 3), nn.PixelShuffle(2))})
 
 
@@ -207,10 +207,10 @@ def _doubled(features: int) -> nn.ModuleDict:
 
 
 def read_restormer(file: str | os.PathLike[str], dtype: str = "float32") -> Restormer:
-    """The network with the weights of a safetensors file, ready to be used on the CPU.
+    """Load the network with the weights of a safetensors file, ready for use on the CPU.
 
     Raises:
-        KeyError, RuntimeError: they are not those of a Restormer.
+        KeyError, RuntimeError: the weights are not those of a Restormer.
         OSError: the file cannot be read.
     """
     from safetensors.torch import load_file
@@ -223,35 +223,35 @@ def read_restormer(file: str | os.PathLike[str], dtype: str = "float32") -> Rest
 
 
 def convert_restormer(file: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
-    """Make a checkpoint for the loader ``restormer`` of a weight file as the authors publish it.
+    """Convert a weight file, as the authors publish it, to a checkpoint for the loader ``restormer``.
 
-    The files are on the page of releases of github.com/swz30/Restormer: ``real_denoising.pth`` and
-    ``single_image_defocus_deblurring.pth`` are those that OpenAGI uses. A file of PyTorch is a pickle; it is read with
-    ``weights_only=True``, which makes tensors and nothing else of it.
+    The files are on the releases page of github.com/swz30/Restormer; OpenAGI uses ``real_denoising.pth`` and
+    ``single_image_defocus_deblurring.pth``. A file of PyTorch is a pickle; it is read with ``weights_only=True``, which
+    creates only tensors from it.
 
     Args:
         file: the ``.pth`` file.
-        folder: where ``model.safetensors`` is to be written; made if it is not there.
+        folder: the folder to write ``model.safetensors`` to, created if missing.
 
     Returns:
-        The folder, to be named as the checkpoint.
+        The folder, to be used as the checkpoint.
 
     Raises:
         ValueError: the file does not hold the weights of a Restormer.
-        pickle.UnpicklingError: the file holds something else than tensors.
+        pickle.UnpicklingError: the file holds something other than tensors.
         OSError: a file cannot be read or written.
     """
     from safetensors.torch import save_file
 
-    held = torch.load(file, map_location="cpu", weights_only=True)
-    weights = held.get("params", held) if isinstance(held, dict) else None
+    content = torch.load(file, map_location="cpu", weights_only=True)
+    weights = content.get("params", content) if isinstance(content, dict) else None
     try:
         if weights is None:
             raise KeyError("no names")
         Restormer(NetworkSizes.of(weights)).load_state_dict(weights)
     except (KeyError, RuntimeError, AttributeError, IndexError) as error:
         raise ValueError(f"{os.fspath(file)} does not hold the weights of a Restormer ({error})") from error
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, place / "model.safetensors")
-    return place
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, target / "model.safetensors")
+    return target

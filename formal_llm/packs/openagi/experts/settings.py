@@ -1,4 +1,4 @@
-"""Which checkpoint each expert has, and how it is used: tables in TOML, the shipped one and one of the user's own."""
+"""The checkpoint of each expert and its settings: tables in TOML, the shipped file and an optional one of the user."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from formal_llm.packs.openagi.experts import diffusion, reading, restoration, te
 from formal_llm.packs.openagi.experts.expert import Expert
 from formal_llm.packs.openagi.experts.loading import DTYPES
 
-#: The environment variable that names a file of the user's own.
+#: The environment variable that names a settings file of the user.
 VARIABLE = "FORMAL_LLM_EXPERTS"
-#: The kinds of experts by the names that they have in TOML.
+#: The kinds of experts by their names in TOML.
 LOADERS: Mapping[str, type[Expert]] = MappingProxyType(
     {
         "swin2sr": restoration.Swin2SR,
@@ -38,7 +38,7 @@ LOADERS: Mapping[str, type[Expert]] = MappingProxyType(
         "extractive_qa": reading.ExtractiveAnswer,
     }
 )
-#: The settings that every expert has, and their values where nothing is said.
+#: The settings that every expert has, with their default values.
 COMMON: Mapping[str, Any] = MappingProxyType(
     {"checkpoint": "", "loader": "", "revision": "", "weights": "safetensors", "dtype": "float32", "batch": 1,
      "working_memory": 0, "may_lack": [], "generation": {}}
@@ -49,29 +49,29 @@ _CHOICES = {"weights": ("safetensors", "any"), "dtype": DTYPES}
 
 @dataclass(frozen=True)
 class ExpertSettings:
-    """What the tables say, each with every setting: that of each tool, and the table ``machine``."""
+    """The complete tables of settings: one for each tool, and the table ``machine``."""
 
     tools: Mapping[str, Mapping[str, Any]]
     machine: Mapping[str, Any] = field(default_factory=lambda: dict(_MACHINE))
 
     def loader(self, tool: str) -> type[Expert]:
-        """The kind of expert that a tool is."""
+        """Return the kind of expert of a tool."""
         return LOADERS[self.tools[tool]["loader"]]
 
 
 def read_settings(
     own: str | os.PathLike[str] | None = None, checkpoints: Mapping[str, str] | None = None
 ) -> ExpertSettings:
-    """The shipped tables with the changes of the user.
+    """Read the shipped tables and apply the changes of the user.
 
     Args:
-        own: a TOML file with tables of the same form, which change the shipped ones; where left out, the file that the
-            environment variable ``FORMAL_LLM_EXPERTS`` names, if it does.
-        checkpoints: other checkpoints by tool; the revision that a table names falls with its own checkpoint.
+        own: a TOML file with tables of the same form, which change the shipped ones; by default the file that the
+            environment variable ``FORMAL_LLM_EXPERTS`` names, if any.
+        checkpoints: replacement checkpoints by tool; the revision of a replaced checkpoint is dropped.
 
     Raises:
         ResourceNotFound: there is no such file.
-        ToolkitError: with everything that is wrong in a file or names a tool that there is not.
+        ToolkitError: lists all errors in a file, and the names of unknown tools.
     """
     shipped, _ = _read(authored.find("tasks", "openagi") / "experts.toml")
     tools = {name: dict(table) for name, table in shipped.get("tools", {}).items()}
@@ -94,7 +94,7 @@ def read_settings(
 
 
 def _changed(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A table of the user over another: one with another loader replaces it."""
+    """Apply a table of the user to another; one with another loader replaces it."""
     if changes.get("loader", table.get("loader")) != table.get("loader"):
         return dict(changes)
     kept = {name: value for name, value in table.items() if name != "revision" or "checkpoint" not in changes}
@@ -102,13 +102,13 @@ def _changed(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def _read(file: Path) -> tuple[dict[str, Any], str]:
-    """The tables of a file, and its text."""
+    """Read the tables of a file; return them and its text."""
     if not file.is_file():
         raise ResourceNotFound("file with the tables of experts", str(file))
     try:
         text = read_text(file)
         return parse_toml(text, str(file)), text
-    except NotationError as error:  # no TOML, or no text
+    except NotationError as error:  # not TOML, or not text
         where = "" if error.line is None else f" (line {error.line})"
         raise ToolkitError([f"{file}: {error.problem}{where}"]) from error
 
@@ -118,12 +118,12 @@ def _line(text: str, path: TablePath) -> str:
     return "" if line is None else f" (line {line})"
 
 
-#: What is wrong, and where it stands.
+#: The path of a problem in a file, and its description.
 _Objection = tuple[TablePath, str]
 
 
 def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]]) -> Iterator[_Objection]:
-    """What is wrong with a file of the user's own."""
+    """List the problems of a file of the user."""
     for name in data:
         if name not in ("machine", "tools"):
             yield (name,), unknown("table", name, ("machine", "tools"))
@@ -151,7 +151,7 @@ def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]
 def _wrong_table(
     name: str, table: Mapping[str, Any], loader: str, shipped: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[_Objection]:
-    """What is wrong with the settings of one tool."""
+    """List the problems of the settings of one tool."""
     kind, path, here = LOADERS[loader], ("tools", name), f"tools.{name}: "
     yield from _wrong_values(table, {**COMMON, **kind.defaults}, path)
     for setting, allowed in _CHOICES.items():
@@ -164,9 +164,9 @@ def _wrong_table(
     if name in shipped:
         old = LOADERS[shipped[name]["loader"]]
         if (old.inputs, old.output) != (kind.inputs, kind.output):
-            wanted = f"({', '.join(old.inputs)}) -> {old.output}"
-            told = f"{here}the tool is {wanted}, the loader {loader} ({', '.join(kind.inputs)}) -> {kind.output}"
-            yield path, told
+            signature = f"({', '.join(old.inputs)}) -> {old.output}"
+            message = f"{here}the tool is {signature}, the loader {loader} ({', '.join(kind.inputs)}) -> {kind.output}"
+            yield path, message
 
 
 def _wrong_values(table: Mapping[str, Any], known: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Objection]:
@@ -184,6 +184,6 @@ _NAMES = {str: "text", int: "whole number", float: "number", bool: "true or fals
 
 
 def unknown(what: str, name: str, known: Collection[str], where: str = "") -> str:
-    """What is said of a name that there is not."""
+    """Write the message about an unknown name."""
     near = did_you_mean(name, known)
     return f"{where}there is no {what} {name!r}" + (f"; did you mean {near!r}?" if near else f"; {', '.join(known)}")

@@ -1,7 +1,7 @@
 """The experts: the fifteen tools of OpenAGI as models of transformers and diffusers.
 
-Which checkpoints they have stands in ``tasks/openagi/experts.toml`` and in a file of the user's own. A model is loaded
-when its tool is first used. The models share a bounded memory: what was used longest ago makes room.
+Their checkpoints are listed in ``tasks/openagi/experts.toml`` and in an optional file of the user. A model is loaded
+when its tool is first used. The models share a bounded memory: the least recently used one makes room.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, 
 from formal_llm.tools import ModelPool, Tool, Toolkit
 from formal_llm.tools.kinds import kind_named
 
-#: Part of the key of every cached result; it changes when experts use their models in another way.
+#: Part of the key of every cached result; it changes when experts use their models differently.
 VERSION = "1"
 
 
@@ -34,8 +34,8 @@ class ExpertToolkit(Toolkit):
     Attributes:
         experts: the experts by tool.
         pool: the models in memory.
-        device: where they run.
-        left_out: the tools whose checkpoint is not on this machine, each with what to do about it.
+        device: the device of the models.
+        left_out: the tools whose checkpoint is not on this machine, each with a remedy.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class ExpertToolkit(Toolkit):
         self.device = device
         self.pool: ModelPool[LoadedModel] = ModelPool(memory)
         users: dict[str, _SharedModel] = {}
-        made = []
+        tools = []
         for name, expert in experts.items():
             shared = users.setdefault(key := _model_key(expert), _SharedModel(self.pool, key))
             shared.tools.append(name)
-            made.append(
+            tools.append(
                 Tool(
                     name,
                     tuple(map(kind_named, expert.inputs)),
@@ -63,16 +63,16 @@ class ExpertToolkit(Toolkit):
             )
         for model in users.values():
             self._add(model, settings)
-        super().__init__(made)
+        super().__init__(tools)
 
     def _add(self, model: _SharedModel, settings: ExpertSettings) -> None:
-        """Tell the pool of a model."""
+        """Add a model to the pool."""
         first = self.experts[model.tools[0]]
         first.source = replace(first.source, tool=", ".join(model.tools))
         working = max(settings.tools[name]["working_memory"] for name in model.tools) * 1_000_000
         moves: dict[str, Any] = {}
         if self.device != "cpu":
-            # It waits in the memory of the machine while the device has no room for it.
+            # The model waits in the memory of the machine while the device has no room for it.
             moves = {"enter": lambda loaded: loaded.move(self.device), "leave": lambda loaded: loaded.move("cpu")}
 
         def load() -> LoadedModel:
@@ -84,7 +84,7 @@ class ExpertToolkit(Toolkit):
 
 @dataclass(eq=False)
 class _SharedModel:
-    """A model in the pool, which the tools that share it use one after the other."""
+    """A model in the pool; the tools that share it use it one after the other."""
 
     pool: ModelPool[LoadedModel]
     key: str
@@ -92,13 +92,13 @@ class _SharedModel:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run_one(self, expert: Expert, *values: Any) -> Any:
-        """The result of an expert for one value of each input."""
+        """Run an expert on one value of each input."""
         return self.run_many(expert, *([value] for value in values))[0]
 
     def run_many(self, expert: Expert, *columns: Sequence[Any]) -> list[Any]:
-        """The results of an expert for many values of each input, some at a time."""
+        """Run an expert on many values of each input, in batches."""
         results: list[Any] = []
-        # Pipelines keep what they are doing in themselves, and two batches at once would take twice the memory.
+        # Pipelines keep their current work in their attributes, and two batches at once would need twice the memory.
         with self.lock, self.pool.use(self.key) as loaded:
             import torch
 
@@ -117,36 +117,36 @@ def experts(
     memory: int | None = None,
     offline: bool | None = None,
 ) -> ExpertToolkit:
-    """The toolkit of experts. Nothing is loaded or downloaded before a tool is used.
+    """Create the toolkit of experts. Nothing is loaded or downloaded before a tool is used.
 
     Args:
-        only: the tools to have; all where left out. A planner goes around the others.
-        checkpoints: other checkpoints by tool: a repository on the hub or a folder, of the same kind of model.
-        settings: a TOML file of your own, as ``tasks/openagi/experts.toml``; it needs only what shall be different.
-            Where left out, the environment variable ``FORMAL_LLM_EXPERTS`` may name one.
-        device: where the models run, as torch names it; a GPU if there is one where left out.
-        memory: how many bytes the models may take there together; no bound where left out.
-        offline: whether only what is on this machine is read; tools whose checkpoint is not are left out. Where left
-            out, as the settings say, or the environment variable ``HF_HUB_OFFLINE``.
+        only: the tools to include; by default all. A planner avoids the others.
+        checkpoints: replacement checkpoints by tool: a repository on the hub or a folder, of the same kind of model.
+        settings: a TOML file in the form of ``tasks/openagi/experts.toml``, with the differences only; by default the
+            file that the environment variable ``FORMAL_LLM_EXPERTS`` names, if any.
+        device: the device of the models, as torch names it; by default a GPU if there is one.
+        memory: how many bytes the models may occupy there together; by default unlimited.
+        offline: whether to use only checkpoints on this machine and leave out the other tools; by default as the
+            settings or the environment variable ``HF_HUB_OFFLINE`` specify.
 
     Raises:
-        ToolkitError: a setting or a tool that there is not.
+        ToolkitError: a setting or a tool does not exist.
         ResourceNotFound: there is no such file.
-        CheckpointError: a checkpoint is written as a folder and there is none, or a tool named in ``only`` cannot be
-            had offline.
+        CheckpointError: a checkpoint is written as a folder that does not exist, or a tool in ``only`` is not available
+            offline.
         MissingDependency: torch is not installed.
     """
-    told = read_settings(settings, checkpoints)
-    machine = told.machine
-    if strangers := [name for name in only or () if name not in told.tools]:
-        raise ToolkitError([unknown("expert", name, told.tools) for name in strangers])
-    place = pick_device(device or machine["device"])
+    tables = read_settings(settings, checkpoints)
+    machine = tables.machine
+    if strangers := [name for name in only or () if name not in tables.tools]:
+        raise ToolkitError([unknown("expert", name, tables.tools) for name in strangers])
+    target = pick_device(device or machine["device"])
     bound = memory if memory is not None else int(machine["memory_gb"] * 1_000_000_000) or None
     local = offline if offline is not None else machine["offline"] or offline_by_environment()
     found: dict[str, Expert] = {}
     left_out: dict[str, str] = {}
-    for name in [name for name in told.tools if only is None or name in only]:
-        expert = _expert(name, told, place, local)
+    for name in [name for name in tables.tools if only is None or name in only]:
+        expert = _expert(name, tables, target, local)
         if local and not expert.source.here():
             problem = "is not on this machine"
             remedy = f"download it with a network ({download(expert.source)}), or name a folder ({VARIABLE})"
@@ -155,7 +155,7 @@ def experts(
             left_out[name] = f"its checkpoint {problem}; {remedy}"
             continue
         found[name] = expert
-    toolkit = ExpertToolkit(found, told, place, bound)
+    toolkit = ExpertToolkit(found, tables, target, bound)
     toolkit.left_out = MappingProxyType(left_out)
     return toolkit
 
@@ -168,23 +168,23 @@ def _expert(name: str, told: ExpertSettings, device: str, offline: bool) -> Expe
     source = ModelSource(
         name, table["checkpoint"], table["revision"] or None, table["weights"], dtype, offline, tuple(table["may_lack"])
     )
-    _ = source.folder  # a folder that is not there is told before anything runs
+    _ = source.folder  # raise for a missing folder before anything runs
     own = {setting: table[setting] for setting in loader.defaults}
     return loader(source, own, batch=table["batch"], generation=table["generation"])
 
 
 def _model_key(expert: Expert) -> str:
-    """Experts with the same key share a model."""
+    """Return the key of the model of an expert; experts with the same key share it."""
     return f"{type(expert).__name__} {expert.source.key}"
 
 
 def _fingerprint(expert: Expert) -> str:
-    """What the results depend on beside the inputs, for the keys of caches."""
-    told = json.dumps([expert.settings, expert.generation], sort_keys=True, default=str)
-    text = f"{VERSION} {type(expert).__name__} {expert.source.fingerprint()} {told}"
+    """Return a hash of the factors besides the inputs that determine the results, for cache keys."""
+    used_settings = json.dumps([expert.settings, expert.generation], sort_keys=True, default=str)
+    text = f"{VERSION} {type(expert).__name__} {expert.source.fingerprint()} {used_settings}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _said(expert: Expert) -> str:
-    """The first sentence of what an expert says of itself, without its sources."""
+    """Return the first sentence of an expert's documentation, without references."""
     return (type(expert).__doc__ or "").split("\n", 1)[0].split(" (")[0].rstrip(".")

@@ -1,7 +1,7 @@
-"""Experts that look at pictures and say something: classes, objects, captions, answers.
+"""Experts that describe pictures: classes, objects, captions, answers.
 
-Pictures are prepared one by one, as the checkpoint's own image processor does it with Pillow, and go through the model
-together where they have come out at the same size. So a picture's result does not depend on what else is in the batch.
+Pictures are prepared one by one by the checkpoint's image processor with Pillow, and the model processes those of the
+same prepared size together. So the result of a picture does not depend on the rest of the batch.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 class PictureExpert(Expert):
-    """Says something about a picture."""
+    """Describes a picture in words."""
 
     inputs: ClassVar[tuple[str, ...]] = ("image",)
 
     def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[str]:
-        """What is said of each picture."""
+        """Describe each picture."""
         return each_row(loaded, self.rows(loaded, *columns), self.batch, lambda tensors: self.said(loaded, tensors))
 
     def rows(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Tensors]:
-        """Each picture as the model's image processor gives it: tensors with a first dimension of 1."""
+        """Prepare each picture with the model's image processor: tensors with a first dimension of 1."""
         return [dict(loaded.images(images=seen(image), return_tensors="pt")) for image in columns[0]]
 
     @abstractmethod
     def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
-        """What is said of some inputs together, given their tensors where the model is."""
+        """Describe several inputs together, given their tensors on the device of the model."""
 
 
 class ImageClassification(PictureExpert):
@@ -42,7 +42,7 @@ class ImageClassification(PictureExpert):
     auto = "AutoModelForImageClassification"
 
     def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
-        """The name of the most probable class of each picture, as the checkpoint writes it."""
+        """Return the name of the most probable class of each picture, as the checkpoint spells it."""
         return likeliest(loaded, loaded.model(**tensors).logits)
 
 
@@ -50,17 +50,17 @@ class ObjectDetection(PictureExpert):
     """Names the objects in a picture (DETR, Carion et al. 2020; any ``AutoModelForObjectDetection``).
 
     Settings:
-        threshold: how probable an object must be.
+        threshold: the minimum probability of an object.
     """
 
     auto = "AutoModelForObjectDetection"
     defaults = MappingProxyType({"threshold": 0.9})
 
     def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
-        """The names of the objects in each picture, each once, the most probable first: ``"cat, remote"``."""
-        made = loaded.model(**tensors)
-        # Kinds of detectors differ in what their scores mean, which their image processors know.
-        found = loaded.images.post_process_object_detection(made, threshold=self.settings["threshold"])
+        """Return the names of the objects in each picture, each once, the most probable first: ``"cat, remote"``."""
+        outputs = loaded.model(**tensors)
+        # The meaning of the scores depends on the kind of detector; the image processor interprets them.
+        found = loaded.images.post_process_object_detection(outputs, threshold=self.settings["threshold"])
         return [self._named(loaded, each["scores"].tolist(), each["labels"].tolist()) for each in found]
 
     def _named(self, loaded: LoadedModel, scores: list[float], classes: list[int]) -> str:
@@ -76,40 +76,40 @@ class ImageCaptioning(PictureExpert):
     writes = True
 
     def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
-        """The caption of each picture."""
+        """Write the caption of each picture."""
         return written(loaded, loaded.model.generate(pixel_values=tensors["pixel_values"], **self.generation))
 
 
 class PictureQuestion(PictureExpert):
-    """Answers a question about a picture; what a question that is too long loses, the kind of model says."""
+    """Answers a question about a picture; the kind of model determines how a long question is cut."""
 
     inputs = ("image", "text")
 
     def rows(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Tensors]:
-        """The tensors of each picture and its question."""
+        """Prepare the tensors of each picture and its question."""
         pictures = super().rows(loaded, columns[0])
         return [{**one, **self.asked(loaded, question)} for one, question in zip(pictures, columns[1], strict=True)]
 
     @abstractmethod
     def asked(self, loaded: LoadedModel, question: str) -> Tensors:
-        """The tensors of a question."""
+        """Return the tensors of a question."""
 
 
 class AnswerByClass(PictureQuestion):
-    """Answers a question about a picture by the most probable of some thousand answers (ViLT, Kim et al. 2021)."""
+    """Answers a question about a picture by the most probable of several thousand answers (ViLT, Kim et al. 2021)."""
 
     auto = "AutoModelForVisualQuestionAnswering"
 
     def asked(self, loaded: LoadedModel, question: str) -> Tensors:
-        """The beginning of the question, as much as the model can read."""
+        """Return the beginning of the question, as much as the model can read."""
         most = loaded.model.config.max_position_embeddings
         return dict(loaded.tokenizer(question, truncation=True, max_length=most, return_tensors="pt"))
 
     def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
-        """The most probable answers."""
+        """Return the most probable answers."""
         import torch
 
-        # ViLT shuffles the patches of a picture, which changes the last digits: let it always be the same way.
+        # ViLT shuffles the patches of a picture, which changes the last digits; a fixed seed makes that reproducible.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return likeliest(loaded, loaded.model(**tensors).logits)
@@ -118,14 +118,14 @@ class AnswerByClass(PictureQuestion):
 class AnswerInWords(PictureQuestion):
     """Answers a question about a picture in its own words (GIT, Wang et al. 2022).
 
-    The question is the beginning of the text, and the model goes on.
+    The question is the beginning of the text, which the model continues.
     """
 
     writes = True
     auto = "AutoModelForImageTextToText"
 
     def asked(self, loaded: LoadedModel, question: str) -> Tensors:
-        """The end of the question, as much as leaves room for an answer."""
+        """Return the end of the question, as much as leaves room for an answer."""
         import torch
 
         tokenizer = loaded.tokenizer
@@ -135,15 +135,15 @@ class AnswerInWords(PictureQuestion):
         return {"input_ids": torch.tensor([ids])}
 
     def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
-        """What the model writes after the questions."""
+        """Return the texts that the model writes after the questions."""
         import torch
 
         ids, pixels = tensors["input_ids"], tensors["pixel_values"]
         mask = torch.ones_like(ids)
-        made = loaded.model.generate(pixel_values=pixels, input_ids=ids, attention_mask=mask, **self.generation)
-        return written(loaded, made[:, ids.shape[1] :])
+        generated = loaded.model.generate(pixel_values=pixels, input_ids=ids, attention_mask=mask, **self.generation)
+        return written(loaded, generated[:, ids.shape[1] :])
 
 
 def written(loaded: LoadedModel, ids: torch.Tensor) -> list[str]:
-    """Tokens as texts, without those that mean no text."""
+    """Decode tokens to texts, without special tokens."""
     return [text.strip() for text in loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)]

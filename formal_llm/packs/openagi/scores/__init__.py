@@ -1,1 +1,1 @@
-"""How good a result is."""
+"""Scores of results, and the judge of plans."""

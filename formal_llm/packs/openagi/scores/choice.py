@@ -1,4 +1,4 @@
-"""Which score judges what: by name, and by the kinds of what comes out and of what was expected."""
+"""The choice of scores: by name, and by the kinds of the output and of the expected value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, TokenF1
 
-#: The scores that need no weights, by their names.
+#: The scores that need no weights, by name.
 SCORES: Mapping[str, Score] = MappingProxyType({score.name: score for score in (SSIM(), PSNR(), ChrF(), TokenF1())})
 
 
@@ -20,9 +20,9 @@ class Scores:
     """The score for each kind of output and expected value.
 
     Attributes:
-        texts: for text against text.
-        images: for picture against picture.
-        image_text: for a picture against a text; None where there is none, then such tasks cannot be judged.
+        texts: the score of a text against a text.
+        images: the score of an image against an image.
+        image_text: the score of an image against a text; None if there is none, so that such tasks cannot be judged.
     """
 
     texts: Score
@@ -31,7 +31,7 @@ class Scores:
 
     @classmethod
     def offline(cls) -> Scores:
-        """Scores that need no download: BERTScore with MiniLM, SSIM, and none for a picture against a text.
+        """Create scores that need no download: BERTScore with MiniLM, SSIM, and none for an image against a text.
 
         Raises:
             MissingDependency: MiniLM is not installed.
@@ -40,12 +40,12 @@ class Scores:
         return cls(BERTScore(), SSIM())
 
     def of(self, output: str, expected: str) -> Score | None:
-        """The score for an output and an expected value of these kinds; None where there is none."""
+        """Return the score for an output and an expected value of these kinds; None if there is none."""
         pairs = {("text", "text"): self.texts, ("image", "image"): self.images, ("image", "text"): self.image_text}
         return pairs.get((output, expected))
 
     @property
     def identity(self) -> dict[str, object]:
-        """What the values depend on, as JSON data."""
+        """The factors that determine the values, as JSON data."""
         scores = {"texts": self.texts, "images": self.images, "image_text": self.image_text}
         return {kinds: None if score is None else score.identity for kinds, score in scores.items()}

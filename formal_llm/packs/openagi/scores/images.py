@@ -1,4 +1,4 @@
-"""Scores of pictures by their pixels: SSIM and PSNR. They need no weights."""
+"""Scores of images by their pixels: SSIM and PSNR. They need no weights."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from formal_llm.packs.openagi.scores.score import Score
 class SSIM(Score):
     """Structural similarity (Wang et al. 2004), the mean over colours and windows of 7 x 7 pixels.
 
-    1 for equal pictures, about 0 for pictures that have nothing to do with each other, below 0 for opposite ones.
-    The output is brought to the size of what was expected; transparent pixels are seen on white.
+    1 for equal images, about 0 for unrelated ones, below 0 for opposite ones. The output is resized to the size of the
+    expected image; transparent pixels are composited on white.
     """
 
     name = "ssim"
@@ -32,8 +32,8 @@ class SSIM(Score):
 class PSNR(Score):
     """Peak signal-to-noise ratio in decibels, from 0 to 100.
 
-    20 is noisy, 30 good, 40 hard to tell apart; equal pictures would have infinity and get 100. Sizes and transparency
-    as for :class:`SSIM`.
+    20 is noisy, 30 good, 40 hard to distinguish; equal images would have infinity and get 100. Sizes and transparency
+    are handled as by :class:`SSIM`.
     """
 
     name = "psnr"
@@ -48,7 +48,7 @@ class PSNR(Score):
 
 
 def _alike(output: Image.Image, expected: Image.Image) -> tuple[Floats, Floats]:
-    """Both pictures as numbers, of the size of the expected one; in colours if one of them has any."""
+    """Convert both images to arrays of the size of the expected one; in colour if either has colours."""
     one, other = _on_white(output), _on_white(expected)
     height, width = other.shape[:2]
     if one.shape[:2] != (height, width):

