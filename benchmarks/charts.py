@@ -98,7 +98,7 @@ def ask_mermaid(texts: list[str], folder: Path, found: str) -> list[dict[str, li
 
 def ours(text: str) -> Drawn:
     """The nodes and arrows that our parser finds in a text."""
-    drawing = parse(SourceText.of(text, None, NotationError))
+    drawing = parse(SourceText.from_text(text, None, NotationError))
     nodes = {v.id for v in drawing.vertices.values()} - drawing.groups.keys()
     return _drawn(nodes, [(link.source, link.target, link.text) for link in drawing.links])
 

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.restoration import TRIALS, scaled
 from formal_llm import TaskPack
-from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.data.sources import load_pictures
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 from formal_llm.packs.openagi.toolkits import classical
 from formal_llm.tools import save_report
@@ -36,7 +36,7 @@ BRANCHES = "Given noisy image and English query, how to answer the question from
 def main() -> int:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/demo-run")
     pack = TaskPack.load("openagi")
-    (picture,) = (one for one in pictures() if one.name == "astronaut")
+    (picture,) = (one for one in load_pictures() if one.name == "astronaut")
     good = scaled(picture.open())
     ssim, psnr, worse = SSIM(), PSNR(), []
     table = Table(title=f"{picture.name}, {good.width} x {good.height}: before and after the plan")

@@ -34,7 +34,7 @@ from formal_llm import Limits, TaskPack
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.rltf.advantages import ADVANTAGES, KnownPlans, estimate
 from formal_llm.rltf.baselines import Baseline
-from formal_llm.rltf.reference_tools import f1, tools_of
+from formal_llm.rltf.reference_tools import compute_f1, tools_of
 from formal_llm.rltf.tabular import TabularPolicy
 
 #: Denoising, deblurring, captioning and translation are called for; the other tools are beside the point.
@@ -128,7 +128,7 @@ def run(setting: Setting, name: str, way: str, rate: float, seed: int) -> Run:
     known = list(range(len(rewards))) if needs.needs_all else [first] if needs.needs_known else []
     executed, drawn = {first, *known}, 0
     for update in range(setting.cap + 1):
-        likely = tree.probabilities(logits)
+        likely = tree.compute_probabilities(logits)
         if likely @ rewards >= setting.goal:
             return Run(update, drawn, len(executed))
         sample: list[int] = []
@@ -145,7 +145,7 @@ def run(setting: Setting, name: str, way: str, rate: float, seed: int) -> Run:
             weights[known] += found.known
             known += [plan for plan in dict.fromkeys(sample) if plan not in before]
         baseline = baseline.updated(gained)
-        logits += ascent.step(tree.gradient(logits, weights))
+        logits += ascent.step(tree.compute_gradient(logits, weights))
         drawn += len(sample)
         executed.update(sample)
     return Run(math.inf, drawn, len(executed))
@@ -223,7 +223,7 @@ def noise(console: Console, setting: Setting, groups: int) -> None:
         table.add_column(column, justify="right")
     for part in (0.0, 0.2, 0.4, 0.6, 0.8):
         level = setting.start + part / 0.8 * (setting.goal - setting.start)
-        while (likely := tree.probabilities(logits)) @ rewards < level - 1e-9:
+        while (likely := tree.compute_probabilities(logits)) @ rewards < level - 1e-9:
             sample = rng.choice(count, size=setting.samples, p=likely / likely.sum()).tolist()
             baseline = baseline.updated(rewards[sample].tolist())
             known += [plan for plan in dict.fromkeys(sample) if plan not in known]
@@ -242,7 +242,7 @@ def noise(console: Console, setting: Setting, groups: int) -> None:
                 np.add.at(weights, sample, found.sampled)
                 if needs.needs_known:
                     weights[listed] += found.known
-                missed[name] += float(((tree.gradient(logits, weights) - gradient) ** 2).sum())
+                missed[name] += float(((tree.compute_gradient(logits, weights) - gradient) ** 2).sum())
         scale = groups * float((gradient**2).sum())
         figures = [f"{value / scale:.2f}" for value in missed.values()]
         table.add_row(f"{likely @ rewards:.2f}", str(len(known)), f"{likely[known].sum():.0%}", *figures)
@@ -254,7 +254,7 @@ def all_plans(tools: Sequence[str]) -> TabularPolicy:
     pack = TaskPack.load("openagi")
     kept = {*tools, "input_image"}
     limits = Limits(at_most={name: int(name in kept) for name in pack.cfg.terminals})
-    return TabularPolicy.of(pack.planner(limits=limits), pack.read(TASK), 10_000)
+    return TabularPolicy.from_task(pack.planner(limits=limits), pack.read(TASK), 10_000)
 
 
 def main() -> None:
@@ -269,7 +269,7 @@ def main() -> None:
     tree = all_plans(given.tools.split(","))
     task = tree.episodes[0].task
     wanted = tools_called_for(task)
-    rewards = np.array([f1(wanted, tools_of(episode.plan)) ** given.power for episode in tree.episodes])
+    rewards = np.array([compute_f1(wanted, tools_of(episode.plan)) ** given.power for episode in tree.episodes])
     start, top = tree.expected_reward(np.zeros(tree.size), rewards), float(rewards.max())
     setting = Setting(tree, rewards, given.samples, given.cap, start, start + 0.8 * (top - start))
     console = Console(width=130)

@@ -58,8 +58,8 @@ def theirs(nodes: list[list[str]], edges: list[list[str]]) -> Drawn:
 
 def ours(text: str) -> Drawn:
     """The same as our parser finds it."""
-    parser = Parser(SourceText.of(text, None, NotationError))
-    parser.parse()
+    parser = Parser(SourceText.from_text(text, None, NotationError))
+    parser.parse_diagram()
     drawn = [node for node in parser.nodes.values() if node.name]
     states = {(node.name, node.scope.rpartition(":")[0]) for node in drawn if node.kind not in ("start", "end")}
     links = {(_plain(node.name), _plain(link.target), _letters(link.text)) for node in drawn for link in node.links}

@@ -68,10 +68,10 @@ def update(planner: Planner, policy: Policy, starts: list[Start], way: str) -> U
         with policy.keeping_graphs(most):
             episodes = rollout(planner, policy, starts)
             objective = Objective(policy)
-            objective.add(episodes, [number % 5 - 2.0 for number in range(len(episodes))])
+            objective.add_episodes(episodes, [number % 5 - 2.0 for number in range(len(episodes))])
             kept = 0 if scorer.graphs is None else scorer.graphs.graph_bytes
             with policy.training():
-                figures = objective.backward()
+                figures = objective.backpropagate_loss()
     finally:
         causal._WORTH = before
     gradient = torch.cat([p.grad.flatten() for p in policy.parameters if p.grad is not None])

@@ -46,7 +46,7 @@ from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.packs.training import Ingredients
 from formal_llm.rltf.metrics_log import LogEntry, read_log
 from formal_llm.rltf.policy import LoRA, Policy
-from formal_llm.rltf.run_view import duration
+from formal_llm.rltf.run_view import format_duration
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.trainer import Trainer
 from tests import tiny_models
@@ -144,12 +144,12 @@ def learning(console: Console, names: Sequence[str], seeds: int, quick: bool) ->
             one = run(name, Settings.read(path, {**more, **less, "seed": seed, "checkpoint_every": 0}))
             found.append(one)
             told = f"{one.before:.3f} -> {one.warm:.3f} -> {one.after:.3f}, exact {one.exact_after:.3f}"
-            print(f"{name} seed {seed}: {told}, {duration(one.seconds)}", file=sys.stderr, flush=True)
+            print(f"{name} seed {seed}: {told}, {format_duration(one.seconds)}", file=sys.stderr, flush=True)
         table.add_row(
             name,
             *(spread([getattr(one, what) for one in found]) for what in ("before", "warm", "after")),
             *(spread([getattr(one, what) for one in found]) for what in ("exact_before", "exact_after")),
-            duration(statistics.fmean(one.seconds for one in found)),
+            format_duration(statistics.fmean(one.seconds for one in found)),
         )
         began = [one.before if math.isnan(one.warm) else one.warm for one in found]
         better &= statistics.fmean(one.after for one in found) > statistics.fmean(began)

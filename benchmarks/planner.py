@@ -29,14 +29,14 @@ from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.planner import PlannerLLM
 from formal_llm.llms.local.similar_words import SimilarWords
-from formal_llm.packs.openagi.benchmark.intervals import interval
+from formal_llm.packs.openagi.benchmark.intervals import compute_interval
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import trainer_of
 from formal_llm.planning import Task
 from formal_llm.planning.rewordings import read_rewordings
 from formal_llm.rltf.curves import Chart, Series
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, read_log
-from formal_llm.rltf.reference_tools import f1
+from formal_llm.rltf.reference_tools import compute_f1
 from formal_llm.rltf.report import LoggedRun
 from formal_llm.rltf.run_view import RunView
 from formal_llm.rltf.settings import Settings
@@ -71,7 +71,7 @@ def measured(llm: LLM, pack: TaskPack, sentences: Sequence[Task]) -> Measured:
     values = []
     for task, outcome in zip(sentences, outcomes, strict=True):
         assert outcome.plan is not None, outcome.error
-        values.append(f1(tools_called_for(task), set(outcome.plan.word) - inputs))
+        values.append(compute_f1(tools_called_for(task), set(outcome.plan.word) - inputs))
     return Measured(tuple(values), tuple(task.original for task in sentences))
 
 
@@ -82,7 +82,7 @@ def trained(folder: Path, seed: int) -> LoggedRun:
         settings = Settings.read(authored.find("training", RECIPE, (".toml",)), {"seed": seed})
         with trainer_of(settings, place, views=[RunView(settings.updates or 0, every=60)]) as trainer:
             trainer.run(resume=True)
-    return LoggedRun.of(read_log(place))
+    return LoggedRun.from_entries(read_log(place))
 
 
 def curves(runs: Mapping[int, LoggedRun], file: Path) -> Table:
@@ -104,7 +104,7 @@ def curves(runs: Mapping[int, LoggedRun], file: Path) -> Table:
         table.add_row(str(step), *cells)
     lines = tuple(Series(name, tuple(sorted(points.items())), dots=True) for name, points in found.items())
     chart = Chart("In the benchmark's words, and in other words", lines, y_label="F1 of the tools", y_range=(0, 1))
-    file.write_text(chart.svg(), encoding="utf-8")
+    file.write_text(chart.draw_svg(), encoding="utf-8")
     return table
 
 
@@ -183,7 +183,7 @@ def said(found: Measured) -> str:
     by_task: dict[str, list[float]] = {}
     for task, value in zip(found.tasks, found.values, strict=True):
         by_task.setdefault(task, []).append(value)
-    within = interval([statistics.fmean(values) for values in by_task.values()])
+    within = compute_interval([statistics.fmean(values) for values in by_task.values()])
     return f"{found.mean:.3f} ({found.exact}) [{within}]"
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
 from formal_llm.packs.openagi.data.degradation import Degradation
-from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.data.sources import load_pictures
 from formal_llm.packs.openagi.scores.images import PSNR, SSIM
 
 #: For each tool: what is done to a picture first.
@@ -44,7 +44,7 @@ def scaled(image: Image.Image, side: int = SIDE) -> Image.Image:
 
 def measure(tool: str, name: str) -> tuple[float, float, float, float, float]:
     """SSIM before and after, PSNR before and after, and seconds, of one tool on one picture."""
-    (picture,) = (one for one in pictures() if one.name == name)
+    (picture,) = (one for one in load_pictures() if one.name == name)
     good = scaled(picture.open())
     bad = TRIALS[tool].apply(good, np.random.default_rng(0))
     begin = perf_counter()
@@ -64,7 +64,7 @@ def main() -> int:
         for column in ("SSIM before", "after", "PSNR before, dB", "after", "seconds"):
             table.add_column(column, justify="right")
         # A gray picture loses nothing by being made gray.
-        names = [one.name for one in pictures() if one.colours or tool != "colorization"]
+        names = [one.name for one in load_pictures() if one.colours or tool != "colorization"]
         rows = [measure(tool, name) for name in names]
         mean = tuple(float(np.mean(column)) for column in zip(*rows, strict=True))
         for name, row in [*zip(names, rows, strict=True), (f"mean of {len(names)}", mean)]:

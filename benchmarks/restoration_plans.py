@@ -53,8 +53,8 @@ def main() -> int:
         judge = PlanJudge(executor, data, Scores(ChrF(), ssim))
         planner = pack.planner("builtin")
         for number in numbers:
-            task = judge.task(number)
-            degraded = ssim.mean((sample.inputs["images"], sample.outputs["images"]) for sample in data[number])
+            task = judge.get_task(number)
+            degraded = ssim.compute_mean((sample.inputs["images"], sample.outputs["images"]) for sample in data[number])
             plan = planner.plan(task)
             planned = judge(number, plan)
             # Exactly uniform over the words of the task's language; the tools that are not there have limit 0.

@@ -57,8 +57,8 @@ def old_weights(updates: int, rate: float) -> Table:
     def gradient(weights: Sequence[float]) -> torch.Tensor:
         optimizer.zero_grad()
         objective = Objective(policy)
-        objective.add(plans, weights)
-        objective.backward()
+        objective.add_episodes(plans, weights)
+        objective.backpropagate_loss()
         return torch.cat([parameter.grad.flatten() for parameter in policy.parameters if parameter.grad is not None])
 
     def exact(logs: Sequence[float]) -> list[float]:

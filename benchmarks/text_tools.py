@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from formal_llm.llms import resolve
-from formal_llm.packs.openagi.classical.language import sentences
+from formal_llm.packs.openagi.classical.language import split_sentences
 from formal_llm.packs.openagi.classical.toolkit import CLASSICAL
-from formal_llm.packs.openagi.data.degradation import cloze
-from formal_llm.packs.openagi.data.sources import opinions, passages
+from formal_llm.packs.openagi.data.degradation import mask_word
+from formal_llm.packs.openagi.data.sources import load_opinions, load_passages
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, TokenF1
 from formal_llm.packs.openagi.text_tools import TextTools
 
@@ -42,24 +42,37 @@ def same(output: str, expected: str) -> float:
 
 def cases() -> list[tuple[str, str, list[Row], dict[str, Callable[[str, str], float]]]]:
     """For each line of the table: the tool, what it is measured on, the rows, and the scores."""
-    texts = [passage.text for passage in passages()]
+    texts = [passage.text for passage in load_passages()]
     bert, words = BERTScore(), TokenF1()
     draw = random.Random(0)
-    begun = [(sentences(text)[:2], sentences(text)[2]) for text in texts]
+    begun = [(split_sentences(text)[:2], split_sentences(text)[2]) for text in texts]
     more: list[Row] = [((texts[one["passage"]], one["question"]), one["answer"]) for one in HELD_OUT["questions"]]
     felt: list[Row] = [((text,), name) for name in ("positive", "negative") for text in HELD_OUT[name]]
-    opinion: list[Row] = [((one.text["English"],), one.sentiment["English"]) for one in opinions()]
+    opinion: list[Row] = [((one.text["English"],), one.sentiment["English"]) for one in load_opinions()]
     return [
         ("sentiment", "task data", opinion, {"right": same}),
         ("sentiment", "held out", felt, {"right": same}),
-        ("summarization", "task data", [((one.text,), one.summary["English"]) for one in passages()],
-         {"BERTScore": bert}),
-        ("question_answering", "task data",
-         [((one.text, one.question), one.answer["English"]) for one in passages()], {"BERTScore": bert, "F1": words}),
+        (
+            "summarization",
+            "task data",
+            [((one.text,), one.summary["English"]) for one in load_passages()],
+            {"BERTScore": bert},
+        ),
+        (
+            "question_answering",
+            "task data",
+            [((one.text, one.question), one.answer["English"]) for one in load_passages()],
+            {"BERTScore": bert, "F1": words},
+        ),
         ("question_answering", "held out", more, {"BERTScore": bert, "F1": words}),
-        ("fill_mask", "task data", [((cloze(text, draw),), text) for text in texts for _ in range(5)], {"right": same}),
+        (
+            "fill_mask",
+            "task data",
+            [((mask_word(text, draw),), text) for text in texts for _ in range(5)],
+            {"right": same},
+        ),
         ("text_generation", "task data", [((" ".join(two),), third) for two, third in begun], {"BERTScore": bert}),
-    ]  # fmt: skip
+    ]
 
 
 def measured(tool: Callable[..., str], rows: Iterable[Row]) -> tuple[list[str], float]:
@@ -75,11 +88,11 @@ def translated(llm: str) -> tuple[float, float, float, int]:
     begun = time.process_time()
     made = [
         model.generate(f"Translate this sentence into German.\n\n{one.text['English']}", max_tokens=48).text  # type: ignore[attr-defined]
-        for one in opinions()
+        for one in load_opinions()
     ]
     seconds = (time.process_time() - begun) / len(made)
-    values = [score(text, one.text["German"]) for text, one in zip(made, opinions(), strict=True)]
-    left = [score(one.text["English"], one.text["German"]) for one in opinions()]
+    values = [score(text, one.text["German"]) for text, one in zip(made, load_opinions(), strict=True)]
+    left = [score(one.text["English"], one.text["German"]) for one in load_opinions()]
     return sum(left) / len(left), sum(values) / len(values), seconds, len(values)
 
 

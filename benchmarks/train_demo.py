@@ -24,7 +24,7 @@ from formal_llm import authored
 from formal_llm.packs.training import Ingredients, trainer_of
 from formal_llm.rltf.metrics_log import read_log
 from formal_llm.rltf.report import LoggedRun
-from formal_llm.rltf.run_view import RunView, duration
+from formal_llm.rltf.run_view import RunView, format_duration
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.threads import slow_threads
 
@@ -52,7 +52,7 @@ def main() -> int:
         trained = trainer.run()
         before, after = plans(trainer)
     table = Table(
-        title=f"{settings.model}, {trained.step} updates in {duration(time.monotonic() - begin)}: held-out tasks"
+        title=f"{settings.model}, {trained.step} updates in {format_duration(time.monotonic() - begin)}: held-out tasks"
     )
     # A run that was interrupted was judged at an earlier update than its last one.
     judged = "after" if trained.judged == trained.step else f"after update {trained.judged}"
@@ -64,7 +64,7 @@ def main() -> int:
     Console(width=110).print(table)
     for task, first, last in zip(parts.held_out, before, after, strict=True):
         print(f"{task.description}\n  before: {first}\n  after:  {last}")
-    best = LoggedRun.of(read_log(folder)).best
+    best = LoggedRun.from_entries(read_log(folder)).best
     if best is not None:
         print(f"best on {len(parts.validation)} sentences in other words: after update {best.step}; {folder / 'best'}")
     print(f"report, with both curves: {folder / 'report.md'}")

@@ -40,7 +40,7 @@ from formal_llm.llms.text_doubles import FunctionTextLLM
 from formal_llm.packs.travel.benchmark.cases import TravelCase, read_cases
 from formal_llm.packs.travel.benchmark.judged import judge_plan
 from formal_llm.packs.travel.benchmark.run import Counted, judge, read_by_rules, run_case, same_meaning
-from formal_llm.packs.travel.benchmark.tables import markdown
+from formal_llm.packs.travel.benchmark.tables import render_markdown
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.generated import random_query
 from formal_llm.packs.travel.planning import plan_trip
@@ -108,7 +108,7 @@ def given_cases(cases: Sequence[TravelCase]) -> list[Measured]:
     for place, evaluator in enumerate(("official", "strict")):
         passed = sum(both[place].final for both in verdicts)
         lines.append(_share(f"annotated plans accepted, {evaluator}", passed, len(verdicts)))
-    print(markdown(lines))
+    print(render_markdown(lines))
     return [one for done in measured.values() for one in done]
 
 
@@ -127,10 +127,10 @@ def work(measured: Iterable[Measured]) -> None:
                     f"{median(characters):,.0f}", f"{max(characters):,}", f"{max(one.longest for one in some):,}",
                     f"{median(seconds):.3f}", f"{max(seconds):.3f}",
                 ])  # fmt: skip
-    print(markdown(lines))
+    print(render_markdown(lines))
     worst = sorted(told, key=lambda one: -one.seconds)[:5]
     rows = [[one.name, str(one.days), f"{one.seconds:.3f}", str(one.questions)] for one in worst]
-    print(markdown([["the slowest", "days", "CPU s", "questions"], *rows]))
+    print(render_markdown([["the slowest", "days", "CPU s", "questions"], *rows]))
 
 
 class Drafter:
@@ -167,7 +167,7 @@ def drafts(cases: Sequence[TravelCase]) -> None:
             str(slips), str(len(requests)), str(valid), f"{median(counts):.0f}", str(max(counts)),
             str(max(long, default=0)), f"{median(characters):,.0f}", f"{max(characters):,}",
         ])  # fmt: skip
-    print(markdown(lines))
+    print(render_markdown(lines))
 
 
 def two_stages(cases: Sequence[TravelCase]) -> None:
@@ -182,7 +182,7 @@ def two_stages(cases: Sequence[TravelCase]) -> None:
             str(sum(one.final for one, _ in judged)), str(sum(one.final for _, one in judged)),
             str(max(record["steps"] for record in records)),
         ])  # fmt: skip
-    print(markdown(lines))
+    print(render_markdown(lines))
 
 
 def generated(world: World, count: int) -> list[Measured]:
@@ -204,7 +204,9 @@ def generated(world: World, count: int) -> list[Measured]:
         if least is not None and seed % 5 == 0:
             counts["least cost looked for"] += 1
             counts["least cost found"] += _least(query, world, least)
-    print(markdown([[f"{count} generated queries", ""], *([name, str(number)] for name, number in counts.items())]))
+    print(
+        render_markdown([[f"{count} generated queries", ""], *([name, str(number)] for name, number in counts.items())])
+    )
     return told
 
 

@@ -61,15 +61,15 @@ def measure(table: Path, cache: Path, rows: int) -> None:
     cities = [(f"City {rng.randrange(310)}", f"City {rng.randrange(310)}") for _ in range(2000)]
     asked = [(*way, first + timedelta(rng.randrange(90))) for way in cities]
     begin = process_time()
-    found = sum(len(again.between(*one)) for one in asked)
+    found = sum(len(again.find_between(*one)) for one in asked)
     print(f"a look-up of a way on a day      {(process_time() - begin) / len(asked) * 1e6:,.0f} µs ({found} flights)")
-    some = again.between(*next(one for one in asked if again.between(*one)))[0]
+    some = again.find_between(*next(one for one in asked if again.find_between(*one)))[0]
     begin = process_time()
     for _ in range(500):
-        again.numbered(some.number)
+        again.find_numbered(some.number)
     print(f"a look-up of a number            {(process_time() - begin) / 500 * 1e6:,.0f} µs")
     begin = process_time()
-    found = len(again.between(some.origin, some.destination, None))
+    found = len(again.find_between(some.origin, some.destination, None))
     print(f"a way on all days                {(process_time() - begin) * 1000:,.1f} ms ({found} flights)")
 
 

@@ -29,7 +29,7 @@ from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.planning import PAGES, plan_trip
 from formal_llm.packs.travel.query import CUISINES, Constraints, TravelQuery
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
-from formal_llm.packs.travel.slots import slots
+from formal_llm.packs.travel.slots import list_slots
 from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.pages import Pages
@@ -78,8 +78,8 @@ def as_grammar(trip: Trip, chosen: Chosen, most: int) -> str:
     assert chosen.shape is not None
     terminals: dict[str, str] = {}
     rules = []
-    for number, slot in enumerate(slots(chosen.shape)):
-        city, nights = trip.candidates.city(chosen.cities[slot.stay]), chosen.shape[slot.stay].nights
+    for number, slot in enumerate(list_slots(chosen.shape)):
+        city, nights = trip.candidates.find_city(chosen.cities[slot.stay]), chosen.shape[slot.stay].nights
         if slot.kind == "bed":
             costs = {f"bed {one.name}": (one.cost * nights, 0) for one in city.beds if one.nights <= nights}
         elif slot.kind == "sight":
@@ -131,11 +131,11 @@ def side_by_side(world: World, sizes: list[tuple[int, int]]) -> None:
     for days, cities in sizes:
         query = wanted(days, cities)
         trip = Trip(query, world)
-        word = trip.cheapest() or ()
-        chosen = trip.chosen(word[: 2 * cities + 2])
+        word = trip.find_cheapest() or ()
+        chosen = trip.follow_word(word[: 2 * cities + 2])
         assert chosen is not None
         for above in LEEWAY:
-            rest, all_ = trip.least(chosen) - chosen.spent + above, trip.least(trip.start()) + above
+            rest, all_ = trip.find_least_cost(chosen) - chosen.spent + above, trip.find_least_cost(trip.start()) + above
             text = as_grammar(trip, chosen, rest)
             general = timed(partial(planned_by_grammar, text))
             bound = replace(query, budget=all_ // 100)
@@ -149,7 +149,7 @@ def growing(sizes: list[tuple[int, int]]) -> None:
     for cities, houses in sizes:
         world, query = invented(cities, houses, flights=3), wanted(cuisines=7)
         least = Trip(query, world, every_meal=True)
-        cost = least.least(least.start())
+        cost = least.find_least_cost(least.start())
         enough, short = replace(query, budget=cost * 11 // 1000), replace(query, budget=cost // 100 - 1)
         made = timed(partial(planned, enough, world))
         refused = timed(partial(planned, short, world))

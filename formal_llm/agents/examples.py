@@ -59,7 +59,7 @@ def read_examples(text: str, behaviour: Behaviour, file: str | None = None) -> t
         NotationError: the first place where an example leaves the rules: line, column, caret, and what was allowed
             there; what looks like a marker and is none; a text without any example.
     """
-    return _AgentExampleReader(SourceText.of(text, file, NotationError), behaviour).read_all()
+    return _AgentExampleReader(SourceText.from_text(text, file, NotationError), behaviour).read_all()
 
 
 def load_examples(name: str) -> tuple[Transcript, ...]:
@@ -98,7 +98,7 @@ class _AgentExampleReader:
             self._read_example(section.begin, section.end)
         except NotationError:
             return
-        self.source.fail("this run should not be allowed, and the rules allow it", self.source.at(section.at))
+        self.source.fail_at("this run should not be allowed, and the rules allow it", self.source.place_of(section.at))
 
     def _read_example(self, begin: int, end: int) -> Transcript:
         text = self.source.text
@@ -113,8 +113,8 @@ class _AgentExampleReader:
             if state is None:
                 refused = monitor.why(states[0])
                 because = "".join(f" because of {rule}" for rule in refused.limits) if refused is not None else ""
-                self.source.fail(
-                    f"{found.marker} cannot stand here{because}", self.source.at(found.at),
+                self.source.fail_at(
+                    f"{found.marker} cannot stand here{because}", self.source.place_of(found.at),
                     expected=self._list_allowed(monitor),
                 )  # fmt: skip
             monitor = monitor.after(state)
@@ -127,7 +127,7 @@ class _AgentExampleReader:
             self._reject_stray_text(begin, end)
         if not monitor.may_stop():
             what = "the example ends too early" if segments else "the example is empty"
-            self.source.fail(what, self.source.at(last), expected=self._list_allowed(monitor))
+            self.source.fail_at(what, self.source.place_of(last), expected=self._list_allowed(monitor))
         return Transcript(self.behaviour.name, tuple(segments))
 
     def _iter_marked_spans(self, begin: int, end: int) -> Iterator[_MarkedSpan]:
@@ -144,8 +144,8 @@ class _AgentExampleReader:
         for match in _LIKE_A_MARKER.finditer(text):
             near = did_you_mean(match[0], self.markers.states)
             if near is not None and (begin + match.start() == 0 or self.source.text[begin + match.start() - 1] == "\n"):
-                self.source.fail(
-                    f"{match[0]} is no marker of {self.behaviour.name}", self.source.at(begin + match.start()),
+                self.source.fail_at(
+                    f"{match[0]} is no marker of {self.behaviour.name}", self.source.place_of(begin + match.start()),
                     suggestion=f"did you mean {near}? As text, write [{self.markers.sign}{match[0][1:]}",
                 )  # fmt: skip
         return self.markers.restore(text.strip())
@@ -154,8 +154,8 @@ class _AgentExampleReader:
         text = self.source.text[begin:end]
         at = begin + len(text) - len(text.lstrip())
         self._read_segment_text(at, end)
-        self.source.fail(
-            "there is text before the first marker", self.source.at(at), expected=self._list_allowed(self.monitor)
+        self.source.fail_at(
+            "there is text before the first marker", self.source.place_of(at), expected=self._list_allowed(self.monitor)
         )
 
     def _list_allowed(self, monitor: Monitor) -> list[str]:

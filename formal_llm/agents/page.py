@@ -15,7 +15,7 @@ from formal_llm.agents.happenings import ToolCall
 from formal_llm.agents.modular.run import ModularRun
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Behaviour
-from formal_llm.pictures.page import html_page, shown
+from formal_llm.pictures.page import escape_text, html_page
 from formal_llm.planning.plans.usage import Usage
 
 _STYLE = """
@@ -56,9 +56,9 @@ def run_page(
         about: what else is to be told in a table: who wrote, with which tools.
     """
     title = transcript.segments[0].text if transcript.segments else transcript.agent
-    parts = [f"<h1>{shown(title[:200])}</h1>"]
+    parts = [f"<h1>{escape_text(title[:200])}</h1>"]
     if transcript.answer and error is None:
-        parts.append(f"<p><strong>{shown(transcript.answer)}</strong></p>")
+        parts.append(f"<p><strong>{escape_text(transcript.answer)}</strong></p>")
     corrections = _group_by_position(transcript.corrections)
     made = _group_by_position(calls)
     for place, segment in enumerate(transcript.segments):
@@ -66,14 +66,14 @@ def run_page(
     for left in (*made.values(), *corrections.values()):  # of a run that broke off before the segment stood there
         parts += [_render_call(one) if isinstance(one, ToolCall) else _render_correction(one) for one in left]
     if error is not None:
-        parts.append(f'<p class="error">{shown(str(error))}</p>')
+        parts.append(f'<p class="error">{escape_text(str(error))}</p>')
     rows = {
         "Agent": transcript.agent,
         **(about or {}),
         **_list_usage_rows(transcript.usage),
         "Corrections": f"{len(transcript.corrections):,}",
     }
-    told = "".join(f"<tr><th>{shown(name)}</th><td>{shown(text)}</td></tr>" for name, text in rows.items())
+    told = "".join(f"<tr><th>{escape_text(name)}</th><td>{escape_text(text)}</td></tr>" for name, text in rows.items())
     parts.append(f"<h2>About this run</h2><table>{told}</table>{_render_state_table(transcript)}")
     return html_page(title[:80], _STYLE, "\n".join(parts))
 
@@ -92,26 +92,26 @@ def _render_segment(
     state = behaviour.states.get(segment.state) if behaviour is not None else None
     heading = (state.text if state is not None else "") or segment.state
     inside = "".join(_render_call(one) for one in calls if isinstance(one, ToolCall))
-    inside += f"<pre>{shown(segment.text)}</pre>" if segment.text else ""
+    inside += f"<pre>{escape_text(segment.text)}</pre>" if segment.text else ""
     inside += "".join(_render_correction(one) for one in corrections if isinstance(one, Correction))
     return (
-        f'<section class="{segment.source}"><h2>{shown(heading)} <small>{_BY[segment.source]}</small></h2>'
+        f'<section class="{segment.source}"><h2>{escape_text(heading)} <small>{_BY[segment.source]}</small></h2>'
         f"{inside}</section>"
     )
 
 
 def _render_call(call: ToolCall) -> str:
-    label = f"{shown(call.label)} = " if call.label else ""
+    label = f"{escape_text(call.label)} = " if call.label else ""
     failed = "" if call.ok else ' <span class="error">failed</span>'
     return (
-        f'<div class="call"><code>{label}{shown(call.tool)}({shown(call.input)})</code>{failed}'
-        f"<pre>{shown(call.output)}</pre></div>"
+        f'<div class="call"><code>{label}{escape_text(call.tool)}({escape_text(call.input)})</code>{failed}'
+        f"<pre>{escape_text(call.output)}</pre></div>"
     )
 
 
 def _render_correction(correction: Correction) -> str:
-    why = f" {shown(correction.reason)}" if correction.reason else ""
-    return f'<p class="correction">Corrected: {shown(str(correction))}.{why}</p>'
+    why = f" {escape_text(correction.reason)}" if correction.reason else ""
+    return f'<p class="correction">Corrected: {escape_text(str(correction))}.{why}</p>'
 
 
 def _list_usage_rows(usage: Usage) -> dict[str, str]:
@@ -131,7 +131,9 @@ def _render_state_table(transcript: Transcript) -> str:
          one.usage.output_tokens)
         for name, one in transcript.by_state.items()
     ]  # fmt: skip
-    cells = ["".join(f"<td>{shown(one if isinstance(one, str) else f'{one:,}')}</td>" for one in row) for row in rows]
+    cells = [
+        "".join(f"<td>{escape_text(one if isinstance(one, str) else f'{one:,}')}</td>" for one in row) for row in rows
+    ]
     return f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
 
 

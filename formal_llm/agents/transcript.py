@@ -23,7 +23,7 @@ from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntri
 from formal_llm.automata import Behaviour, Word
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import TranscriptError
-from formal_llm.pictures.captions import WIDTH, cut, shorten, wrap
+from formal_llm.pictures.captions import WIDTH, cut_lines, shorten, wrap_text
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture
 from formal_llm.planning.checking.verify import Verification
@@ -317,5 +317,5 @@ def transcript_picture(transcript: Transcript) -> Picture:
 
 
 def _shorten_text(text: str) -> tuple[str, ...]:
-    lines = wrap(shorten(text.strip(), _CHARACTERS), WIDTH).split("\n")
-    return cut([line for line in lines if line], _LINES)
+    lines = wrap_text(shorten(text.strip(), _CHARACTERS), WIDTH).split("\n")
+    return cut_lines([line for line in lines if line], _LINES)

@@ -16,8 +16,8 @@ from typing import TypeAlias, TypedDict, TypeVar, Unpack
 from formal_llm.authoring.drafts import KINDS, Draft, check_draft, draft_of
 from formal_llm.authoring.english import read_english
 from formal_llm.authoring.examples import Example
-from formal_llm.authoring.prompts import again, asking
-from formal_llm.authoring.questions import Shown, differing, telling
+from formal_llm.authoring.prompts import first_messages, retry_messages
+from formal_llm.authoring.questions import Shown, find_differences, sample_plans
 from formal_llm.automata import CFG, PDA
 from formal_llm.automata.models.rules import Rules
 from formal_llm.errors import LLMError, NotAuthored, NotUnderstood, ResourceNotFound
@@ -107,11 +107,11 @@ def author(words: str, llm: LLMLike | None = None, **settings: Unpack[AuthorSett
     """
     who = None if llm is None else resolve(llm)
 
-    def write(asked: Writing) -> Answer:
+    def write_answer(asked: Writing) -> Answer:
         assert who is not None, "without a model nothing is asked"
         return answered(who, asked)
 
-    return driven(author_steps(words, by_model=who is not None, **settings), write)
+    return driven(author_steps(words, by_model=who is not None, **settings), write_answer)
 
 
 async def aauthor(words: str, llm: LLMLike, **settings: Unpack[AuthorSettings]) -> Authored:
@@ -154,14 +154,14 @@ def author_steps(
         made = _Drafting(words, ending, tries, max_tokens, tuple(examples), on_draft)
         candidates = []
         for _ in range(drafts):
-            candidates.append((yield from made.clean()))
+            candidates.append((yield from made.draft_cleanly()))
     session = _PlanJudge(judge, list(examples), shown)
     while True:
-        draft = session.accepted(candidates, before)
+        draft = session.choose_candidate(candidates, before)
         broken = tuple(one for one in session.examples if not one.kept(draft.source))
         if not broken or made is None:
             break
-        candidates = [(yield from made.clean(session.examples, draft))]
+        candidates = [(yield from made.draft_cleanly(session.examples, draft))]
     tried, usage = (tuple(made.drafts), made.usage) if made is not None else ((), TokenUsage())
     assert draft.rules is not None
     return Authored(
@@ -189,7 +189,7 @@ class _Drafting:
         #: The chat about the latest clean draft, which goes on where an example is not kept.
         self._chat: list[Message] = []
 
-    def clean(self, examples: Sequence[Example] = (), mended: Draft | None = None) -> Asking[Draft]:
+    def draft_cleanly(self, examples: Sequence[Example] = (), mended: Draft | None = None) -> Asking[Draft]:
         """The next clean draft: one of its own, or another one mended.
 
         Doubts are told the model once; those that come again, and those of the last try, may be meant.
@@ -200,15 +200,15 @@ class _Drafting:
         """
         known = tuple(dict.fromkeys((*self._examples, *examples)))
         if mended is not None:
-            self._chat += again(mended, _unkept(mended, known))
+            self._chat += retry_messages(mended, _describe_violations(mended, known))
         else:
-            self._chat = asking(self._words, self._ending, self._steps(), known)
+            self._chat = first_messages(self._words, self._ending, self._collect_steps(), known)
         told: set[str] = set()
         usable: Draft | None = None
         while self._left:
             self._left -= 1
-            draft = yield from self._write()
-            problems = [*draft.problems, *_unkept(draft, known)]
+            draft = yield from self._write_draft()
+            problems = [*draft.problems, *_describe_violations(draft, known)]
             new = [doubt for doubt in draft.doubts if doubt not in told]
             if not problems and not new:
                 return draft
@@ -218,12 +218,12 @@ class _Drafting:
             else:
                 usable = draft
             told.update(draft.doubts)
-            self._chat += again(draft, [*problems, *draft.doubts])
+            self._chat += retry_messages(draft, [*problems, *draft.doubts])
         if usable is not None:
             return usable
         raise NotAuthored([(one.text, one.problems or one.doubts) for one in self.drafts], self.usage)
 
-    def _write(self) -> Asking[Draft]:
+    def _write_draft(self) -> Asking[Draft]:
         # A second draft of one's own is worth something only if it may come out differently.
         warm = 0.7 if any(not one.problems for one in self.drafts) else 0.0
         asked = Writing(self._chat, max_tokens=self._max_tokens, temperature=warm, task=self._words)
@@ -239,7 +239,7 @@ class _Drafting:
             self._on_draft(draft)
         return draft
 
-    def _steps(self) -> tuple[str, ...]:
+    def _collect_steps(self) -> tuple[str, ...]:
         """What the steps are called: as in an earlier draft, or the examples and the reader of English call them."""
         for draft in self.drafts:
             if not draft.problems:
@@ -252,7 +252,7 @@ class _Drafting:
         return tuple(named)
 
 
-def _unkept(draft: Draft, examples: Sequence[Example]) -> list[str]:
+def _describe_violations(draft: Draft, examples: Sequence[Example]) -> list[str]:
     """The examples that a draft does not keep, in words."""
     if draft.problems or draft.rules is None:
         return []
@@ -275,7 +275,7 @@ class _PlanJudge:
         self._most = most
         self.examples = examples
 
-    def accepted(self, candidates: Sequence[Draft], before: CFG | PDA | None) -> Draft:
+    def choose_candidate(self, candidates: Sequence[Draft], before: CFG | PDA | None) -> Draft:
         """The candidate that keeps what the author said; the nearest one where none does."""
         left = list(candidates)
         try:
@@ -286,24 +286,24 @@ class _PlanJudge:
                 left.remove(other if answer is None or answer.kept(one.source) else one)
             draft = left[0]
             if before is not None and self._judge is not None:
-                for one_shown in differing(draft.source, before, "the old rules"):
-                    self._ask(one_shown)
+                for one_shown in find_differences(draft.source, before, "the old rules"):
+                    self._ask_judge(one_shown)
             if self._judge is not None:
                 known = [one.plan for one in self.examples]
-                for one_shown in telling(draft.source, self._most, known):
-                    self._ask(one_shown)
+                for one_shown in sample_plans(draft.source, self._most, known):
+                    self._ask_judge(one_shown)
         except Enough:
             self._judge = None
         return min(left, key=lambda one: sum(not example.kept(one.source) for example in self.examples))
 
     def _first_answer(self, one: CFG | PDA, other: CFG | PDA, whose: str) -> Example | None:
-        for shown in differing(one, other, whose):
-            answer = self._ask(shown)
+        for shown in find_differences(one, other, whose):
+            answer = self._ask_judge(shown)
             if answer is not None:
                 return answer
         return None
 
-    def _ask(self, shown: Shown) -> Example | None:
+    def _ask_judge(self, shown: Shown) -> Example | None:
         """What the author says of a plan; asked once."""
         for one in self.examples:
             if one.plan == shown.plan:

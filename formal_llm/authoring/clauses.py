@@ -10,7 +10,7 @@ from formal_llm.authoring.events import EventReader
 from formal_llm.authoring.meanings import Group
 from formal_llm.authoring.names import NoName, Unclear
 from formal_llm.authoring.simplifying import simplify
-from formal_llm.authoring.verbs import PARTICLES, base, gerund, participle
+from formal_llm.authoring.verbs import PARTICLES, base_form, gerund_base, participle_base
 from formal_llm.automata.languages.spelling import singularize_noun
 
 #: All of some steps, each of which is one or any of several.
@@ -99,7 +99,7 @@ def read_steps(phrase: str, reader: EventReader | None = None) -> Groups:
     if re.search(r"\b(?!VERB)[A-Z]{3,}\b", text):
         raise NoName(text)
     joins = set(re.findall(r"(?<=[\s,])(and|or|nor)(?=\s)", text))
-    parts = _completed(_shared_subject(text) or _PARTS.split(text), joins == {"or"})
+    parts = _complete_parts(_shared_subject(text) or _PARTS.split(text), joins == {"or"})
     if len(joins) > 1 or (len(parts) > 1 and not joins):
         raise NoName(text)
     reader = reader or EventReader()
@@ -122,34 +122,34 @@ def _shared_subject(text: str) -> list[str]:
     return [f"{re.sub('^(?:both|either|neither) ', '', one)} {' '.join(words[at:])}" for one in subjects]
 
 
-def _completed(parts: Sequence[str], either: bool) -> list[str]:
+def _complete_parts(parts: Sequence[str], either: bool) -> list[str]:
     """The parts of a list of clauses, each with the subject, verb or object that it shares with another part."""
-    return list(parts) if len(parts) == 1 else [_complete(part, parts, either) for part in parts]
+    return list(parts) if len(parts) == 1 else [_complete_part(part, parts, either) for part in parts]
 
 
-def _complete(part: str, parts: Sequence[str], either: bool) -> str:
+def _complete_part(part: str, parts: Sequence[str], either: bool) -> str:
     words, first = part.split(), parts[0].split()
     passive = re.match(r"(.+? (?:be|is|are|been|was|were)) ", parts[0])
     if part is parts[0]:
         last = parts[-1].split()
-        alone = (len(words) == 1 and (gerund(part) or base(part) == part)) or words[-2:-1] == ["VERB"]
-        if not alone or len(last) == 1 or not (gerund(last[0]) or base(last[0])) or last[1] in _NEAR:
+        alone = (len(words) == 1 and (gerund_base(part) or base_form(part) == part)) or words[-2:-1] == ["VERB"]
+        if not alone or len(last) == 1 or not (gerund_base(last[0]) or base_form(last[0])) or last[1] in _NEAR:
             return part
         return f"{part} {' '.join(last[1:])}"  # "sweep and air the hall"
-    if passive and participle(words[0]) and (len(words) == 1 or words[1] in PARTICLES | _NEAR):
+    if passive and participle_base(words[0]) and (len(words) == 1 or words[1] in PARTICLES | _NEAR):
         return f"{passive[1]} {part}"  # "the dough be kneaded and baked"
-    if passive and participle(words[-1]) and not set(words) & _FINITE:
+    if passive and participle_base(words[-1]) and not set(words) & _FINITE:
         return f"{' '.join(words[:-1])} be {words[-1]}"  # "and a heap dump taken"
     verb = (
         first[: first.index("VERB") + 2]
         if "VERB" in first
         else first[:1]
-        if gerund(first[0]) or base(first[0]) == first[0]
+        if gerund_base(first[0]) or base_form(first[0]) == first[0]
         else []
     )
-    own = "VERB" in words or set(words) & _FINITE or gerund(words[0]) or base(words[0])
+    own = "VERB" in words or set(words) & _FINITE or gerund_base(words[0]) or base_form(words[0])
     if own or not verb or len(first) == len(verb):
-        if "VERB" in verb and base(words[0]) == words[0]:
+        if "VERB" in verb and base_form(words[0]) == words[0]:
             return f"{' '.join(verb[:-1])} {part}"
         if passive and not own:
             raise NoName(part)
@@ -173,15 +173,15 @@ def read_main(text: str, reader: EventReader) -> ParsedClause:
         NoName: it speaks of no step, or a word is left over.
     """
     scope = _SCOPE.search(text)
-    marks, text = marked(text[: scope.start()] if scope else text)
+    marks, text = split_marks(text[: scope.start()] if scope else text)
     every = re.match(r"((?:every|each|any|all) \w+)", text)
     if every or re.search(r" (?:every|each) ", text):
         marks |= {"ALL"}
     if re.match(r"(?:two|three|four|five|six|several|\d+) ", text) and not re.match(r"\d+ times", text):
         raise NoName(text)  # a number of things is no number of times: at least 2 ...
     bare = re.search(r"(?<!most )(?<!least )(?<!exactly )(?<!only )(?<!than )\b\d+ times(?! at)", text) is not None
-    least, most, text = counted(text)
-    mode, text = moded(text)
+    least, most, text = split_count(text)
+    mode, text = split_mode(text)
     if mode == "NOT" and least is not None and least > 0 and most in (None, least):
         most, least = least - 1, None
     elif mode == "MAY" and least:
@@ -192,7 +192,7 @@ def read_main(text: str, reader: EventReader) -> ParsedClause:
     return ParsedClause(mode, read_steps(text, reader), least, most, frozenset(marks), scope=of_one)
 
 
-def marked(text: str) -> tuple[set[str], str]:
+def split_marks(text: str) -> tuple[set[str], str]:
     """The marks of a clause, and the clause without them."""
     marks = {mark for mark in _MARKS if re.search(rf"\b{mark}\b", text)}
     text = re.sub(rf",? ?\b(?:{'|'.join(_MARKS)}|ANYORDER)\b,?", "", text).strip(" ,")
@@ -205,7 +205,7 @@ def marked(text: str) -> tuple[set[str], str]:
     return marks, text.strip()
 
 
-def counted(text: str) -> tuple[int | None, int | None, str]:
+def split_count(text: str) -> tuple[int | None, int | None, str]:
     """How often a clause asks for something, and the clause without that."""
     if re.search(rf"\b(?:{_HOW}|only|a single)\b", text):
         text = re.sub(r",? (?:in total|in all|altogether|overall)$", "", text)
@@ -234,7 +234,7 @@ def one_of_many(text: str) -> str:
     return " ".join(words)
 
 
-def moded(text: str) -> tuple[str, str]:
+def split_mode(text: str) -> tuple[str, str]:
     """Whether a clause obliges, allows, forbids or orders; and the clause as one that describes what is done.
 
     Raises:
@@ -251,31 +251,31 @@ def moded(text: str) -> tuple[str, str]:
     if text.startswith("NEVER "):  # "under no circumstances may reception disclose a number"
         return "NOT", with_verb(text[6:])
     nothing = re.fullmatch(r"nothing (?:MAY |MUST |is |are )(?:be )?(\w+)(.*)", text)
-    if nothing and participle(nothing[1]):
-        return "NOT", f"{participle(nothing[1])}{nothing[2]}"
+    if nothing and participle_base(nothing[1]):
+        return "NOT", f"{participle_base(nothing[1])}{nothing[2]}"
     never = re.fullmatch(r"(never|no|neither) (.+)", text)
     if never:
-        return "NOT", _forbidden(never[1], never[2])
+        return "NOT", _describe_forbidden(never[1], never[2])
     found = re.fullmatch(r"(|.+? )(MUST|MAY|NOT) (.+)", text)
     if found is None:
         dummy = _DUMMY_NOW.fullmatch(text)
         return "DO", dummy[1] if dummy else text
-    return _helped(found[2], found[1].strip(), found[3])
+    return _split_modal(found[2], found[1].strip(), found[3])
 
 
-def _forbidden(word: str, text: str) -> str:
+def _describe_forbidden(word: str, text: str) -> str:
     """What "never", "no" or "neither" forbids, as a clause."""
     first, _, rest = text.partition(" ")
-    verb = base(first)
+    verb = base_form(first)
     done = re.fullmatch(r"be (\w+)(.*)", text)
-    if word == "never" and done and participle(done[1]):  # "nobody may be hired"
-        return f"{participle(done[1])}{done[2]}"
-    if word == "never" and verb and verb != first and not gerund(first):  # "nobody rolls back"
+    if word == "never" and done and participle_base(done[1]):  # "nobody may be hired"
+        return f"{participle_base(done[1])}{done[2]}"
+    if word == "never" and verb and verb != first and not gerund_base(first):  # "nobody rolls back"
         text = f"{verb} {rest}".strip()
     return re.sub(r" (?:MUST|MAY) ", " VERB ", re.sub(r" (?:MUST|MAY) be ", " be ", text))
 
 
-def _helped(mode: str, subject: str, rest: str) -> tuple[str, str]:
+def _split_modal(mode: str, subject: str, rest: str) -> tuple[str, str]:
     """A clause with a helping verb, taken apart: "the label", "MAY", "be printed"."""
     if re.search(r"\b(?:MUST|MAY|NOT)\b", rest):
         raise NoName(rest)
@@ -285,7 +285,7 @@ def _helped(mode: str, subject: str, rest: str) -> tuple[str, str]:
         rest = rest.replace("have been ", "be ", 1)
     elif rest.startswith("have "):
         first, _, more = rest[5:].partition(" ")
-        rest = f"{participle(first) or first} {more}".strip()
+        rest = f"{participle_base(first) or first} {more}".strip()
     if re.search(r"\b(?:is|are|was|were|has|have)\b", subject):
         raise NoName(subject)  # "work is suspended and" is a clause of its own
     if subject in ("", "you", "we"):
@@ -306,7 +306,7 @@ def with_verb(text: str) -> str:
     words = text.split()
     begin = 2 if words[0] in ("the", "a", "an", "any") else 1
     bare = [word.rstrip(",") for word in words]
-    at = next((number for number in range(begin, len(words)) if base(bare[number]) == bare[number]), None)
+    at = next((number for number in range(begin, len(words)) if base_form(bare[number]) == bare[number]), None)
     if at is None:
         raise NoName(text)
     return " ".join([*words[:at], *([] if bare[at] == "be" else ["VERB"]), *words[at:]])
@@ -316,14 +316,14 @@ def steps_in(sentence: str) -> list[str]:
     """The names of the steps of which a sentence speaks, as far as its clauses can be read one by one."""
     found: list[str] = []
     text = _TIMES.sub("", simplify(sentence))
-    for part in _parted(text):
+    for part in _split_phrases(text):
         try:
-            clause = moded(marked(part)[1])[1]
+            clause = split_mode(split_marks(part)[1])[1]
             found += [name for group in read_steps(clause) for name in group]
         except NoName:
             continue
     return list(dict.fromkeys(found))
 
 
-def _parted(text: str) -> Iterable[str]:
+def _split_phrases(text: str) -> Iterable[str]:
     return re.split(rf",|;|\b(?:{JOINS}|between|and|or|then|followed by)\b", text)

@@ -63,10 +63,10 @@ class Draft:
         """
         if self.rules is None:
             raise ValueError("the draft cannot be read")
-        return _source(self.rules)
+        return _source_of(self.rules)
 
 
-def _source(rules: Rules) -> CFG | PDA:
+def _source_of(rules: Rules) -> CFG | PDA:
     names = rules.placeholders if isinstance(rules, Flowchart) else ()
     return automaton_of(rules, {name: f"{{{name}}}" for name in names})
 
@@ -82,9 +82,9 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
     with catch_warnings(record=True, action="always") as caught:
         try:
             rules = KINDS[ending].from_string(text)
-            source = _source(rules)
+            source = _source_of(rules)
         except FormalLLMError as error:
-            return Draft(text, ending, problems=(_told(error),))
+            return Draft(text, ending, problems=(_error_text(error),))
     doubts = [str(one.message).removeprefix("<string>:") for one in caught]
     lookahead = Lookahead(source, max_states=max_states)
     try:
@@ -102,7 +102,7 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
     return Draft(text, ending, rules, (), tuple(dict.fromkeys(doubts)))
 
 
-def _told(error: FormalLLMError) -> str:
+def _error_text(error: FormalLLMError) -> str:
     return str(error).removeprefix("<string>:") if isinstance(error, NotationError) else str(error)
 
 
@@ -117,7 +117,7 @@ def draft_of(reply: str, ending: str | None = None) -> Draft:
         ending: the notation that was asked for; recognised where left out.
     """
     drafts: list[Draft] = []
-    for text, fence in _pieces(reply):
+    for text, fence in _find_rules(reply):
         told = ending or _FENCES.get(fence.lower()) or notation_of(text)
         if told is not None:
             drafts.append(check_draft(text, told))
@@ -137,7 +137,7 @@ def notation_of(text: str) -> str | None:
     return next((ending for sign, ending in _SIGNS if sign.search(text)), None)
 
 
-def _pieces(reply: str) -> Iterator[tuple[str, str]]:
+def _find_rules(reply: str) -> Iterator[tuple[str, str]]:
     """What may be rules in a reply, each with the word behind its fence."""
     fenced = list(_FENCE.finditer(reply))
     for match in fenced:
@@ -147,7 +147,7 @@ def _pieces(reply: str) -> Iterator[tuple[str, str]]:
     text = reply.strip()
     kind = notation_of(text)
     if kind == ".agent":
-        yield _balanced(text[text.index("(define") :]), ""
+        yield _cut_balanced(text[text.index("(define") :]), ""
     elif kind == ".mmd":
         begin = re.search(r"^\s*(?:flowchart|graph)\b", text, re.MULTILINE)
         rest = text[begin.start() if begin else 0 :]
@@ -157,10 +157,13 @@ def _pieces(reply: str) -> Iterator[tuple[str, str]]:
         kept = [number for number, line in enumerate(lines) if _RULE.match(line)]
         whole = "\n".join(lines[kept[0] : kept[-1] + 1]) if kept else text
         # Prose may stand in the middle, too: then only what is surely a rule is taken.
-        yield (whole if not _problem(whole, kind) else "\n".join(lines[number] for number in kept) or text) + "\n", ""
+        yield (
+            (whole if not _has_problem(whole, kind) else "\n".join(lines[number] for number in kept) or text) + "\n",
+            "",
+        )
 
 
-def _problem(text: str, ending: str) -> bool:
+def _has_problem(text: str, ending: str) -> bool:
     with catch_warnings(action="ignore"):
         try:
             KINDS[ending].from_string(text + "\n")
@@ -169,7 +172,7 @@ def _problem(text: str, ending: str) -> bool:
     return False
 
 
-def _balanced(text: str) -> str:
+def _cut_balanced(text: str) -> str:
     """A text up to the parenthesis that closes its first one; to its end where none does."""
     depth, quoted, at = 0, False, 0
     for at, sign in enumerate(text):

@@ -17,12 +17,12 @@ from warnings import catch_warnings
 from formal_llm.authored.files import lines_of
 from formal_llm.authoring.clauses import steps_in
 from formal_llm.authoring.everyday import read_everyday
-from formal_llm.authoring.meanings import counted, happens, other
-from formal_llm.authoring.names import RESERVED, NoName, RefusedSentence, Unclear, alike, spelled_alike
+from formal_llm.authoring.meanings import bound_count, match_other, require_step
+from formal_llm.authoring.names import RESERVED, NoName, RefusedSentence, Unclear, find_similar, spelled_alike
 from formal_llm.authoring.patterns import PATTERNS, PROCEDURES, Found, Misread, Pattern
-from formal_llm.authoring.procedures import Ambiguous, read_procedure, renamed, woven
+from formal_llm.authoring.procedures import Ambiguous, read_procedure, rename_steps, weave_steps
 from formal_llm.authoring.rules import SentenceRule
-from formal_llm.authoring.sentences import Sentence, plain, sentences
+from formal_llm.authoring.sentences import Sentence, normalize_text, split_sentences
 from formal_llm.automata import Behaviour, Formula, Limits, Lookahead
 from formal_llm.automata.languages.spelling import spelling_key
 from formal_llm.automata.models.formula import EVERYTHING, and_, implies, next_, quote_name
@@ -87,18 +87,20 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
         NotationError: there is no sentence; sentences that cannot hold together (it says which).
         Undecided: the sentences need too large an automaton.
     """
-    source = SourceText.of(text, None, NotationError)
-    told = _placed([one for _, parts in groupby(sentences(text), lambda one: one.at) for one in _read_all(list(parts))])
+    source = SourceText.from_text(text, None, NotationError)
+    told = _check_places(
+        [one for _, parts in groupby(split_sentences(text), lambda one: one.at) for one in _read_all(list(parts))]
+    )
     if not told:
-        source.fail("there is no sentence", None, suggestion="write a rule, such as: Wash before dry.")
-    _complain(source, told)
+        source.fail_at("there is no sentence", None, suggestion="write a rule, such as: Wash before dry.")
+    _raise_problems(source, told)
     rules = _Rules(source, [one for one in told if not one.problem])
     if not rules.steps:
-        source.fail(
+        source.fail_at(
             "no sentence names a step", None, suggestion="name them, such as: The steps are wash, dry and iron."
         )
-    clauses = rules.clauses()
-    made = _text(name, rules.steps, clauses, text)
+    clauses = rules.build_clauses()
+    made = _write_text(name, rules.steps, clauses, text)
     try:
         behaviour = _read_quietly(made)
         empty = Lookahead(behaviour.pda).completable().value == "no"
@@ -107,12 +109,12 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
             raise
         empty = True
     if empty:
-        clash = _clash(name, rules.steps, clauses)
-        source.fail(
+        clash = _find_clash(name, rules.steps, clauses)
+        source.fail_at(
             "no plan keeps all these sentences", None,
             suggestion="these cannot hold together: " + " | ".join(" ".join(one.sentence.split()) for one in clash),
         )  # fmt: skip
-    near = [] if rules.declared else alike(rules.steps)
+    near = [] if rules.declared else find_similar(rules.steps)
     doubts = [f"{one.rule.doubt}: {one.sentence.text}" for one in told if one.rule and one.rule.doubt]
     doubts += [f"{one} and {other} are two steps here; if one is meant, call both by one name" for one, other in near]
     return EnglishRules(clauses, rules.steps, made, behaviour, tuple(doubts))
@@ -145,7 +147,7 @@ class _Told:
 
 def _read_all(parts: Sequence[Sentence]) -> list[_Told]:
     """What was made of one sentence, which may be several rules; ``parts`` are the sentences that it holds."""
-    plain = [_read(one) for one in parts]
+    plain = [_read_sentence(one) for one in parts]
     first = parts[0]
     condition = re.match(r"(?i)if\b(?!.*\b(?:otherwise|else|if not)\b)", first.text)
     opens = _OPENS.match(first.text)
@@ -163,18 +165,18 @@ def _read_all(parts: Sequence[Sentence]) -> list[_Told]:
     return [_Told(first, _NAMED[one.pattern], Found(one.steps, one.numbers), rule=one) for one in rules]
 
 
-def _read(sentence: Sentence) -> _Told:
-    told = _told(sentence) if sentence.listed else None
+def _read_sentence(sentence: Sentence) -> _Told:
+    told = _read_part(sentence) if sentence.listed else None
     if told is not None and not told.problem:
         return told
     for pattern in PATTERNS:
-        found = pattern.read(sentence.plain)
+        found = pattern.match_sentence(sentence.plain)
         if found is not None:
             return _Told(sentence, pattern, found)
-    return _told(sentence) or _Told(sentence, problem="not understood")
+    return _read_part(sentence) or _Told(sentence, problem="not understood")
 
 
-def _told(sentence: Sentence) -> _Told | None:
+def _read_part(sentence: Sentence) -> _Told | None:
     """What a sentence of a procedure tells."""
     try:
         procedure = read_procedure(sentence.plain, sentence.listed)
@@ -185,11 +187,11 @@ def _told(sentence: Sentence) -> _Told | None:
     return None if procedure is None else _Told(sentence, procedure=procedure)
 
 
-def _placed(told: Sequence[_Told]) -> list[_Told]:
+def _check_places(told: Sequence[_Told]) -> list[_Told]:
     """The same; the problems of those of which a word points to what other sentences say, or do not say."""
     parts = [one for one in told if one.procedure is not None]
 
-    def problem(number: int, one: _Told) -> str:
+    def find_problem(number: int, one: _Told) -> str:
         text = one.sentence.plain
         if number and re.search(r"\bif (?:it|they)\b", text):
             return "say what 'it' is, in the words of the other sentences"
@@ -203,16 +205,16 @@ def _placed(told: Sequence[_Told]) -> list[_Told]:
             return "no step stands before it; write: End with ..."
         return ""
 
-    problems = [problem(number, one) for number, one in enumerate(told)]
+    problems = [find_problem(number, one) for number, one in enumerate(told)]
     return [_Told(one.sentence, problem=wrong) if wrong else one for one, wrong in zip(told, problems, strict=True)]
 
 
-def _complain(source: SourceText, told: Sequence[_Told]) -> None:
+def _raise_problems(source: SourceText, told: Sequence[_Told]) -> None:
     wrong = [one for one in told if one.problem]
     if not wrong:
         return
     nearest = [(one.sentence.text, one.problem, tuple(nearest_examples(one.sentence.text))) for one in wrong]
-    place = source.at(wrong[0].sentence.at)
+    place = source.place_of(wrong[0].sentence.at)
     raise NotUnderstood(nearest, line=place.line, column=place.column)
 
 
@@ -227,38 +229,42 @@ def nearest_examples(sentence: str, most: int = 3) -> list[str]:
 
     The steps of the sentence replace those of the example where it names as many as are needed.
     """
-    wanted, steps = _build(sentence), steps_in(sentence)
+    wanted, steps = _build_of(sentence), steps_in(sentence)
 
-    def likeness(example: str) -> tuple[bool, int, float]:
-        build = _build(example)
+    def rate_likeness(example: str) -> tuple[bool, int, float]:
+        build = _build_of(example)
         shared = len({*build} & {*wanted} - {"_"})
         ratio = difflib.SequenceMatcher(None, wanted, build, autojunk=False).ratio()
-        return _forbids(example) == _forbids(sentence), shared, ratio
+        return _forbids_something(example) == _forbids_something(sentence), shared, ratio
 
-    nearest = sorted((example for _, example in families()), key=likeness, reverse=True)[:most]
-    return [_filled(example, steps) for example in nearest]
+    nearest = sorted((example for _, example in families()), key=rate_likeness, reverse=True)[:most]
+    return [_fill_example(example, steps) for example in nearest]
 
 
-def _forbids(sentence: str) -> bool:
+def _forbids_something(sentence: str) -> bool:
     return (
         re.search(r"(?i)\b(?:never|not?|nothing|nobody|neither|unless|until|without|forbidden)\b|n't\b", sentence)
         is not None
     )
 
 
-def _filled(example: str, steps: Sequence[str]) -> str:
+def _fill_example(example: str, steps: Sequence[str]) -> str:
     """An example with other steps in its places; as it is where they are too few, or it would not be read."""
     pattern = next((one for one in PATTERNS if one.example == example), None)
-    found = pattern.read(plain(example)) if pattern else None
+    found = pattern.match_sentence(normalize_text(example)) if pattern else None
     names = [name for groups in found.steps.values() for group in groups for name in group] if found else []
     filled = example
     for name, step in zip(names, steps, strict=False):
         filled = re.sub(rf"(?i)\b(?:(?:an?|the) )?{name}\w*", '"' + step.replace("_", " ") + '"', filled, count=1)
-    fits = pattern is not None and 0 < len(names) <= len(steps) and pattern.read(plain(filled)) is not None
+    fits = (
+        pattern is not None
+        and 0 < len(names) <= len(steps)
+        and pattern.match_sentence(normalize_text(filled)) is not None
+    )
     return filled if fits else example
 
 
-def _build(sentence: str) -> list[str]:
+def _build_of(sentence: str) -> list[str]:
     """The words that a sentence is built with; each run of others is one name."""
     from_words = [
         word if word in RESERVED else "1" if word.isdigit() else "_" for word in re.findall(r"\w+", sentence.lower())
@@ -281,19 +287,19 @@ class _Rules:
             for name in one.names:
                 if "=" not in name and declared and self._spelling[name] not in declared:
                     near = did_you_mean(name, declared)
-                    self._fail(
+                    self._fail_at(
                         one,
                         f"{name} is not among the steps",
                         f"did you mean {near}?" if near else f"there are: {', '.join(declared)}",
                     )
                 if spelling_key(name) in keys or (name.rpartition("=")[0] in self._spelling):
-                    self._fail(
+                    self._fail_at(
                         one,
                         f"{name.partition('=')[0]} is a step and a question",
                         "for a step that happened write: if ... happens",
                     )
         self._check_agents()
-        self.steps = tuple(dict.fromkeys(map(self._spelled, (*declared, *names))))
+        self.steps = tuple(dict.fromkeys(map(self._spell_name, (*declared, *names))))
 
     def _check_agents(self) -> None:
         """Refuse sentences that name two people for one step: which of them is meant is part of neither name."""
@@ -301,81 +307,83 @@ class _Rules:
         for one in self._told:
             for name, agents in one.rule.agents.items() if one.rule else ():
                 for agent in sorted(agents):
-                    first = known.setdefault(self._spelled(name), agent)
+                    first = known.setdefault(self._spell_name(name), agent)
                     if spelling_key(first) != spelling_key(agent):
-                        self._fail(one, f"{name} is done by {first} and by {agent}", "make two steps of it, in quotes")
+                        self._fail_at(
+                            one, f"{name} is done by {first} and by {agent}", "make two steps of it, in quotes"
+                        )
 
-    def _spelled(self, name: str) -> str:
+    def _spell_name(self, name: str) -> str:
         return self._spelling.get(name, name)
 
-    def _fail(self, one: _Told, problem: str, suggestion: str | None = None) -> None:
-        self._source.fail(problem, self._source.at(one.sentence.at), suggestion=suggestion)
+    def _fail_at(self, one: _Told, problem: str, suggestion: str | None = None) -> None:
+        self._source.fail_at(problem, self._source.place_of(one.sentence.at), suggestion=suggestion)
 
-    def clauses(self) -> tuple[Clause, ...]:
+    def build_clauses(self) -> tuple[Clause, ...]:
         """Each sentence with what it asks; the sentences of the procedure are one."""
         made: list[Clause] = []
         parts = [one for one in self._told if one.procedure is not None]
         for one in self._told:
             if one.procedure is None:
-                made.append(self._clause(one))
+                made.append(self._build_clause(one))
             elif one is parts[0]:
-                made.append(self._procedure(parts))
+                made.append(self._build_procedure(parts))
         facts = dict.fromkeys(one.fact for one in self._told if one.fact)
         made += [
             Clause(
                 f"{fact}: yes or no",
                 "a fact",
-                (counted((f"{fact}=yes", f"{fact}=no"), 1, 1),),
+                (bound_count((f"{fact}=yes", f"{fact}=no"), 1, 1),),
                 (f"{fact}=yes", f"{fact}=no"),
             )
             for fact in facts
         ]
         return tuple(made)
 
-    def _clause(self, one: _Told) -> Clause:
+    def _build_clause(self, one: _Told) -> Clause:
         assert one.pattern is not None and one.found is not None
         steps = {
-            place: tuple(tuple(map(self._spelled, group)) for group in groups)
+            place: tuple(tuple(map(self._spell_name, group)) for group in groups)
             for place, groups in one.found.steps.items()
         }
         try:
-            asked = tuple(one.pattern.asked(replace(one.found, steps=steps)))
+            asked = tuple(one.pattern.constrain_plans(replace(one.found, steps=steps)))
         except Misread as error:
-            self._fail(one, str(error))
+            self._fail_at(one, str(error))
             raise
         if one.pattern.name in ("each step, at least", "each step, exactly"):
             # The answer to a question is a step, too, and which of them is given is not for the rules to say.
             often = one.found.numbers["n"]
             asked = (*asked, Limits(at_least={name: often for name in self.steps if "=" not in name}))
         if one.fact:
-            asked = tuple(_under(f"{one.fact}=yes", each) for each in asked)
+            asked = tuple(_restrict_to(f"{one.fact}=yes", each) for each in asked)
         named = dict.fromkeys(name for groups in steps.values() for group in groups for name in group)
         return Clause(one.sentence.text, one.pattern.name, asked, tuple(named))
 
-    def _procedure(self, parts: Sequence[_Told]) -> Clause:
-        whole = renamed(next_(*(one.procedure for one in parts if one.procedure is not None)), self._spelled)
+    def _build_procedure(self, parts: Sequence[_Told]) -> Clause:
+        whole = rename_steps(next_(*(one.procedure for one in parts if one.procedure is not None)), self._spell_name)
         free = [name for name in self.steps if name not in whole.names]
         last = _AT_THE_END.search(parts[-1].sentence.plain) is not None
-        formula = woven(whole, other(whole.names) if free else None, last)
+        formula = weave_steps(whole, match_other(whole.names) if free else None, last)
         return Clause(" ".join(one.sentence.text for one in parts), "procedure", (formula,), whole.names)
 
 
-def _under(fact: str, asked: Formula | Limits) -> Formula:
+def _restrict_to(fact: str, asked: Formula | Limits) -> Formula:
     """What is asked where a fact holds."""
     if isinstance(asked, Limits):
         bounds = [
             (step, asked.at_least.get(step, 0), asked.at_most.get(step)) for step in (*asked.at_most, *asked.at_least)
         ]
-        asked = and_(*(counted((step,), least, most) for step, least, most in bounds))
-    return implies(happens((fact,)), asked)
+        asked = and_(*(bound_count((step,), least, most) for step, least, most in bounds))
+    return implies(require_step((fact,)), asked)
 
 
-def _clash(name: str, steps: Sequence[str], clauses: Sequence[Clause]) -> list[Clause]:
+def _find_clash(name: str, steps: Sequence[str], clauses: Sequence[Clause]) -> list[Clause]:
     """Sentences that cannot hold together, while all but any one of them can."""
     left = list(clauses)
     for one in clauses:
         fewer = [other for other in left if other is not one]
-        if not _has_a_plan(_text(name, steps, fewer, "")):
+        if not _has_a_plan(_write_text(name, steps, fewer, "")):
             left = fewer
     return left
 
@@ -396,7 +404,7 @@ def _read_quietly(text: str) -> Behaviour:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def _text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str) -> str:
+def _write_text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str) -> str:
     """The rules as the text of an ``.agent`` file."""
     lines = [f"# {line}".rstrip() for line in lines_of(words.strip())]
     limits = Limits()

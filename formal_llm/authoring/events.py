@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from formal_llm.authoring.names import QUOTED, RESERVED, NoName, Unclear, name_of
-from formal_llm.authoring.verbs import PARTICLES, STATES, base, gerund, participle
+from formal_llm.authoring.verbs import PARTICLES, STATES, base_form, gerund_base, participle_base
 from formal_llm.automata.languages.spelling import IRREGULAR
 
 _BE = frozenset("is are was were be been being gets get got".split())  # noqa: SIM905
@@ -80,13 +80,13 @@ class EventReader:
             DescribesState: the clause describes how things are.
             NoName: it is no clause that names a step.
         """
-        event = self._read(clause.strip(" ,"))
+        event = self._read_clause(clause.strip(" ,"))
         if event.thing and event.thing not in self.things:
             self.things.append(event.thing)
         self.agents.setdefault(event.name, set()).update({event.agent} - {""})
         return event
 
-    def _read(self, clause: str) -> NamedStep:
+    def _read_clause(self, clause: str) -> NamedStep:
         if QUOTED.fullmatch(clause):
             return NamedStep(name_of(clause))
         words = re.sub(r"^(?:please|the act of|the step(?: of)?) ", "", clause).split()
@@ -96,17 +96,19 @@ class EventReader:
             words = ["you", "have", *words[1:]]
         done = re.fullmatch(rf"(.+?) {_DONE.pattern}", clause)
         if done is not None:
-            return self._noun(done[1].split())
+            return self._read_noun(done[1].split())
         if "VERB" in words[1:]:  # a helping verb showed where the verb is
             at = words.index("VERB")
             return self._done_by(
-                words[:at], base(words[at + 1]) or participle(words[at + 1]) or words[at + 1], words[at + 2 :]
+                words[:at], base_form(words[at + 1]) or participle_base(words[at + 1]) or words[at + 1], words[at + 2 :]
             )
-        return self._passive(words) or self._active(words) or self._verb_first(words) or self._noun(words)
+        return (
+            self._read_passive(words) or self._read_active(words) or self._verb_first(words) or self._read_noun(words)
+        )
 
     # -- the forms of a clause -----------------------------------------------------------------------------------------
 
-    def _passive(self, words: list[str]) -> NamedStep | None:
+    def _read_passive(self, words: list[str]) -> NamedStep | None:
         """Such as "the plate has been checked by the chef"."""
         at = 0 if words[0] == "being" else next((i for i, word in enumerate(words) if word in _BE and i), None)
         if at is None:
@@ -116,24 +118,24 @@ class EventReader:
         rest = words[at + 1 :]
         while rest and rest[0] in _FILLERS:
             rest = rest[1:]
-        verb = participle(rest[0]) if rest else None
+        verb = participle_base(rest[0]) if rest else None
         if verb in ("follow", "precede"):
             raise NoName(" ".join(words))
         if verb is None or verb in STATES:
             raise DescribesState(_STATE.format(" ".join(words)))
-        return self._made(verb, subject, rest[1:], passive=True)
+        return self._make_step(verb, subject, rest[1:], passive=True)
 
-    def _active(self, words: list[str]) -> NamedStep | None:
+    def _read_active(self, words: list[str]) -> NamedStep | None:
         """Such as "the chef has checked the plate", "the chef checks the plate", "the bread goes in"."""
         for at in range(1, len(words)):
             word, before = words[at], words[:at]
             if word in _HAVE:
                 rest = [one for one in words[at + 1 :] if one not in _FILLERS]
-                verb = participle(rest[0]) if rest else None
+                verb = participle_base(rest[0]) if rest else None
                 if verb is None or verb in STATES:
                     raise DescribesState(_STATE.format(" ".join(words)))
                 return self._done_by(before, verb, rest[1:])
-            verb = base(word)
+            verb = base_form(word)
             if verb is None and at == 1 and (words[0] in _MANY or (words[0] in _PEOPLE and word.endswith("s"))):
                 verb = word.removesuffix("s")  # what a person does is a verb, though it is not known
             if verb in STATES and before[0] in _DETERMINERS | _PEOPLE | {"it"} and before[-1] not in _DETERMINERS:
@@ -148,7 +150,7 @@ class EventReader:
     def has_verb(self, clause: str) -> bool:
         """Whether a clause has a subject, a verb and an object."""
         try:
-            event = self._active(clause.split())
+            event = self._read_active(clause.split())
         except NoName:
             return False
         return event is not None and event.agent != ""
@@ -156,12 +158,12 @@ class EventReader:
     def _is_finite(self, words: list[str], at: int) -> bool:
         """Whether the verb at a place is that of a clause with a subject before it."""
         word, subject = words[at], words[:at]
-        verb, following = base(word), words[at + 1 : at + 2]
+        verb, following = base_form(word), words[at + 1 : at + 2]
         if len(subject) == 1 and subject[0] in _PEOPLE | {"it"}:
             return True
-        if any(one in _PREPOSITIONS for one in subject) or (gerund(subject[0]) and len(subject) < 2):
+        if any(one in _PREPOSITIONS for one in subject) or (gerund_base(subject[0]) and len(subject) < 2):
             return False
-        if len(subject) > 1 and base(subject[0]) == subject[0]:
+        if len(subject) > 1 and base_form(subject[0]) == subject[0]:
             # "wash the hands" is an order; of "head chef checks the plate" the object follows
             return (
                 len(subject) == 2
@@ -172,12 +174,12 @@ class EventReader:
         if (word.endswith("ed") or word in IRREGULAR) and subject[0] in _DETERMINERS and len(subject) > 1:
             return True  # "the supervisor agreed"
         ends = not following or following[0] in _DETERMINERS | _PREPOSITIONS | PARTICLES | {"it", "them"}
-        if len(subject) == 1 and base(subject[0]) == subject[0]:
+        if len(subject) == 1 and base_form(subject[0]) == subject[0]:
             return False  # "freeze changes" is an order, too
         if word.endswith("s") and word != verb:
             return ends and not (not following and subject[0] in {"any", "all", "two"})
         plural = subject[-1].endswith("s") and word == verb
-        return plural and ends and base(subject[0]) != subject[0]
+        return plural and ends and base_form(subject[0]) != subject[0]
 
     def _done_by(self, subject: list[str], verb: str, rest: list[str]) -> NamedStep:
         if (
@@ -189,20 +191,20 @@ class EventReader:
             raise NoName(" ".join(subject))
         particles, thing = _split_particles(rest)
         if verb in _PHASES and not thing:
-            return self._made(verb, subject, rest)
+            return self._make_step(verb, subject, rest)
         if thing and thing[0] not in _PREPOSITIONS and verb not in ("go", "come"):
-            return self._made(verb, thing, particles, agent=subject)
+            return self._make_step(verb, thing, particles, agent=subject)
         if subject[0] in _PEOPLE and not (subject[0] == "they" and self.things and not rest):
-            return NamedStep(_named([verb, *particles, *thing]))
-        noun = self._thing(subject)
-        return NamedStep(_named([*noun, verb, *particles, *self._tail(thing)]), " ".join(noun))
+            return NamedStep(_join_name([verb, *particles, *thing]))
+        noun = self._resolve_thing(subject)
+        return NamedStep(_join_name([*noun, verb, *particles, *self._read_tail(thing)]), " ".join(noun))
 
     def _verb_first(self, words: list[str]) -> NamedStep | None:
         """Such as "check the plate", "checking the plate", "to check the plate"."""
         first, *rest = words[1:] if words[0] == "to" else words
-        verb = gerund(first) or (first if base(first) == first else None)
+        verb = gerund_base(first) or (first if base_form(first) == first else None)
         if verb is None and rest and rest[0] in _DETERMINERS and first.endswith("s"):
-            verb = base(first)  # "and informs the captain", of a subject named before
+            verb = base_form(first)  # "and informs the captain", of a subject named before
         if verb is None and rest and rest[0] in _DETERMINERS and first not in _PREPOSITIONS | _DETERMINERS:
             verb = first  # whatever is before "the plate" is what is done to it
         if verb is None or verb in STATES - {"belong"}:
@@ -211,57 +213,62 @@ class EventReader:
             rest = rest[1:]
         particles, thing = _split_particles(rest)
         if not thing:
-            return NamedStep(_named([verb, *particles]))
+            return NamedStep(_join_name([verb, *particles]))
         if thing[0] in _PREPOSITIONS:
-            return NamedStep(_named([verb, *particles, *self._tail(thing)]))
-        return self._made(verb, thing, particles)
+            return NamedStep(_join_name([verb, *particles, *self._read_tail(thing)]))
+        return self._make_step(verb, thing, particles)
 
-    def _noun(self, words: list[str]) -> NamedStep:
+    def _read_noun(self, words: list[str]) -> NamedStep:
         if words[0] in _PEOPLE:  # "anyone older" is no step
             raise NoName(" ".join(words))
-        noun = self._thing(words)
+        noun = self._resolve_thing(words)
         if len(noun) > 1 and noun[0].endswith("ed") and noun[1] not in _PREPOSITIONS:  # "an approved change ticket"
-            verb = base(noun[0])
-            if verb not in STATES | {None, noun[0]} and (words[0] in _DETERMINERS or base(noun[1]) != noun[1]):
-                return self._made(str(verb), noun[1:], [])
-        done = participle(noun[0]) if len(noun) > 1 and noun[1] in _PREPOSITIONS else None
+            verb = base_form(noun[0])
+            if verb not in STATES | {None, noun[0]} and (words[0] in _DETERMINERS or base_form(noun[1]) != noun[1]):
+                return self._make_step(str(verb), noun[1:], [])
+        done = participle_base(noun[0]) if len(noun) > 1 and noun[1] in _PREPOSITIONS else None
         if (
             done not in (None, noun[0])
             or noun[0] in _PREPOSITIONS | _BE
-            or (len(noun) > 1 and noun[0].endswith("s") and base(noun[0]) and noun[1] in _PREPOSITIONS | _DETERMINERS)
+            or (
+                len(noun) > 1
+                and noun[0].endswith("s")
+                and base_form(noun[0])
+                and noun[1] in _PREPOSITIONS | _DETERMINERS
+            )
         ):
             raise NoName(" ".join(words))
-        return NamedStep(_named(noun), "")
+        return NamedStep(_join_name(noun), "")
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _agent(self, words: list[str]) -> str:
+    def _read_agent(self, words: list[str]) -> str:
         if set(words[1:]) & (_DETERMINERS | _BE | _HAVE):
             raise NoName(" ".join(words))
         if set(words) & _WHO or any(word.isdigit() for word in words):
             raise Unclear(f"who does it ({' '.join(words)}) is no part of a rule; make it part of the step, in quotes")
         return " ".join(word for word in words if word not in _DETERMINERS)
 
-    def _made(
+    def _make_step(
         self, verb: str, thing: list[str], rest: list[str], *, agent: list[str] | None = None, passive: bool = False
     ) -> NamedStep:
         """An event of a verb and what it is done to; ``rest`` follows the verb."""
         at = next((i for i, word in enumerate(thing) if word in _PREPOSITIONS and i), len(thing))
-        noun, tail = self._thing(thing[:at]), thing[at:]
+        noun, tail = self._resolve_thing(thing[:at]), thing[at:]
         particles, more = _split_particles(rest)
         if passive and particles and more and more[0] not in _PREPOSITIONS:  # "held in public"
             particles, more = [], rest
         if passive and len(more) == 1 and more[0] in _PREPOSITIONS:  # "paid for"
             particles, more = [*particles, *more], []
-        who = self._agent(agent or [])
+        who = self._read_agent(agent or [])
         if passive and "by" in more:
             by = len(more) - 1 - more[::-1].index("by")
-            if more[by + 1 :] and more[by + 1] not in _MEANS and not gerund(more[by + 1]):
-                who, more = self._agent(more[by + 1 :]), more[:by]
-        name = _named([verb, *particles, *noun, *self._tail([*tail, *more])])
+            if more[by + 1 :] and more[by + 1] not in _MEANS and not gerund_base(more[by + 1]):
+                who, more = self._read_agent(more[by + 1 :]), more[:by]
+        name = _join_name([verb, *particles, *noun, *self._read_tail([*tail, *more])])
         return NamedStep(name, " ".join(noun), who)
 
-    def _thing(self, words: list[str]) -> list[str]:
+    def _resolve_thing(self, words: list[str]) -> list[str]:
         """A noun phrase without its article; what a pronoun means."""
         found = [word for word in words if word not in _DETERMINERS and word not in _HAVE]
         found += ["a"] if words[-1:] == ["a"] else []  # nothing follows the article, so it is the name
@@ -275,10 +282,10 @@ class EventReader:
             raise NoName(" ".join(words))
         return found
 
-    def _tail(self, words: list[str]) -> list[str]:
+    def _read_tail(self, words: list[str]) -> list[str]:
         """What follows the object: "to the ward"."""
         if words and words[-1] in {"it", "them"}:
-            return [*words[:-1], *self._thing(words[-1:])]
+            return [*words[:-1], *self._resolve_thing(words[-1:])]
         return [word for word in words if word not in _DETERMINERS]
 
 
@@ -297,8 +304,10 @@ def _split_particles(words: list[str]) -> tuple[list[str], list[str]]:
     return particles, rest
 
 
-def _named(words: list[str]) -> str:
+def _join_name(words: list[str]) -> str:
     name = " ".join(words)
-    if re.search(r"\b[A-Z]{2}", name) or any(base(word) in STATES - {word} for word in words[1:] if word[-1:] == "s"):
+    if re.search(r"\b[A-Z]{2}", name) or any(
+        base_form(word) in STATES - {word} for word in words[1:] if word[-1:] == "s"
+    ):
         raise NoName(name)  # a mark of a simplified sentence, or its verb, is left over
     return name_of(name)

@@ -14,18 +14,18 @@ from formal_llm.authoring.clauses import (
     JOINS,
     Groups,
     ParsedClause,
-    counted,
-    marked,
     read_main,
     read_steps,
+    split_count,
+    split_marks,
     with_verb,
 )
 from formal_llm.authoring.events import DescribesState, EventReader
 from formal_llm.authoring.forms import compiled_forms
 from formal_llm.authoring.names import NoName, RefusedSentence, Unclear, question_of
-from formal_llm.authoring.rules import SentenceRule, ask_after, ask_between, each_mark, rule, rules_of
+from formal_llm.authoring.rules import SentenceRule, ask_after, ask_between, each_mark, make_rule, rules_of
 from formal_llm.authoring.simplifying import simplify
-from formal_llm.authoring.verbs import participle
+from formal_llm.authoring.verbs import participle_base
 
 #: What no pattern can express, and what to do about it.
 _NOT_READ = (
@@ -81,7 +81,7 @@ def read_everyday(sentence: str) -> list[SentenceRule]:
         if words.search(text):
             raise RefusedSentence(reason)
     whole = _Sentence()
-    rules = whole.rules(text)
+    rules = whole.parse_rules(text)
     earlier = re.search(r"\b(beforehand|earlier|previously|in advance)\W*$", sentence.lower())
     if earlier and any(one.pattern == "begin with" for one in rules):
         raise RefusedSentence(f"{earlier[1]!r} refers to a step of another sentence; name both: ... before ...")
@@ -94,10 +94,10 @@ class _Sentence:
     def __init__(self) -> None:
         self.reader = EventReader()
 
-    def rules(self, text: str) -> list[SentenceRule]:
+    def parse_rules(self, text: str) -> list[SentenceRule]:
         """The rules of a sentence, which may be two joined by ``and`` or ``but``."""
         reason: NoName | None = None
-        for read in (self._one, self._two):
+        for read in (self._read_single, self._read_double):
             before = deepcopy(self.reader)
             try:
                 return read(text)
@@ -108,7 +108,7 @@ class _Sentence:
                 )
         raise reason or NoName(text)
 
-    def _one(self, text: str) -> list[SentenceRule]:
+    def _read_single(self, text: str) -> list[SentenceRule]:
         for form, make in compiled_forms():
             found = form.fullmatch(text)
             if found is not None:
@@ -120,34 +120,34 @@ class _Sentence:
                 except NoName:
                     self.reader = before
         front = re.match(rf"(DIRECTLY )?({JOINS}) ", text)
-        return self._fronted(text, front) if front else rules_of(self.clause(text))
+        return self._read_fronted(text, front) if front else rules_of(self.parse_clause(text))
 
-    def _two(self, text: str) -> list[SentenceRule]:
+    def _read_double(self, text: str) -> list[SentenceRule]:
         """Two sentences in one: each is read for itself, or the second adds to the steps of the first."""
         if " MAY " in text and re.search(r" MUST .*(?:BEFORE|AFTER)", text):
             raise RefusedSentence("it is not clear whether the second half is asked where the first did not happen")
         later = re.fullmatch(r"(.+? BEFORE (.+?)),? and then ((?:never|NOT) .+)", text)
         if later:  # "preheat it before the bread goes in, and then NOT open it until ..."
-            return [*self.rules(later[1]), *self.rules(f"AFTER {later[2]}, {later[3]}")]
+            return [*self.parse_rules(later[1]), *self.parse_rules(f"AFTER {later[2]}, {later[3]}")]
         for comma in re.finditer(r"(?:;|,)?(?: (?:and|but)|;) (?!then)|, (?=never|not |NOT|ONLYAFTER)", text):
             left, right = text[: comma.start()], text[comma.end() :].strip()
             before = deepcopy(self.reader)
             try:
-                return self._more(left, right)
+                return self._add_sentence(left, right)
             except NoName:
                 self.reader = before
         raise NoName(text)
 
-    def _more(self, left: str, right: str) -> list[SentenceRule]:
+    def _add_sentence(self, left: str, right: str) -> list[SentenceRule]:
         never_before = r"(?:NOT|never|not|no) (?:an? \w+ )?(?:FIRST|BEFORE|earlier|sooner)(?: it| that| then)?"
         if re.fullmatch(never_before, right) and " AFTER " in left:
-            return self.rules(re.sub(r"\bAFTER\b", "ONLYAFTER", left))
+            return self.parse_rules(re.sub(r"\bAFTER\b", "ONLYAFTER", left))
         if re.fullmatch(r"(?:never|not|NOT) (?:be |at |to |in )?both", right):
-            first = self.rules(left)
+            first = self.parse_rules(left)
             group = first[0].steps.get("B", ((),))[0]
             if len(first) != 1 or first[0].pattern != "followed" or len(group) < 2:
                 raise NoName(right)
-            return [*first, rule("at most one of", A=tuple((name,) for name in group))]
+            return [*first, make_rule("at most one of", A=tuple((name,) for name in group))]
         if right.endswith((" FIRST", " first")):
             raise Unclear("'first' may mean before that, or before all other steps")
         elliptic = re.match(
@@ -157,7 +157,7 @@ class _Sentence:
             right,
         )
         if elliptic:
-            return self._added(self.clause(left), elliptic)
+            return self._add_rules(self.parse_clause(left), elliptic)
         helped = re.search(r"\b(?:MUST|MAY|NOT|NEVER|never|no|FORBIDDEN|REQUIRED|ALLOWED)\b", right)
         if (
             not helped
@@ -165,94 +165,98 @@ class _Sentence:
             and not right.endswith((" LATER", " NEXT"))
         ):
             raise NoName(right)  # "the terms and conditions" are one thing, and no two sentences
-        subject = _subject(left)
+        subject = _subject_of(left)
         if re.match(r"(?:MUST|MAY|NOT) (?!BEFORE|AFTER)", right) and subject:
             right = f"{subject} {right}"  # "work is suspended and may not resume"
         right = re.sub(r"^(?:each|every)(?: one(?: of them)?)? (?=(?:is|are|MUST|NOT)\b)", f"each {subject} ", right)
         if found := re.fullmatch(r"(?P<then>.+?),? (?P<when>LATER|NEXT)", right):
-            return self._then(left, found["then"], found["when"])
-        first = self.rules(left)
+            return self._add_response(left, found["then"], found["when"])
+        first = self.parse_rules(left)
         if not (helped or re.search(r"\b(?:ONLYAFTER|BEFORE|AFTER)\b", right)):
             raise NoName(right)
         front = re.match(r"(?:DIRECTLY )?(?:IF|SOONAFTER|WHEN|AFTER|ONLYAFTER|UNTIL|UNLESS|BEFORE) .+?, ", left)
-        return [*first, *self.rules((front[0] if front and not re.match(JOINS, right) else "") + right)]
+        return [*first, *self.parse_rules((front[0] if front and not re.match(JOINS, right) else "") + right)]
 
-    def _then(self, left: str, right: str, when: str) -> list[SentenceRule]:
+    def _add_response(self, left: str, right: str, when: str) -> list[SentenceRule]:
         """What must follow the steps of a first sentence: "..., and each one is logged immediately afterwards"."""
-        first = self.clause(left)
+        first = self.parse_clause(left)
         if first.join not in ("", "ONLYAFTER", "UNTIL", "UNLESS", "WITHOUT") or (not first.join and not first.most):
             raise Unclear(f"{when.lower()} than what? Write: after ..., ... must happen")
-        then = self.main(right)
+        then = self.parse_main(right)
         if then.mode not in ("DO", "MUST") or then.marks - {"ALL"} or then.least or then.most or then.scope:
             raise NoName(right)
         after = ParsedClause("MUST", then.steps, marks=frozenset({when}), other=first.steps)
         return [*rules_of(first), *ask_after(after)]
 
-    def _added(self, main: ParsedClause, more: re.Match[str]) -> list[SentenceRule]:
+    def _add_rules(self, main: ParsedClause, more: re.Match[str]) -> list[SentenceRule]:
         """What a second sentence adds that speaks of the steps of the first: "and only after the fair"."""
         mode = "NOT" if more["never"] else "MAY"
         again = ParsedClause(mode, main.steps)
         if more["often"]:
-            least, most, _ = counted(f"x {more['often']}")
+            least, most, _ = split_count(f"x {more['often']}")
             if more["never"]:
                 least, most = None, (least or 1) - 1
             return [*rules_of(main), *rules_of(replace(again, least=least, most=most))]
         marks = frozenset({"NEXT"} if more["direct"] else ())
-        again = replace(again, marks=marks, join=more["join"], other=self.steps(more["other"]))
+        again = replace(again, marks=marks, join=more["join"], other=self.parse_steps(more["other"]))
         return [*rules_of(main), *rules_of(again)]
 
     # -- two clauses ---------------------------------------------------------------------------------------------------
 
-    def _fronted(self, text: str, front: re.Match[str]) -> list[SentenceRule]:
+    def _read_fronted(self, text: str, front: re.Match[str]) -> list[SentenceRule]:
         join, direct = front[2], bool(front[1])
         if join == "SOONAFTER" and not re.search(r"\b(?:NOT|MAY|never|no|FORBIDDEN)\b", text):
             direct = True
         for comma in re.finditer(r", (?:then )?| then ", text):
             before = deepcopy(self.reader)
             try:
-                return self._joined(join, text[front.end() : comma.start()], text[comma.end() :], direct)
+                return self._join_clauses(join, text[front.end() : comma.start()], text[comma.end() :], direct)
             except NoName as error:
                 self.reader = before
                 reason: NoName = error
         if join == "ONLYAFTER" and (found := re.search(r" (MAY|MUST) ", text)):
-            return self._joined(join, text[front.end() : found.start()], text[found.end() :], direct)
+            return self._join_clauses(join, text[front.end() : found.start()], text[found.end() :], direct)
         if join == "ONLYAFTER" and (found := re.search(r" (?:is|are) (?P<x>(?:the|an?|any) [^,]+) (?P<y>\w+)$", text)):
             done = f"{found['x']} be {found['y']}"  # "only after the payment is the ticket sent"
-            return self._joined(join, text[front.end() : found.start()], done, direct) if participle(found["y"]) else []
+            return (
+                self._join_clauses(join, text[front.end() : found.start()], done, direct)
+                if participle_base(found["y"])
+                else []
+            )
         if "," not in text and (found := re.search(_SUBJECT_BEGINS, text[front.end() :])):
             rest = text[front.end() :]  # "after every service the kitchen MUST be cleaned"
-            return self._joined(join, rest[: found.start()], rest[found.start() + 1 :], direct)
+            return self._join_clauses(join, rest[: found.start()], rest[found.start() + 1 :], direct)
         if "," not in text and (found := re.search(r" (?=never |no )", text)):  # "without a ticket nobody gets in"
-            return self._joined(join, text[front.end() : found.start()], text[found.end() :], direct)
+            return self._join_clauses(join, text[front.end() : found.start()], text[found.end() :], direct)
         raise reason if re.search(r",| then ", text) else NoName(text)
 
-    def _joined(self, join: str, left: str, right: str, direct: bool) -> list[SentenceRule]:
+    def _join_clauses(self, join: str, left: str, right: str, direct: bool) -> list[SentenceRule]:
         if re.fullmatch(
             rf"{_PARTICIPLE}(?: (?:back|off|out|up|in))?", left
         ):  # "once discarded, a sample NOT be retested"
             subject = re.match(r"(.+?) (?:MUST|MAY|NOT|FORBIDDEN|is|are)\b", right)
             left = f"{subject[1]} be {left}" if subject else left
         try:
-            other = self.steps(left)
+            other = self.parse_steps(left)
         except DescribesState:
             if join != "IF" or re.match(r"(?:it|they|this|that)\b", left):
                 raise
-            about = _subject(re.sub(r"\b(?:contains?|involves?|exceeds?|includes?)\b", "is", left))
+            about = _subject_of(re.sub(r"\b(?:contains?|involves?|exceeds?|includes?)\b", "is", left))
             self.reader.things += [about.removeprefix("the ").removeprefix("a ").removeprefix("an ")][: bool(about)]
-            return [replace(one, given=question_of(left)) for one in self.rules(right)]
+            return [replace(one, given=question_of(left)) for one in self.parse_rules(right)]
         except NoName as error:
             if not isinstance(error, Unclear):
                 raise
-            main = self.clause(right)
-            other = self.steps(left)
+            main = self.parse_clause(right)
+            other = self.parse_steps(left)
         else:
-            main = self.clause(right)
+            main = self.parse_clause(right)
         if join == "IF" and re.search(r"^the .+ (?:is|are) \w+(?: \w+)?$|^.+ (?:has|have) (?!been)", left):
             raise RefusedSentence(
                 "it may be a step or a fact; for a step write 'after' or 'once'; for a fact end it with: otherwise, ..."
             )
         if join == "IF" and main.mode == "NOT" and not main.join and re.search(r" (?:happens|occurs|is done)$", left):
-            return [rule("excludes", A=other, B=main.steps)]
+            return [make_rule("excludes", A=other, B=main.steps)]
         join = {"SOONAFTER": "AFTER", "IF": "WHEN"}.get(join, join)
         if main.join:
             return ask_between(join, other, main)
@@ -261,19 +265,19 @@ class _Sentence:
         marks = (main.marks - {"AGAIN"}) | ({"NEXT"} if direct else set()) | each_mark(left)
         return rules_of(replace(main, marks=marks, join="WHEN" if join == "AFTER" else join, other=other))
 
-    def clause(self, text: str) -> ParsedClause:
+    def parse_clause(self, text: str) -> ParsedClause:
         """A main clause with what is joined to it behind it."""
         reason: Unclear | None = None
         for found in re.finditer(rf" (?:DIRECTLY )?({JOINS}) ", text):
             before = deepcopy(self.reader)
             try:
-                main = self.main(text[: found.start()])
-                also, rest = marked(text[found.end() :])
+                main = self.parse_main(text[: found.start()])
+                also, rest = split_marks(text[found.end() :])
                 if found[1] in ("WITHOUT", "UNLESS", "UNTIL", "ONLYAFTER"):
                     also -= {"FIRST"}
                 if also - {"INBETWEEN", "OWN"}:
                     raise NoName(rest)
-                other = self.steps(rest)
+                other = self.parse_steps(rest)
             except NoName as error:
                 self.reader = before
                 reason = reason or (error if isinstance(error, Unclear) else None)
@@ -289,18 +293,18 @@ class _Sentence:
             return replace(main, marks=marks | also, join=join, other=other)
         if reason is not None:
             raise reason
-        return self.main(text)
+        return self.parse_main(text)
 
-    def main(self, text: str) -> ParsedClause:
+    def parse_main(self, text: str) -> ParsedClause:
         """A clause with nothing joined to it."""
         return read_main(text, self.reader)
 
-    def steps(self, text: str) -> Groups:
+    def parse_steps(self, text: str) -> Groups:
         """The steps of a list of clauses."""
         return read_steps(text, self.reader)
 
 
-def _subject(text: str) -> str:
+def _subject_of(text: str) -> str:
     """The subject of a sentence, which is before its verb; empty where it has none."""
     main = re.sub(rf"^(?:DIRECTLY )?(?:{JOINS}) .+?, ", "", text)
     found = re.match(

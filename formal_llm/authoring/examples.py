@@ -105,10 +105,10 @@ def sections(source: SourceText) -> tuple[Section, ...]:
     at = 0
     for line in text[: begins[0].start() if begins else len(text)].split("\n"):
         if line.strip() and not line.startswith("#"):
-            source.fail("this belongs to no example", source.at(at), suggestion=suggestion)
+            source.fail_at("this belongs to no example", source.place_of(at), suggestion=suggestion)
         at += len(line) + 1
     if not begins:
-        source.fail("there is no example in it", None, suggestion=suggestion)
+        source.fail_at("there is no example in it", None, suggestion=suggestion)
     ends = [match.start() for match in begins[1:]] + [len(text)]
     return tuple(
         Section(match[0].lstrip("-").strip(), match.start(), match.end(), end)
@@ -138,27 +138,27 @@ def read_plan_examples(
     Raises:
         NotationError: something else stands there than names of terminals: line, column, the nearest name.
     """
-    source = SourceText.of(text, file, NotationError)
+    source = SourceText.from_text(text, file, NotationError)
     found = []
     for section in sections(source):
         plan = plan_of(source.text[section.begin : section.end], rules.terminals)
         if plan is None and not others:
-            _complain(source, section, rules)
+            _raise_unknown(source, section, rules)
         if plan is not None:
             why = section.title.partition(":")[2].strip()
-            found.append(Example(plan, section.allowed, why, source.at(section.at).line))
+            found.append(Example(plan, section.allowed, why, source.place_of(section.at).line))
     return tuple(found)
 
 
-def _complain(source: SourceText, section: Section, rules: CFG | PDA) -> None:
+def _raise_unknown(source: SourceText, section: Section, rules: CFG | PDA) -> None:
     for match in _NAME.finditer(source.text, section.begin, section.end):
         name = unquote_text(match[0]) if match[0][:1] == '"' else match[0]
         if name not in rules.terminals:
             near = did_you_mean(name, rules.terminals)
             known = f"did you mean {near}?" if near else f"there are: {', '.join(list(rules.terminals)[:12])}"
-            source.fail(f"{name} is no terminal of the rules", source.at(match.start()), suggestion=known)
-    source.fail(
-        "the example is empty", source.at(section.at), suggestion=f"write {_EMPTY} for the plan without any step"
+            source.fail_at(f"{name} is no terminal of the rules", source.place_of(match.start()), suggestion=known)
+    source.fail_at(
+        "the example is empty", source.place_of(section.at), suggestion=f"write {_EMPTY} for the plan without any step"
     )
 
 

@@ -115,7 +115,7 @@ def spelled_alike(names: Iterable[str], declared: Iterable[str] = ()) -> Mapping
     return found
 
 
-def alike(names: Iterable[str]) -> list[tuple[str, str]]:
+def find_similar(names: Iterable[str]) -> list[tuple[str, str]]:
     """Names of which one has all the words of the other or forms of them: ``rate`` and ``rate_seller``."""
     words = {
         name: [word for word in stem_name(name).split("_") if word not in _SMALL] for name in names if "=" not in name

@@ -1,7 +1,7 @@
 """The kinds of sentences about steps that are read without a model, and what each asks of plans.
 
 ``patterns.toml`` has their names, examples and meanings, and forms of sentences after
-:func:`~formal_llm.authoring.sentences.plain`. A form fits only where every phrase is a name
+:func:`~formal_llm.authoring.sentences.normalize_text`. A form fits only where every phrase is a name
 (:mod:`formal_llm.authoring.names`), so a longer sentence than was thought of is not understood, rather than half of it.
 """
 
@@ -78,16 +78,16 @@ class Pattern:
     def _compiled(self) -> tuple[re.Pattern[str], ...]:
         # Where there is a comma it parts the phrases, and no shorter phrase does.
         forms = [variant for form in self.forms for variant in dict.fromkeys((form.replace(",? ", ", "), form))]
-        return tuple(map(_compile, forms))
+        return tuple(map(_compile_form, forms))
 
-    def read(self, sentence: str) -> Found | None:
+    def match_sentence(self, sentence: str) -> Found | None:
         """What stands in the places of the pattern; None where the sentence has another form."""
         for form in self._compiled:
-            for found in _matches(form, sentence):
+            for found in _match_form(form, sentence):
                 return found
         return None
 
-    def asked(self, found: Found) -> Asked:
+    def constrain_plans(self, found: Found) -> Asked:
         """What a sentence asks of plans.
 
         Raises:
@@ -107,7 +107,7 @@ class Pattern:
         return asked
 
 
-def _compile(form: str) -> re.Pattern[str]:
+def _compile_form(form: str) -> re.Pattern[str]:
     text = re.sub(r"\[([^\]]*)\]", r"(?:\1)?", form)
     text = text.replace(" <v>", _VERB).replace(" <must>", _MUST).replace("<every> ", _EVERY)
     text = re.sub(r"\{([A-Z])\}", r"(?P<\1>.+?)", text)
@@ -115,7 +115,7 @@ def _compile(form: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def _matches(form: re.Pattern[str], sentence: str) -> Iterator[Found]:
+def _match_form(form: re.Pattern[str], sentence: str) -> Iterator[Found]:
     match = form.fullmatch(sentence)
     if match is None:
         return
@@ -143,10 +143,10 @@ def formula_of(make: Callable[..., Formula], places: str, numbers: str = "") -> 
     ]
 
 
-def counts(group: Group, least: int, most: int | None) -> Formula | Limits:
+def limit_count(group: Group, least: int, most: int | None) -> Formula | Limits:
     """How often a step happens: a limit, which planners know best; of several together a formula."""
     if len(group) > 1:
-        return mean.counted(group, least, most)
+        return mean.bound_count(group, least, most)
     name = group[0]
     return Limits({name: most} if most is not None else {}, {name: least} if least else {})
 
@@ -154,23 +154,23 @@ def counts(group: Group, least: int, most: int | None) -> Formula | Limits:
 # -- what each kind asks -----------------------------------------------------------------------------------------------
 
 
-def _count(low: str, high: str) -> Callable[[Found], Asked]:
-    def ask(found: Found) -> Asked:
+def _limit_each(low: str, high: str) -> Callable[[Found], Asked]:
+    def ask_count(found: Found) -> Asked:
         least = found.numbers[low] if low else 0
-        return [counts(one_of(found, "A"), least, found.numbers[high] if high else None)]
+        return [limit_count(one_of(found, "A"), least, found.numbers[high] if high else None)]
 
-    return ask
+    return ask_count
 
 
-def _together(low: str, high: str) -> Callable[[Found], Asked]:
-    def ask(found: Found) -> Asked:
+def _limit_together(low: str, high: str) -> Callable[[Found], Asked]:
+    def ask_count(found: Found) -> Asked:
         group = tuple(name for each in found.steps["A"] for name in each)
-        return [mean.counted(group, found.numbers[low] if low else 0, found.numbers[high] if high else None)]
+        return [mean.bound_count(group, found.numbers[low] if low else 0, found.numbers[high] if high else None)]
 
-    return ask
+    return ask_count
 
 
-def _parts(found: Found) -> tuple[Group, ...]:
+def _list_parts(found: Found) -> tuple[Group, ...]:
     """The steps of a list, each alone, whether ``and`` or ``or`` stands before the last."""
     groups = found.steps["A"]
     parts = tuple((name,) for group in groups for name in group)
@@ -179,12 +179,12 @@ def _parts(found: Found) -> tuple[Group, ...]:
     return parts
 
 
-def _kinds(least: int, most: int | None) -> Callable[[Found], Asked]:
-    return lambda found: [mean.of_kinds(_parts(found), least, most)]
+def _limit_kinds(least: int, most: int | None) -> Callable[[Found], Asked]:
+    return lambda found: [mean.of_kinds(_list_parts(found), least, most)]
 
 
 def _once_each(found: Found) -> list[Formula | Limits]:
-    names = [name for group in _parts(found) for name in group]
+    names = [name for group in _list_parts(found) for name in group]
     return [Limits(dict.fromkeys(names, 1), dict.fromkeys(names, 1))]
 
 
@@ -192,88 +192,90 @@ def _no_two(found: Found) -> Asked:
     return [mean.not_directly_after(one_of(found, "A"), one_of(found, "A"))]
 
 
-def _all(found: Found) -> list[Group]:
+def _list_groups(found: Found) -> list[Group]:
     return [(name,) for groups in found.steps.values() for group in groups for name in group]
 
 
-def _alternate(found: Found) -> Formula:
+def _build_alternation(found: Found) -> Formula:
     one, other, *begins = (one_of(found, place) for place in found.steps)
     if begins and spelling_key(begins[0][0]) not in (spelling_key(one[0]), spelling_key(other[0])):
         raise Misread(f"{begins[0][0]} is neither of the two")
     return (
-        mean.alternating(other, one)
+        mean.require_alternation(other, one)
         if begins and spelling_key(begins[0][0]) == spelling_key(other[0])
-        else mean.alternating(one, other)
+        else mean.require_alternation(one, other)
     )
 
 
-def _never(found: Found) -> Asked:
+def _forbid_step(found: Found) -> Asked:
     if len(found.steps["A"]) > 1:
         raise Misread("it may mean each of them, or not both; write: never a or b, or: never both a and b")
-    return [counts(one_of(found, "A"), 0, 0)]
+    return [limit_count(one_of(found, "A"), 0, 0)]
 
 
 #: What each kind asks of plans.
 _ASK: dict[str, Callable[[Found], Asked]] = {
     "the steps": lambda _: [],
     "may": lambda _: [],
-    "in this order, once each": lambda found: [mean.in_order(_parts(found)), *_once_each(found)],
+    "in this order, once each": lambda found: [mean.in_order(_list_parts(found)), *_once_each(found)],
     "in any order, once each": _once_each,
-    "in this order": lambda found: [mean.in_order(_parts(found))],
-    "exactly one of": _kinds(1, 1),
-    "at most one of": _kinds(0, 1),
-    "at least one of": _kinds(1, None),
-    "go together": lambda found: [mean.requires(a, b) for a in _all(found) for b in _all(found) if a != b],
-    "alternate": lambda found: [_alternate(found)],
+    "in this order": lambda found: [mean.in_order(_list_parts(found))],
+    "exactly one of": _limit_kinds(1, 1),
+    "at most one of": _limit_kinds(0, 1),
+    "at least one of": _limit_kinds(1, None),
+    "go together": lambda found: [
+        mean.require_with(a, b) for a in _list_groups(found) for b in _list_groups(found) if a != b
+    ],
+    "alternate": lambda found: [_build_alternation(found)],
     "each step, at most": lambda found: [Limits(default=found.numbers["n"])],
     "each step, at least": lambda _: [Limits()],
     "each step, exactly": lambda found: [Limits(default=found.numbers["n"])],
-    "length, between": lambda found: [mean.length(found.numbers["n"], found.numbers["m"])],
-    "length, at most": lambda found: [mean.length(0, found.numbers["n"])],
-    "length, at least": lambda found: [mean.length(found.numbers["n"], None)],
+    "length, between": lambda found: [mean.bound_length(found.numbers["n"], found.numbers["m"])],
+    "length, at most": lambda found: [mean.bound_length(0, found.numbers["n"])],
+    "length, at least": lambda found: [mean.bound_length(found.numbers["n"], None)],
     "in a row, at most": formula_of(mean.in_a_row, "A", "n"),
     "in a row, never": lambda found: [
         mean.in_a_row(one_of(found, "A"), found.numbers["n"] - 1)
         if found.numbers["n"] > 1
-        else mean.never(one_of(found, "A"))
+        else mean.forbid_step(one_of(found, "A"))
     ],
     "no two in a row": _no_two,
-    "together, at most": _together("", "n"),
-    "together, at least": _together("n", ""),
-    "together, exactly": _together("n", "n"),
-    "needs n first": formula_of(mean.preceded, "AB", "n"),
-    "between n and m times": _count("n", "m"),
-    "at most": _count("", "n"),
-    "never n times": lambda found: [counts(one_of(found, "A"), 0, max(found.numbers["n"] - 1, 0))],
-    "at least": _count("n", ""),
-    "exactly": _count("n", "n"),
-    "begin and end with": lambda found: [mean.begins(one_of(found, "A")), mean.ends(one_of(found, "B"))],
-    "begin with": formula_of(mean.begins, "A"),
-    "end with": formula_of(mean.ends, "A"),
+    "together, at most": _limit_together("", "n"),
+    "together, at least": _limit_together("n", ""),
+    "together, exactly": _limit_together("n", "n"),
+    "needs n first": formula_of(mean.require_before, "AB", "n"),
+    "between n and m times": _limit_each("n", "m"),
+    "at most": _limit_each("", "n"),
+    "never n times": lambda found: [limit_count(one_of(found, "A"), 0, max(found.numbers["n"] - 1, 0))],
+    "at least": _limit_each("n", ""),
+    "exactly": _limit_each("n", "n"),
+    "begin and end with": lambda found: [mean.require_first(one_of(found, "A")), mean.require_last(one_of(found, "B"))],
+    "begin with": formula_of(mean.require_first, "A"),
+    "end with": formula_of(mean.require_last, "A"),
     "nothing after": formula_of(mean.nothing_after, "A"),
     "nothing before": formula_of(mean.nothing_before, "A"),
     "never directly after": formula_of(mean.not_directly_after, "AB"),
     "directly followed": formula_of(mean.directly_answered, "AB"),
     "directly preceded": formula_of(mean.directly_preceded, "AB"),
-    "at least n steps between": formula_of(mean.apart, "AB", "n"),
+    "at least n steps between": formula_of(mean.require_distance, "AB", "n"),
     "within n steps": formula_of(mean.answered_within, "AB", "n"),
     "between any two": formula_of(mean.between_two, "AB"),
-    "between": formula_of(mean.between, "ABC"),
+    "between": formula_of(mean.require_between, "ABC"),
     "never between": formula_of(mean.never_between, "ABC"),
     "only between": formula_of(mean.only_between, "ABC"),
     "only that after": formula_of(mean.only_after, "AB"),
     "never after": formula_of(mean.not_after, "AB"),
     "all before": formula_of(mean.not_after, "AB"),
-    "before": formula_of(mean.preceded, "AB"),
-    "followed": formula_of(mean.answered, "AB"),
+    "before": formula_of(mean.require_before, "AB"),
+    "followed": formula_of(mean.require_response, "AB"),
     "followed, unless": lambda found: [
-        mean.unless(mean.answered(one_of(found, "A"), one_of(found, "B")), one_of(found, "C"))
+        mean.except_with(mean.require_response(one_of(found, "A"), one_of(found, "B")), one_of(found, "C"))
     ],
-    "must, unless": lambda found: [mean.unless(mean.happens(one_of(found, "A")), one_of(found, "B"))],
+    "must, unless": lambda found: [mean.except_with(mean.require_step(one_of(found, "A")), one_of(found, "B"))],
     "excludes": lambda found: [mean.of_kinds([one_of(found, "A"), one_of(found, "B")], 0, 1)],
-    "requires": formula_of(mean.requires, "AB"),
-    "must": lambda found: [counts(one_of(found, "A"), 1, None)],
-    "never": _never,
+    "requires": formula_of(mean.require_with, "AB"),
+    "must": lambda found: [limit_count(one_of(found, "A"), 1, None)],
+    "never": _forbid_step,
 }
 
 

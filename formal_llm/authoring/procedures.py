@@ -1,7 +1,7 @@
 """Sentences that tell what is done one after the other, such as "First A. Then B or C.".
 
 A procedure is a formula over the steps that it names. It is done once; steps that it does not name may stand anywhere
-in between (:func:`woven`), as other sentences allow.
+in between (:func:`weave_steps`), as other sentences allow.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_procedure(sentence: str, listed: bool = False) -> Formula | None:
     """What a sentence tells to do; None where it is no such sentence.
 
     Args:
-        sentence: the sentence, as :func:`~formal_llm.authoring.sentences.plain` makes it.
+        sentence: the sentence, as :func:`~formal_llm.authoring.sentences.normalize_text` makes it.
         listed: whether it is an item of a numbered list, which needs no other word to tell that it is a step.
 
     Raises:
@@ -56,10 +56,10 @@ def read_procedure(sentence: str, listed: bool = False) -> Formula | None:
     opened = _OPENING.fullmatch(sentence) or _PLACED.fullmatch(sentence)
     if not (opened or listed or _TELLS.search(sentence)):
         return None
-    return _sequence(opened["rest"] if opened else sentence)
+    return _read_sequence(opened["rest"] if opened else sentence)
 
 
-def woven(procedure: Formula, free: Formula | None, last: bool = False) -> Formula:
+def weave_steps(procedure: Formula, free: Formula | None, last: bool = False) -> Formula:
     """A procedure between whose steps other ones may stand.
 
     Args:
@@ -70,35 +70,35 @@ def woven(procedure: Formula, free: Formula | None, last: bool = False) -> Formu
     if free is None:
         return procedure
 
-    def weave(part: Formula) -> Formula:
+    def weave_part(part: Formula) -> Formula:
         if isinstance(part, Atom):
             return until(free, part)
-        return replace(part, parts=tuple(map(weave, part.parts))) if isinstance(part, Until) else type(part)(
-            tuple(map(weave, part.parts))
+        return replace(part, parts=tuple(map(weave_part, part.parts))) if isinstance(part, Until) else type(part)(
+            tuple(map(weave_part, part.parts))
         )  # fmt: skip
 
-    return weave(procedure) if last else next_(weave(procedure), until(free, EMPTY))
+    return weave_part(procedure) if last else next_(weave_part(procedure), until(free, EMPTY))
 
 
-def renamed(procedure: Formula, names: Callable[[str], str]) -> Formula:
+def rename_steps(procedure: Formula, names: Callable[[str], str]) -> Formula:
     """The same procedure with other names for its steps."""
     if isinstance(procedure, Atom):
         return Atom(name=names(procedure.name))
-    parts = tuple(renamed(part, names) for part in procedure.parts)
+    parts = tuple(rename_steps(part, names) for part in procedure.parts)
     return replace(procedure, parts=parts) if isinstance(procedure, Until) else type(procedure)(parts)
 
 
-def _sequence(text: str) -> Formula:
+def _read_sequence(text: str) -> Formula:
     text = text.strip(" ,")
     if text.startswith("if "):
-        return _decision(text)
+        return _read_decision(text)
     first = _THEN.search(text)
     if first is None:
-        return _list(text)
-    return next_(_list(text[: first.start()]), _sequence(text[first.end() :]))
+        return _read_list(text)
+    return next_(_read_list(text[: first.start()]), _read_sequence(text[first.end() :]))
 
 
-def _decision(text: str) -> Formula:
+def _read_decision(text: str) -> Formula:
     found = _ASKED.fullmatch(text)
     if found is None:
         raise NoName(text)
@@ -108,20 +108,20 @@ def _decision(text: str) -> Formula:
             raise Ambiguous(
                 "it is not clear what is done in any case; end the sentence before 'then', or write 'otherwise'"
             )
-        return or_(next_(f"{name}=yes", _sequence(found["yes"])), f"{name}=no")
+        return or_(next_(f"{name}=yes", _read_sequence(found["yes"])), f"{name}=no")
     if _THEN.search(found["no"]):
         raise Ambiguous(
             "it is not clear whether what comes after 'then' is done in any case; begin a new sentence there"
         )
-    return or_(next_(f"{name}=yes", _sequence(found["yes"])), next_(f"{name}=no", _sequence(found["no"])))
+    return or_(next_(f"{name}=yes", _read_sequence(found["yes"])), next_(f"{name}=no", _read_sequence(found["no"])))
 
 
-def _list(text: str) -> Formula:
+def _read_list(text: str) -> Formula:
     """Steps between commas, ``and`` and ``or``."""
     text = re.sub(r"^either ", "", text.strip(" ,"))
     repeated = re.fullmatch(r"(?:repeat )?(.+?),? until (.+)", text)
     if repeated is not None:
-        return until(_list(repeated[1]), _list(repeated[2]), 1)
+        return until(_read_list(repeated[1]), _read_list(repeated[2]), 1)
     orderly = re.fullmatch(r"(.+?),? in any order", text)
     text = orderly[1] if orderly else text
     joins = set(re.findall(r"(?<=[\s,])(and|or)(?=\s)", re.sub(rf"{_NUMBER} (?:and|or) {_NUMBER}", "", text)))
@@ -133,24 +133,24 @@ def _list(text: str) -> Formula:
         raise Ambiguous(
             f"{len(parts)} steps in any order are too many here; write: A, B and C in any order, each exactly once"
         )
-    steps = [_item(part) for part in parts]
+    steps = [_read_item(part) for part in parts]
     if join == "or":
         return or_(*steps)
     return any_order(steps) if join == "and" or orderly else next_(*steps)
 
 
-def _item(text: str) -> Formula:
+def _read_item(text: str) -> Formula:
     text = text.strip(" ,")
     if text in ("nothing", "do nothing"):
         return EMPTY
     maybe = re.fullmatch(r"(?:optionally|maybe|perhaps|possibly) (.+)|(.+) (?:if needed|if necessary|if wanted)", text)
     if maybe is not None:
-        return or_(_item(maybe[1] or maybe[2]), EMPTY)
+        return or_(_read_item(maybe[1] or maybe[2]), EMPTY)
     for pattern, bounds in _OFTEN:
         found = pattern.fullmatch(text)
         if found is not None:
             try:
-                step = _item(found[1])
+                step = _read_item(found[1])
             except NoName:
                 continue
             least, most = bounds([int(number) for number in found.groups()[1:]])

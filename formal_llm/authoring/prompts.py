@@ -58,7 +58,7 @@ _BEST = {
 }
 
 
-def asking(words: str, ending: str | None, steps: Sequence[str], examples: Sequence[Example]) -> list[Message]:
+def first_messages(words: str, ending: str | None, steps: Sequence[str], examples: Sequence[Example]) -> list[Message]:
     """The chat that asks for a first draft.
 
     Args:
@@ -81,11 +81,11 @@ def asking(words: str, ending: str | None, steps: Sequence[str], examples: Seque
     if steps:
         told.append(f"The steps are called: {', '.join(steps)}.")
     if examples:
-        told.append("Known plans:\n" + "\n".join(map(_said, examples)))
+        told.append("Known plans:\n" + "\n".join(map(_describe_example, examples)))
     return [Message("system", system), Message("user", "\n\n".join(told))]
 
 
-def again(draft: Draft, problems: Sequence[str]) -> list[Message]:
+def retry_messages(draft: Draft, problems: Sequence[str]) -> list[Message]:
     """What is added to the chat after a draft that is not clean."""
     listed = "\n".join(f"- {problem}" for problem in problems)
     shown = f"```{draft.ending[1:]}\n{draft.text.rstrip()}\n```" if draft.ending else draft.text
@@ -94,5 +94,5 @@ def again(draft: Draft, problems: Sequence[str]) -> list[Message]:
     return [Message("assistant", shown or "(nothing)"), Message("user", said)]
 
 
-def _said(example: Example) -> str:
+def _describe_example(example: Example) -> str:
     return f"- {'must be allowed' if example.allowed else 'must not be allowed'}: {example}"

@@ -38,7 +38,7 @@ class Shown:
     labels: tuple[str, ...]
 
 
-def differing(draft: CFG | PDA, other: CFG | PDA, whose: str) -> Iterator[Shown]:
+def find_differences(draft: CFG | PDA, other: CFG | PDA, whose: str) -> Iterator[Shown]:
     """The shortest plans that one has and the other has not, both ways.
 
     Args:
@@ -48,12 +48,12 @@ def differing(draft: CFG | PDA, other: CFG | PDA, whose: str) -> Iterator[Shown]
     """
     found = differences(draft, other)
     if found.only_one is not None:
-        yield _shown(draft, found.only_one, True, f"{whose} refuse it")
+        yield _show_plan(draft, found.only_one, True, f"{whose} refuse it")
     if found.only_other is not None:
-        yield _shown(draft, found.only_other, False, f"{whose} allow it")
+        yield _show_plan(draft, found.only_other, False, f"{whose} allow it")
 
 
-def telling(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed: int = 0) -> list[Shown]:
+def sample_plans(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed: int = 0) -> list[Shown]:
     """Plans of one draft, allowed ones and near misses in turn.
 
     Args:
@@ -63,11 +63,11 @@ def telling(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed: int
         seed: of what is drawn at random; the same draft and seed give the same plans.
     """
     rng = random.Random(seed)
-    allowed = _allowed(draft, rng, most + len(known))
+    allowed = _draw_allowed(draft, rng, most + len(known))
     misses = _near_misses(draft, [one.plan for one in allowed], rng)
     seen = set(known)
     found: list[Shown] = []
-    for row in zip(_padded(allowed, most * 2), _padded(misses, most * 2), strict=True):
+    for row in zip(_pad_row(allowed, most * 2), _pad_row(misses, most * 2), strict=True):
         for one in row:
             if one is not None and one.plan not in seen and len(found) < most:
                 seen.add(one.plan)
@@ -75,15 +75,15 @@ def telling(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed: int
     return found
 
 
-def _padded(row: Sequence[Shown], size: int) -> list[Shown | None]:
+def _pad_row(row: Sequence[Shown], size: int) -> list[Shown | None]:
     return [*row[:size], *[None] * (size - len(row))]
 
 
-def _shown(rules: CFG | PDA, plan: Word, allowed: bool, why: str) -> Shown:
+def _show_plan(rules: CFG | PDA, plan: Word, allowed: bool, why: str) -> Shown:
     return Shown(plan, allowed, why, tuple(rules.label(name) for name in plan))
 
 
-def _allowed(rules: CFG | PDA, rng: random.Random, most: int) -> list[Shown]:
+def _draw_allowed(rules: CFG | PDA, rng: random.Random, most: int) -> list[Shown]:
     lookahead = Lookahead(rules)
     try:
         shortest = lookahead.shortest_word()
@@ -96,7 +96,7 @@ def _allowed(rules: CFG | PDA, rng: random.Random, most: int) -> list[Shown]:
                 plans.setdefault(longer, "a plan at random")
     except (Undecided, AutomatonError):
         return []
-    return [_shown(rules, plan, True, why) for plan, why in list(plans.items())[: most + 1]]
+    return [_show_plan(rules, plan, True, why) for plan, why in list(plans.items())[: most + 1]]
 
 
 def _near_misses(rules: CFG | PDA, plans: Sequence[Word], rng: random.Random) -> list[Shown]:
@@ -104,7 +104,7 @@ def _near_misses(rules: CFG | PDA, plans: Sequence[Word], rng: random.Random) ->
     accepts = automaton(rules).accepts
     by_kind: dict[str, list[Word]] = {}
     for plan in plans:
-        for kind, changed in _slips(plan, tuple(rules.terminals)):
+        for kind, changed in _list_slips(plan, tuple(rules.terminals)):
             if not accepts(changed):
                 by_kind.setdefault(kind, []).append(changed)
     for changed_ones in by_kind.values():
@@ -114,11 +114,11 @@ def _near_misses(rules: CFG | PDA, plans: Sequence[Word], rng: random.Random) ->
     for number in range(max(map(len, by_kind.values()), default=0)):
         for kind, changed_ones in by_kind.items():
             if number < len(changed_ones):
-                found.setdefault(changed_ones[number], _shown(rules, changed_ones[number], False, kind))
+                found.setdefault(changed_ones[number], _show_plan(rules, changed_ones[number], False, kind))
     return list(found.values())
 
 
-def _slips(plan: Word, terminals: Sequence[str]) -> Iterator[tuple[str, Word]]:
+def _list_slips(plan: Word, terminals: Sequence[str]) -> Iterator[tuple[str, Word]]:
     for at in range(len(plan) - 1):
         if plan[at] != plan[at + 1]:
             yield "two steps changed places", (*plan[:at], plan[at + 1], plan[at], *plan[at + 2 :])

@@ -32,7 +32,7 @@ class SentenceRule:
     agents: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
 
 
-def rule(pattern: str, doubt: str = "", numbers: dict[str, int] | None = None, **steps: Groups) -> SentenceRule:
+def make_rule(pattern: str, doubt: str = "", numbers: dict[str, int] | None = None, **steps: Groups) -> SentenceRule:
     """A rule of this kind over these steps."""
     return SentenceRule(pattern, steps, numbers or {}, doubt=doubt)
 
@@ -45,12 +45,12 @@ def each_mark(text: str) -> set[str]:
 def rules_of(clause: ParsedClause) -> list[SentenceRule]:
     """The patterns that a clause and the one joined to it mean."""
     if not clause.join:
-        return _alone(clause)
+        return _rules_alone(clause)
     if clause.scope and "ALL" not in clause.marks:
         raise Unclear(f"{clause.scope!r} is left over")
     repeated = clause.most == 1 or "AGAIN" in clause.marks
     if "INBETWEEN" in clause.marks and repeated and (clause.mode, clause.join) == ("NOT", "WITHOUT"):
-        return [rule("between any two", A=clause.steps, B=clause.other)]
+        return [make_rule("between any two", A=clause.steps, B=clause.other)]
     if clause.marks - {"NEXT", "EACH", "OWN", "ONLY", "FIRST", "LATER", "EVERY", "AGAIN", "ALL"}:
         raise NoName("a word is left over")
     if "AGAIN" in clause.marks and clause.mode in ("MUST", "DO") and clause.join != "ONLYAFTER":
@@ -64,28 +64,28 @@ def rules_of(clause: ParsedClause) -> list[SentenceRule]:
         if clause.most is not None and clause.most != clause.least:
             raise Unclear("say how often in a sentence of its own")
         doubt = f"{clause.least} times is read as: at least {clause.least} times before that" if clause.most else ""
-        return [rule("needs n first", doubt, numbers={"n": clause.least or 0}, B=clause.other, A=clause.steps)]
+        return [make_rule("needs n first", doubt, numbers={"n": clause.least or 0}, B=clause.other, A=clause.steps)]
     return make(clause)
 
 
-def _alone(clause: ParsedClause) -> list[SentenceRule]:
+def _rules_alone(clause: ParsedClause) -> list[SentenceRule]:
     steps, least, most = clause.steps, clause.least, clause.most
     if clause.marks - {"ALL"}:
         raise NoName("a word is left over")
     doubt = scope_doubt(clause.scope)
     if least is not None and least == most:
-        return [rule("exactly", doubt, numbers={"n": least}, A=steps)]
+        return [make_rule("exactly", doubt, numbers={"n": least}, A=steps)]
     if least is not None:
-        return [rule("at least", doubt, numbers={"n": least}, A=steps)]
+        return [make_rule("at least", doubt, numbers={"n": least}, A=steps)]
     if most is not None and clause.mode == "NOT":
-        return [rule("never n times", doubt, numbers={"n": most + 1}, A=steps)]
+        return [make_rule("never n times", doubt, numbers={"n": most + 1}, A=steps)]
     if most is not None:
-        return [rule("at most", doubt, numbers={"n": most}, A=steps)]
+        return [make_rule("at most", doubt, numbers={"n": most}, A=steps)]
     if clause.mode == "MUST" and "ALL" in clause.marks:
         raise RefusedSentence("it asks something of each thing of a kind; write what comes before it or after it")
     if clause.mode == "DO":
         raise Unclear("it tells one step, and not when")
-    return [rule({"MUST": "must", "MAY": "may", "NOT": "never"}[clause.mode], A=steps)]
+    return [make_rule({"MUST": "must", "MAY": "may", "NOT": "never"}[clause.mode], A=steps)]
 
 
 def scope_doubt(scope: str) -> str:
@@ -96,13 +96,15 @@ def scope_doubt(scope: str) -> str:
 def ask_before(first: Groups, then: Groups, clause: ParsedClause) -> list[SentenceRule]:
     """The first of the one comes before the other."""
     if "NEXT" in clause.marks:
-        return [rule("directly preceded", A=then, B=first)]
+        return [make_rule("directly preceded", A=then, B=first)]
     if "ALL" in clause.marks and clause.join == "BEFORE":
-        return [rule("all before", A=first, B=then)]
+        return [make_rule("all before", A=first, B=then)]
     doubt = "one may serve for several; write 'each', or 'of its own', if that is not meant"
-    rules = [rule("before", doubt if clause.marks & {"OWN", "EACH", "EVERY"} == {"EVERY"} else "", A=first, B=then)]
+    rules = [
+        make_rule("before", doubt if clause.marks & {"OWN", "EACH", "EVERY"} == {"EVERY"} else "", A=first, B=then)
+    ]
     if clause.marks & {"OWN", "EACH"} and clause.join not in ("UNTIL", "UNLESS"):
-        rules += [rule("between any two", A=then, B=first)]
+        rules += [make_rule("between any two", A=then, B=first)]
     return rules
 
 
@@ -113,9 +115,9 @@ def ask_after(clause: ParsedClause) -> list[SentenceRule]:
     if len(clause.other) > 1:
         raise Unclear("say after which one of them; or write one sentence for each")
     if "NEXT" in clause.marks:
-        return [rule("directly followed", A=clause.other, B=clause.steps)]
-    own = [rule("between any two", A=clause.other, B=clause.steps)] if "OWN" in clause.marks else []
-    return [rule("followed", A=clause.other, B=clause.steps), *own]
+        return [make_rule("directly followed", A=clause.other, B=clause.steps)]
+    own = [make_rule("between any two", A=clause.other, B=clause.steps)] if "OWN" in clause.marks else []
+    return [make_rule("followed", A=clause.other, B=clause.steps), *own]
 
 
 def _tail_after(clause: ParsedClause) -> list[SentenceRule]:
@@ -135,33 +137,35 @@ def _tail_after(clause: ParsedClause) -> list[SentenceRule]:
 def _not_after(clause: ParsedClause) -> list[SentenceRule]:
     if len(clause.other) > 1:
         raise Unclear("say after which one of them; or write one sentence for each")
-    return [rule("never directly after" if "NEXT" in clause.marks else "never after", A=clause.steps, B=clause.other)]
+    return [
+        make_rule("never directly after" if "NEXT" in clause.marks else "never after", A=clause.steps, B=clause.other)
+    ]
 
 
 def ask_until(clause: ParsedClause) -> list[SentenceRule]:
     """Nothing of the clause before the other clause was done."""
     if "AGAIN" in clause.marks:
         doubt = "it is read as: one since the last time, and not only one before the second time"
-        return [rule("between any two", doubt, A=clause.steps, B=clause.other)]
+        return [make_rule("between any two", doubt, A=clause.steps, B=clause.other)]
     return ask_before(clause.other, clause.steps, clause)
 
 
 def _only_before(clause: ParsedClause) -> list[SentenceRule]:
     if "ONLY" not in clause.marks:
         raise Unclear("it may, so it need not; write: only before")
-    return [rule("never after", A=clause.steps, B=clause.other)]
+    return [make_rule("never after", A=clause.steps, B=clause.other)]
 
 
 def _must_unless(clause: ParsedClause) -> list[SentenceRule]:
     if clause.mode != "MUST" or not clause.is_plain:
         raise Unclear("it is not clear what is asked of plans")
-    return [rule("must, unless", A=clause.steps, B=clause.other)]
+    return [make_rule("must, unless", A=clause.steps, B=clause.other)]
 
 
 _TABLE: dict[tuple[str, str], Callable[[ParsedClause], list[SentenceRule]]] = {
     ("BEFORE", "MUST"): lambda one: ask_before(one.steps, one.other, one),
     ("BEFORE", "NOT"): lambda one: (
-        [rule("never directly after", A=one.other, B=one.steps)] if "NEXT" in one.marks else ask_until(one)
+        [make_rule("never directly after", A=one.other, B=one.steps)] if "NEXT" in one.marks else ask_until(one)
     ),
     ("BEFORE", "MAY"): _only_before,
     ("AFTER", "MUST"): _tail_after,
@@ -183,7 +187,7 @@ _TABLE: dict[tuple[str, str], Callable[[ParsedClause], list[SentenceRule]]] = {
 def ask_between(join: str, after: Groups, clause: ParsedClause) -> list[SentenceRule]:
     """What is asked after something happened: that the one comes before the other, from then on."""
     if join in ("AFTER", "WHEN") and clause.join == "UNLESS" and clause.mode in ("MUST", "DO") and clause.is_plain:
-        return [rule("followed, unless", A=after, B=clause.steps, C=clause.other)]
+        return [make_rule("followed, unless", A=after, B=clause.steps, C=clause.other)]
     if (
         join not in ("AFTER", "WHEN")
         or len(after) > 1
@@ -193,10 +197,10 @@ def ask_between(join: str, after: Groups, clause: ParsedClause) -> list[Sentence
     ):
         raise Unclear("it is not clear what is asked of plans")
     if clause.join == "BEFORE" and clause.mode in ("MUST", "DO"):
-        between = rule("between", A=after, B=clause.steps, C=clause.other)
-        return [rule("followed", A=after, B=clause.steps), between]  # it is a duty, and has its place
+        between = make_rule("between", A=after, B=clause.steps, C=clause.other)
+        return [make_rule("followed", A=after, B=clause.steps), between]  # it is a duty, and has its place
     if (clause.join in ("UNTIL", "BEFORE", "UNLESS", "WITHOUT") and clause.mode == "NOT") or clause.join == "ONLYAFTER":
         first, then = clause.other, clause.steps
     else:
         raise Unclear("it is not clear what is asked of plans")
-    return [rule("between", A=after, B=first, C=then)]
+    return [make_rule("between", A=after, B=first, C=then)]

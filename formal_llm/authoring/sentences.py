@@ -43,7 +43,7 @@ class Sentence(NamedTuple):
     listed: bool
 
 
-def sentences(text: str) -> Iterator[Sentence]:
+def split_sentences(text: str) -> Iterator[Sentence]:
     """The sentences of a text: up to a full stop, a semicolon, an empty line, or the next item of a list."""
     hidden = QUOTED.sub(lambda found: re.sub(r"[.!;\n]", "_", found[0]), text)
     # Comments, and the number before an item, end no sentence.
@@ -59,17 +59,19 @@ def sentences(text: str) -> Iterator[Sentence]:
         written = text[at:end].strip()
         if written and hidden[at:end].strip():
             listed = bullet is not None and bullet[0].strip() not in "-*•"
-            yield Sentence(written, at, plain(written), listed)
+            yield Sentence(written, at, normalize_text(written), listed)
         begin = after
 
 
-def plain(text: str) -> str:
+def normalize_text(text: str) -> str:
     """A sentence in lower case, numbers as digits, and one word for several that mean the same."""
     parts = re.split(f"({QUOTED.pattern.replace('(', '(?:')})", " ".join(text.split()).rstrip(".!?;"))
-    return _named("".join(part if number % 2 else _plain(part) for number, part in enumerate(parts)).strip())
+    return _replace_pronoun(
+        "".join(part if number % 2 else _normalize_unquoted(part) for number, part in enumerate(parts)).strip()
+    )
 
 
-def _plain(text: str) -> str:
+def _normalize_unquoted(text: str) -> str:
     text = re.sub(rf"[.;] (?={_ELSE})", ", ", text.lower().replace("’", "'"))
     for pattern, same in other_words("forms"):
         text = pattern.sub(same, text)
@@ -81,7 +83,7 @@ def _plain(text: str) -> str:
     return re.sub(r" +", " ", text)
 
 
-def _named(text: str) -> str:
+def _replace_pronoun(text: str) -> str:
     """A sentence in which the thing replaces its pronoun, where it names only one before it."""
     found = _PRONOUN.search(text)
     if found is None or text.startswith("if "):

@@ -20,10 +20,10 @@ def other_words(kind: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     """
     table = parse_toml(read_words("simplifying.toml"))
 
-    def whole(pattern: str) -> str:
-        return re.sub(r"(?<!\?P)<([A-Z]+)>", lambda found: whole(table["parts"][found[1]]), pattern)
+    def expand_parts(pattern: str) -> str:
+        return re.sub(r"(?<!\?P)<([A-Z]+)>", lambda found: expand_parts(table["parts"][found[1]]), pattern)
 
-    return tuple((re.compile(whole(pattern)), same) for pattern, same in table[kind]["same"])
+    return tuple((re.compile(expand_parts(pattern)), same) for pattern, same in table[kind]["same"])
 
 
 def simplify(text: str) -> str:

@@ -23,24 +23,24 @@ STATES = frozenset(_WORDS["states"].split())
 PARTICLES = frozenset(_WORDS["particles"].split())
 
 
-def base(form: str) -> str | None:
+def base_form(form: str) -> str | None:
     """The verb that a word may be a form of; None where it is none."""
     if form in VERBS or form in STATES:
         return form
-    for candidate in _candidates(form):
+    for candidate in _base_candidates(form):
         if candidate in VERBS or candidate in STATES:
             return candidate
     front, hyphen, last = form.rpartition("-")
-    if hyphen and len(front) > 2 and base(last):  # "test-run"
-        return f"{front}-{base(last)}"
+    if hyphen and len(front) > 2 and base_form(last):  # "test-run"
+        return f"{front}-{base_form(last)}"
     if re.fullmatch(r"(?:re|un|de|over|pre|mis|out)-?\w+", form):  # "reissued" is issued again
         rest = re.sub(r"^(?:re|un|de|over|pre|mis|out)-?", "", form)
-        found = base(rest) if len(rest) > 3 else None
+        found = base_form(rest) if len(rest) > 3 else None
         return None if found is None or found in STATES else form[: len(form) - len(rest)] + found
     return None
 
 
-def _candidates(form: str) -> list[str]:
+def _base_candidates(form: str) -> list[str]:
     if form in IRREGULAR:
         return [IRREGULAR[form]]
     for ending in ("ing", "ed"):
@@ -52,24 +52,24 @@ def _candidates(form: str) -> list[str]:
     return []
 
 
-def participle(word: str) -> str | None:
+def participle_base(word: str) -> str | None:
     """The verb of a past participle; one that is not known is guessed from its ending; None where it is none."""
     same = {"put", "cut", "set", "read", "run", "shut", "let", "split", "cast", "hit", "come", "reset", "spread"}
     if word in same or word in IRREGULAR:
         return IRREGULAR.get(word, word)
-    found = base(word)
+    found = base_form(word)
     irregular = re.fullmatch(rf"(?:re|un|over|mis)?(?:{'|'.join(IRREGULAR)})", word)
     if irregular or (found is not None and word.endswith("ed") and found != word):
         return found
     front, hyphen, last = word.rpartition("-")
-    if hyphen and len(front) > 2 and participle(last):
-        return f"{front}-{participle(last)}"
+    if hyphen and len(front) > 2 and participle_base(last):
+        return f"{front}-{participle_base(last)}"
     if re.fullmatch(r"\w{2,}[^e]ed", word):
         cut = re.search(r"(?:[iuvcsgz]|at|[uiao]r|[dbptgkf]l)ed$", word)
         return word[:-1] if cut else re.sub(r"([^aeiouls])\1$", r"\1", word[:-2])
     return None
 
 
-def gerund(word: str) -> str | None:
+def gerund_base(word: str) -> str | None:
     """The verb of a form in "-ing"; None where it is no known one."""
-    return base(word) if word.endswith("ing") and base(word) != word else None
+    return base_form(word) if word.endswith("ing") and base_form(word) != word else None

@@ -224,7 +224,7 @@ def _all_made(run: Benchmark, asking: Asking, to: Path) -> list[ScoredPlan]:
                 asking.llms, asking.methods, records, trained=asking.trained, concurrency=asking.concurrency,
                 on_step=show_step, cancel=cancel,
             )  # fmt: skip
-        rows = records.joined()
+        rows = records.join_scores()
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (to / "results.jsonl").write_text(lines, encoding="utf-8")
     return rows

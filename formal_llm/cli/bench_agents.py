@@ -105,7 +105,7 @@ def bench_agents(
                 )  # fmt: skip
                 bars.update(bar, completed=len(questions))
                 rows.append(replace(row, published=benchmark.published_figure(name, form.value, tables)))
-    text = benchmark.markdown(rows)
+    text = benchmark.render_markdown(rows)
     (to / "table.md").write_text(text, encoding="utf-8")
     (to / "table.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
     print_text(text)

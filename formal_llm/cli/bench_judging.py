@@ -91,7 +91,7 @@ def read_scores(options: ScoreOptions) -> Scores:
         texts = BERTScore(options.bert, options.device)
     else:
         try:
-            texts = Scores.offline().texts
+            texts = Scores.make_offline().texts
         except MissingDependency as error:
             raise MissingDependency(f"{error}; or compare texts with --text-score chrf") from None
     images: Score = SSIM()

@@ -157,8 +157,8 @@ def show_transfer(run: Transfer, asking: Asking, to: Path, form: Form, progress:
                 asking.llms, asking.methods, records, trained=asking.trained, concurrency=asking.concurrency,
                 on_step=show_step, cancel=cancel,
             )  # fmt: skip
-        figures = run.figures(records.joined())
-    skipped: Sequence[Skipped] = run.skipped(asking.llms, asking.methods, asking.trained)
+        figures = run.compute_figures(records.join_scores())
+    skipped: Sequence[Skipped] = run.list_skipped(asking.llms, asking.methods, asking.trained)
     figures += [ToolFigures(one.llm, one.method, words, 0, note=one.why) for one in skipped for words in (OWN, OTHER)]
     order = [*asking.llms, *(one.name for one in asking.trained.values())]
     figures.sort(key=lambda one: (order.index(one.llm), METHODS.index(one.method)))

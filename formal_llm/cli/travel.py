@@ -250,7 +250,7 @@ def _tell(judged: list[JudgedPlan], *, as_json: bool) -> None:
     """Print what the evaluators say: of one plan all of it, of many a line each and the rates."""
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.tables import as_data, rates_table
-    from formal_llm.packs.travel.trip_text import money, understood_text, verdicts_text
+    from formal_llm.packs.travel.trip_text import format_money, understood_text, verdicts_text
 
     rows = rates_rows("", judged)
     if as_json:
@@ -261,7 +261,7 @@ def _tell(judged: list[JudgedPlan], *, as_json: bool) -> None:
         print_text(understood_text(judged[0].query) + "\n" + verdicts_text(judged[0].verdicts))
         for verdict in judged[0].verdicts:
             if verdict.cost is not None:
-                print_text(f"{verdict.evaluator}: the trip costs {money(verdict.cost)}")
+                print_text(f"{verdict.evaluator}: the trip costs {format_money(verdict.cost)}")
         return
     for place, one in enumerate(judged):
         for verdict in one.verdicts:

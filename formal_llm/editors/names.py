@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formal_llm.authored.files import read_text
-from formal_llm.automata.notation.cfg_syntax import DIRECTIVES, uncommented
+from formal_llm.automata.notation.cfg_syntax import DIRECTIVES, strip_comment
 from formal_llm.automata.notation.imports import imported_files, named_files
 from formal_llm.automata.notation.pda_lines import DIRECTIVES as PDA_DIRECTIVES
 from formal_llm.errors import NotationError
@@ -66,14 +66,14 @@ LOOKS: dict[str, Look] = {
         re.compile(rf"^\s*(?P<name>{_CFG})[^|]*?(?:->|→|::=)"),
         re.compile(rf'^\s*(?P<name>{_CFG})\s+(?:"|{_CFG}=)'),
         (*DIRECTIVES, "%import"),
-        uncommented,
+        strip_comment,
     ),
     ".pda": Look(
         re.compile(_PDA),
         re.compile(rf"^\s*(?P<name>{_PDA})\s*,"),
         re.compile(rf'^\s*(?P<name>{_PDA})\s+"'),
         tuple(PDA_DIRECTIVES),
-        uncommented,
+        strip_comment,
     ),
     ".agent": Look(
         re.compile(r"[^\s()\"#;]+"),
@@ -88,7 +88,7 @@ LOOKS: dict[str, Look] = {
         re.compile(r"^(?P<name>(?!rule\b|tools\b)[^\W\d][\w-]*)\s*:"),
         re.compile(r"^rule\s+(?P<name>[^\W\d][\w-]*)"),
         ("%import", "%limit", *GUARD_WORDS),
-        uncommented,
+        strip_comment,
     ),
     ".mmd": Look(re.compile(_NODE), re.compile(_BOX), re.compile(_BOX), ("subgraph", "end"), _bare_chart),
 }  # fmt: skip

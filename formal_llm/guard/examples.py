@@ -70,11 +70,11 @@ def read_trace_examples(text: str, file: str | None = None) -> tuple[TraceExampl
     Raises:
         NotationError: a line is neither a call nor a text; with its place.
     """
-    source = SourceText.of(text, file, NotationError)
+    source = SourceText.from_text(text, file, NotationError)
     found = []
     for section in sections(source):
         events = list(_read_events(source, section))
-        line = source.at(section.at).line
+        line = source.place_of(section.at).line
         trace = Trace(f"line {line}", tuple(one for one, _ in events), tuple(place for _, place in events))
         found.append(TraceExample(trace, section.allowed, section.title.partition(":")[2].strip(), line))
     return tuple(found)
@@ -89,13 +89,13 @@ def load_trace_examples(rules: str | Path) -> tuple[TraceExample, ...]:
 def _read_events(source: SourceText, section: Section) -> Iterator[tuple[GuardEvent, str]]:
     at = section.begin
     for line in source.text[section.begin : section.end].split("\n"):
-        place = source.at(at + len(line) - len(line.lstrip()))
+        place = source.place_of(at + len(line) - len(line.lstrip()))
         at += len(line) + 1
         said = _SAID.fullmatch(line.strip())
         try:
             events = [Said(said[1], said[2])] if said is not None else _read_call(line.strip(), str(place.line))
         except (ValueError, RecursionError) as error:
-            source.fail(f"this is no event: {error}", place, suggestion=_FORM)
+            source.fail_at(f"this is no event: {error}", place, suggestion=_FORM)
         yield from ((event, f"line {place.line}") for event in events)
 
 

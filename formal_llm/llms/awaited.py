@@ -1,7 +1,7 @@
 """Free text from models that are awaited: the protocols of :mod:`formal_llm.llms.generation` with an ``a`` in front.
 
 A model that waits for others (a network, a server) has them beside those that wait. What an agent needs of a model that
-has none of them is done in a thread, so whoever awaits need not ask.
+has none of them is done in a thread, so callers need not distinguish.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class AsyncTextLLM(Protocol):
     async def agenerate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """As ``generate``, letting others go on in the meantime."""
+        """As ``generate``, without blocking the event loop."""
         ...
 
 
@@ -36,7 +36,7 @@ class AsyncContinuingLLM(Protocol):
     async def acontinue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """As ``continue_text``, letting others go on in the meantime."""
+        """As ``continue_text``, without blocking the event loop."""
         ...
 
 
@@ -47,7 +47,7 @@ class AsyncObjectLLM(Protocol):
     async def agenerate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """As ``generate_object``, letting others go on in the meantime."""
+        """As ``generate_object``, without blocking the event loop."""
         ...
 
 
@@ -58,7 +58,7 @@ class AsyncStreamingLLM(Protocol):
     def astream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
-        """As ``stream``, letting others go on in the meantime; whoever has enough closes it (``aclose``)."""
+        """As ``stream``, without blocking the event loop; close it (``aclose``) to stop early."""
         ...
 
 
@@ -69,7 +69,7 @@ class AsyncStreamingContinuingLLM(Protocol):
     def astream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
-        """As ``stream_continuation``, letting others go on in the meantime; whoever has enough closes it."""
+        """As ``stream_continuation``, without blocking the event loop; close it to stop early."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 It compares words. Each task word is worth the more, the fewer terminals speak of it (in label or description); a plan
 is worth the words its terminals cover, less a price for each terminal. An option is valued by what it uses at once and
-by the best that its rest still allows, as far as the question's outlook tells. It understands nothing: no negation, no
+by the best that its rest still allows, as far as the question's outlook shows. It understands nothing: no negation, no
 order of events but the order in which the task mentions things.
 
 How alike a word of the task and a terminal are is a :data:`Likeness`. ``builtin`` knows equal stems only.
@@ -24,7 +24,7 @@ PRICE = 0.3
 #: For words of the task, as they are written, and terminals: for each terminal how much it speaks of which word, from
 #: 0 to 1, by the place of the word; words that it does not speak of are left out.
 Likeness: TypeAlias = Callable[[tuple[str, ...], tuple[Term, ...]], Sequence[Mapping[int, float]]]
-#: Told the options that are equally good, by their numbers; the first of them is the answer.
+#: Receives the options that are equally good, by their numbers; the first of them is the answer.
 OnTie: TypeAlias = Callable[[Question, tuple[int, ...]], None]
 
 _WORD = re.compile(r"[^\W_]+")
@@ -69,7 +69,7 @@ def stems(text: str) -> tuple[str, ...]:
 
 
 def told(term: Term) -> str:
-    """What a terminal says of itself."""
+    """The words of a terminal: its name, label and description."""
     return f"{term.label} {term.description}"
 
 
@@ -84,7 +84,7 @@ class BuiltinLLM:
 
     Args:
         likeness: how much terminals speak of words.
-        on_tie: told of each question whose best options nothing tells apart.
+        on_tie: called with each question whose best options are equally good.
     """
 
     def __init__(self, likeness: Likeness = equal_stems, on_tie: OnTie | None = None) -> None:
@@ -92,7 +92,7 @@ class BuiltinLLM:
         self.on_tie = on_tie
 
     def choose(self, question: Question) -> Answer:
-        """The option, or options, of the highest value; the first of equals, which ``on_tie`` is told."""
+        """The option, or options, of the highest value; the first of equals, which ``on_tie`` receives."""
         outlook = question.outlook
         if outlook is None:  # each option uses what its text names
             outlook = Outlook((), tuple(Prospect((Term(option.text, option.text),)) for option in question.options))
@@ -111,7 +111,7 @@ class BuiltinLLM:
 def worths(question: Question, likeness: Likeness = equal_stems) -> list[float] | None:
     """What each option is worth by the words it covers, a word of a single terminal being 1; see the module.
 
-    None where nothing tells what options use.
+    None where it is unknown what options use.
     """
     outlook = question.outlook
     if outlook is None:

@@ -45,7 +45,7 @@ class CalibratedLLM(WrapperLLM):
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """What the other one is told apart from others by, and the temperature."""
+        """The identity of the other one, and the temperature."""
         known = super().identity
         return None if known is None else {**known, "calibrated": self.temperature}
 
@@ -77,7 +77,7 @@ class SureLLM(WrapperLLM):
     """An LLM that is only heard where it is sure; a person, or somebody else, answers the other questions.
 
     It is sure where what it chose has at least a probability. It is not where its answer comes without probabilities,
-    as those to selections do. Whoever is asked is told what it would have chosen.
+    as those to selections do. The answer records what it would have chosen.
 
     Args:
         llm: who is asked first.
@@ -101,7 +101,7 @@ class SureLLM(WrapperLLM):
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """What both are told apart from others by; None where one of them does not say, as a person never does."""
+        """The identities of both; None where one of them has none, as a person never does."""
         first, second = super().identity, getattr(self.other, "identity", None)
         return None if first is None or second is None else {**first, "least": self.least, "other": second}
 

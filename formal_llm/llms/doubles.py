@@ -111,7 +111,7 @@ class RandomLLM:
 class WeightedLLM:
     """Answers with probabilities, as a language model does: the same ones whenever the same question comes.
 
-    They look random but are a function of the seed and of what the question says (task, chat, options), so two doubles
+    They look random but are a function of the seed and of the question's texts (task, chat, options), so two doubles
     with one seed are one model, in whatever order they are asked. For each question they are normalised exponential
     draws: spread evenly over all distributions (a flat Dirichlet distribution), or unevenly with ``sharpness``.
 

@@ -1,6 +1,6 @@
 """Driving a generator that asks: what it asks for comes out, answers go in, and what it returns is the result.
 
-So nobody has to be waited for inside the generator, and it is written once for those who answer at once and for those
+So the generator never waits, and it is written once for those who answer at once and for those
 who are awaited::
 
     def twice():
@@ -49,7 +49,7 @@ def driven(steps: Generator[Asked, Given, Result], answer: Callable[[Asked], Giv
 
 
 async def adriven(steps: Generator[Asked, Given, Result], answer: Callable[[Asked], Awaitable[Given]]) -> Result:
-    """As :func:`driven`, letting others go on while an answer is awaited."""
+    """As :func:`driven`, without blocking the event loop while an answer is awaited."""
     with closing(steps):
         try:
             asked = next(steps)

@@ -1,12 +1,12 @@
-"""Free text: the second, separate protocol of a language model, and the third, which goes on with a text.
+"""Free text: the second, separate protocol of a language model, and the third, which continues a text.
 
 A plan is chosen and not written, so planning needs it only where a draft is asked for, which the rules are held against
 afterwards. It is for what is written by nature (agents), and for baselines that show what a model plans when nothing
 holds it to the rules.
 
-A chat ends with what the user says, and the model answers. A text that is not closed is another thing: the model goes
-on in the middle of a sentence, ``continue_text("[Thought] I look it")``. Models that run here and servers of one's own
-can do it; hosted chat models refuse it.
+A chat ends with a message of the user, and the model answers. A text that is not closed is another thing: the model
+goes on in the middle of a sentence, ``continue_text("[Thought] I look it")``. Models that run here and servers of one's
+own can do it; hosted chat models refuse it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.schemas import Schema, read_object
 from formal_llm.llms.usage import TokenUsage
 
-#: What is asked: one text, which the user says, or the messages of a chat.
+#: What is asked: one text, as a message of the user, or the messages of a chat.
 Messages: TypeAlias = str | Sequence[Message]
 
 
@@ -63,7 +63,7 @@ class TextLLM(Protocol):
 
 @runtime_checkable
 class ContinuingLLM(Protocol):
-    """Anything that goes on with a text."""
+    """Anything that continues a text."""
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -91,29 +91,29 @@ Stream: TypeAlias = Generator[str | Generated]
 
 @runtime_checkable
 class StreamingLLM(Protocol):
-    """A :class:`TextLLM` that also tells a text while it is written."""
+    """A :class:`TextLLM` that also streams a text while it is written."""
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As :meth:`TextLLM.generate`, piece by piece; whoever has enough closes it."""
+        """As :meth:`TextLLM.generate`, piece by piece; close it to stop early."""
         ...
 
 
 @runtime_checkable
 class StreamingContinuingLLM(Protocol):
-    """A :class:`ContinuingLLM` that also tells a text while it is written."""
+    """A :class:`ContinuingLLM` that also streams a text while it is written."""
 
     def stream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Stream:
-        """As :meth:`ContinuingLLM.continue_text`, piece by piece; whoever has enough closes it."""
+        """As :meth:`ContinuingLLM.continue_text`, piece by piece; close it to stop early."""
         ...
 
 
 @runtime_checkable
 class ScoringLLM(Protocol):
-    """Anything that tells how probable texts are."""
+    """Anything that determines how probable texts are."""
 
     def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> Sequence[tuple[float, int]] | None:
         """How probable each of some texts is as the answer to a chat.
@@ -124,7 +124,7 @@ class ScoringLLM(Protocol):
 
         Returns:
             For each text the natural logarithm of its probability, without what ends it, and its number of tokens. None
-            where the server behind the model cannot tell.
+            where the server behind the model does not report it.
 
         Raises:
             LLMError: it could not be asked.
@@ -134,7 +134,7 @@ class ScoringLLM(Protocol):
 
 @runtime_checkable
 class AnswerScoringLLM(Protocol):
-    """Anything that tells how probable whole answers are."""
+    """Anything that determines how probable whole answers are."""
 
     def answer_log_probabilities(self, messages: Messages, texts: Sequence[str]) -> Sequence[tuple[float, int]] | None:
         """As :meth:`ScoringLLM.log_probabilities`, with the token that ends an answer."""
@@ -151,7 +151,7 @@ class GeneratedObject:
 
     @classmethod
     def read(cls, text: str, schema: Schema, usage: TokenUsage, prompt: str) -> GeneratedObject:
-        """The object in a text, checked whoever wrote it.
+        """The object in a text, always checked.
 
         Raises:
             InvalidAnswer: there is none that keeps the schema; with what was asked and written, and what it cost.
@@ -190,10 +190,10 @@ class Writing(Question):
         schema: where the text is an object, as of :meth:`ObjectLLM.generate_object`.
         task: the task that the text is for.
         walk: the name of the walk that asks, where several are under way.
-        continues: whether the last message is a text to go on with (:meth:`ContinuingLLM.continue_text`).
+        continues: whether the last message is a text to continue (:meth:`ContinuingLLM.continue_text`).
 
     Raises:
-        ValueError: there is nothing to go on from.
+        ValueError: there is nothing to continue.
     """
 
     __slots__ = ("continues", "max_tokens", "schema", "stop", "temperature")
@@ -227,7 +227,7 @@ class Writing(Question):
     def content(self) -> dict[str, object]:
         """What the writer is shown, and how it shall write, as JSON data."""
         how = {"max_tokens": self.max_tokens, "stop": list(self.stop), "temperature": self.temperature}
-        # What is not there is not told: what was kept before it could be stays known.
+        # What is not there is left out: what was cached before it could be stays known.
         more = {**({"continues": True} if self.continues else {}), **({"schema": self.schema} if self.schema else {})}
         return {**super().content, "writes": {**how, **more}}
 
@@ -315,5 +315,5 @@ def in_one_piece(answer: Answer) -> Stream:
 
 
 def chat(messages: Messages) -> tuple[Message, ...]:
-    """The messages of a chat; a text alone is what the user says."""
+    """The messages of a chat; a text alone is a message of the user."""
     return (Message("user", messages),) if isinstance(messages, str) else tuple(messages)

@@ -36,7 +36,7 @@ class AsyncLLM(LLM, Protocol):
     """An LLM that can also be awaited. What it raises is the same."""
 
     async def achoose(self, question: Question) -> Answer:
-        """Answer ``question``, letting others go on in the meantime."""
+        """Answer ``question``, without blocking the event loop."""
         ...
 
     async def aclose(self) -> None:
@@ -52,7 +52,7 @@ class BatchLLM(LLM, Protocol):
         """An answer to each question, in order.
 
         In the place of an answer that cannot be read stands its ``InvalidAnswer``, and that question is asked again; in
-        the place of one that could not be had, the ``LLMError`` that tells why.
+        the place of one that could not be had, the ``LLMError`` with the reason.
         """
         ...
 
@@ -132,7 +132,7 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
 
     A response that cannot be read at all is no fault of the model: then the same question is asked again.
 
-    It asks nobody by itself: whoever drives it sends the answer in, or throws in the error that came of it.
+    It asks no LLM by itself: its driver sends the answer in, or throws in the error that came of it.
 
     Args:
         question: the question.
@@ -180,7 +180,7 @@ def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
 
 
 def asking(question: Question, tries: int = 3) -> Asking:
-    """As :func:`ask`, of nobody: questions go out, answers come in."""
+    """As :func:`ask`, without an LLM (sans I/O): questions go out, answers come in."""
     vain = TokenUsage()
 
     def note(usage: TokenUsage) -> None:
@@ -215,7 +215,7 @@ def _writes(llm: LLM, answer: Answer | None) -> Answer:
 
 
 async def aanswered(llm: LLM, question: Question) -> Answer:
-    """As :func:`answered`, letting others go on in the meantime: awaited where the LLM can be, else in a thread."""
+    """As :func:`answered`, without blocking the event loop: awaited where the LLM can be, else in a thread."""
     if isinstance(question, Writing) and not getattr(llm, "takes_text", False):
         return _writes(llm, await question.awritten_by(llm))
     if isinstance(llm, AsyncLLM):
@@ -283,7 +283,7 @@ class WrapperLLM(ABC):
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """What the other one is told apart from others by, as JSON data; None where it does not say."""
+        """The identity of the other one, as JSON data; None where it has none."""
         return getattr(self.llm, "identity", None)
 
     @property

@@ -2,7 +2,7 @@
 
 A model behind a provider of structured output is held to the schema by that (:class:`ObjectLLM`). A model that writes
 text alone is shown the schema and asked for JSON. In both cases what comes back is checked here. Where it does not keep
-the schema, the model is told what is wrong and asked once more; then that is an error. Nothing is mended.
+the schema, the model is shown what is wrong and asked once more; then that is an error. Nothing is mended.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from formal_llm.llms.schemas import Schema, check_schema, portable
 from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
-#: Whoever can be asked for an object.
+#: An LLM that can be asked for an object.
 Writer: TypeAlias = ObjectLLM | TextLLM
 #: Looks at an object beyond its schema: what is wrong with it, in words for the model, or None.
 Check: TypeAlias = Callable[[Mapping[str, object]], "str | None"]
 
-#: What a model that is not held to a schema is told, before the schema itself.
+#: The text before the schema for a model that is not held to it.
 INSTRUCTION = "Answer with one JSON object that keeps this JSON schema, and with nothing else:"
-#: What a model is told whose object cannot be used.
+#: The text for a model whose object cannot be used.
 REPAIR = "That cannot be used: {problem}. Write the whole JSON object again, with this put right, and nothing else."
 #: How much of what was written a model is shown again.
 _SHOWN = 4_000
@@ -55,7 +55,7 @@ def generate_object(
         temperature: as there.
         tries: how often it may be asked. A response that cannot be read at all is no fault of the model: then the same
             is asked again.
-        check: looks at what the schema cannot say.
+        check: tests what the schema cannot express.
         before_again: called before it is asked again, with what was wrong; may raise to put an end to it.
 
     Returns:
@@ -97,9 +97,9 @@ def object_steps(
     check: Check | None = None,
     before_again: Callable[[InvalidAnswer], None] | None = None,
 ) -> Generator[Writing, Answer, GeneratedObject]:
-    """As :func:`generate_object`, of nobody: requests come out, answers go in, and errors are thrown in.
+    """As :func:`generate_object`, sans I/O: requests come out, answers go in, and errors are thrown in.
 
-    Where whoever answers is ``held`` to the schema it goes with the request; else it is shown. All else is as there.
+    Where the model is ``held`` to the schema it goes with the request; else it is shown. All else is as there.
     """
     check_schema(schema)
     talk = chat(messages)
@@ -111,7 +111,7 @@ def object_steps(
             told = asked if held else with_schema(asked, schema)
             how = schema if held else None
             answer = yield Writing(told, max_tokens=max_tokens, temperature=temperature, schema=how)
-            # Whoever it is, it is not taken at its word.
+            # Every answer is checked.
             made = GeneratedObject.read(answer.text, schema, answer.usage, told[-1].content)
             problem = check(made.value) if check is not None else None
             if problem is None:

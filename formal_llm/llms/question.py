@@ -86,7 +86,7 @@ class Answer:
         usage: what it cost.
         ended: of a text, what ended it, where that is known (:class:`~formal_llm.llms.generation.Generated`).
         label_mass: of a decision model, the probability that the options had together before they were scaled to 1:
-            where it is low, the model would rather have said something else.
+            where it is low, the model would rather have written something else.
     """
 
     numbers: tuple[int, ...]
@@ -125,7 +125,8 @@ class Question:
         task: the task that the plan is for.
         messages: what comes before the prompt in a chat (system message, examples, earlier questions and answers), or
             a function that makes it.
-        outlook: what the options mean for the rest of the plan, or a function that tells it; None where nobody knows.
+        outlook: what the options mean for the rest of the plan, or a function that returns it; None where that is
+            unknown.
         objection: for options that may be chosen one by one but not all together; see :data:`Objection`.
         begins: with ``objection``: see :data:`Beginning`; where it is left out, this is found by trying sets.
         walk: the name of the walk that asks, where several are under way.
@@ -200,7 +201,7 @@ class Question:
     def let_go(self, *, prompt: bool = True) -> None:
         """Keep no longer what functions have made: from now on it is made each time that it is looked at.
 
-        For questions that are answered: of a long plan there are many, and each prompt tells all the steps before it.
+        For questions that are answered: of a long plan there are many, and each prompt has all the steps before it.
         The prompt is kept where ``prompt`` is False, and the whole chat where it is held (:meth:`hold`).
         """
         self._kept = _FUNCTIONS[:2] if self._held else () if prompt else _FUNCTIONS[:1]
@@ -327,10 +328,10 @@ class Question:
         return sorted(range(number + 1, len(self.options) + 1), key=lambda later: later not in wanted)
 
     def again(self, problem: str) -> Question:
-        """The same question with a line that says what was wrong with the last answer."""
+        """The same question with a line about what was wrong with the last answer."""
         last = len(self.options)
         wanted = f"numbers from 1 to {last}, separated by commas" if self.several else f"one number from 1 to {last}"
-        question = Question.__new__(Question)  # what nobody has looked at yet stays unmade
+        question = Question.__new__(Question)  # what was not used yet is not made
         for name, value in self._slots().items():
             setattr(question, name, value)
         question.complaint = f"Your last answer could not be used: {problem}. Answer with {wanted}, and nothing else."

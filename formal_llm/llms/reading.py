@@ -40,7 +40,7 @@ def read_numbers(text: str, options: Sequence[str], *, several: bool = False) ->
         several: whether more than one number may be given.
 
     Raises:
-        ValueError: the text names no option; the message says why, for the one who answered.
+        ValueError: the text names no option; the message explains why, for the one who answered.
     """
     shown = _unmarked(text.strip())
     if not shown:
@@ -68,7 +68,7 @@ def read_numbers(text: str, options: Sequence[str], *, several: bool = False) ->
 def named_options(text: str, options: Sequence[str]) -> tuple[int, ...]:
     """The numbers, counted from 1, of the options that read like ``text``; more than one where several read alike.
 
-    They are compared as they stand; where none reads just so, as the description of this module says.
+    They are compared as they stand; where none reads just so, as the description of this module explains.
     """
     for form in _FORMS:
         wanted = form(text)

@@ -16,7 +16,7 @@ from typing import NoReturn, TypeAlias
 #: A schema as JSON data.
 Schema: TypeAlias = Mapping[str, object]
 
-#: What is longer is not read: no object that is asked for has so many characters.
+#: What is longer is not read: no object that is asked for has that many characters.
 MOST_CHARACTERS = 500_000
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
@@ -38,7 +38,7 @@ def check_schema(schema: Schema) -> None:
     """Raise for a schema that is not of the part described above.
 
     Raises:
-        ValueError: it is not; says where.
+        ValueError: it is not; the message names the place.
     """
     if schema.get("type") != "object":
         raise ValueError("a model is asked for an object: the schema has no type 'object' at its top")
@@ -124,7 +124,7 @@ def closed(properties: Mapping[str, Schema]) -> dict[str, object]:
 
 
 def portable(schema: Schema, *, lists: bool = False) -> dict[str, object]:
-    """The schema without bounds, for whoever does not know them; ``lists``: those of lists stay.
+    """The schema without bounds, for providers that do not know them; ``lists``: those of lists stay.
 
     They are checked in what comes back all the same.
     """

@@ -17,22 +17,22 @@ from formal_llm.llms.question import Answer, Message, Question
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED, Reading, Scoring, combined, named, weights
 from formal_llm.llms.usage import TokenUsage
 
-#: So many priors are kept: scores of texts under a task that nobody knows.
+#: The priors that are kept: scores of texts under an unknown task.
 _KEPT = 10_000
 
 
 class ScoredLLM(WrapperLLM):
-    """A model on a server, whose options are scored by how probable the server says that they are.
+    """A model on a server, whose options are scored by their probabilities on that server.
 
     The most probable option is chosen; of equally probable ones the first. Texts that it is asked for are written by
     the server as ever. Selections of several options are the server's own, too.
 
     Args:
-        llm: an adapter that tells how probable answers are: ``vllm:``, ``llamacpp:``.
+        llm: an adapter that determines how probable answers are: ``vllm:``, ``llamacpp:``.
         scoring: see :mod:`formal_llm.llms.scoring`.
 
     Raises:
-        LLMError: it cannot tell.
+        LLMError: it cannot.
         ValueError: the scoring is none.
     """
 
@@ -47,7 +47,7 @@ class ScoredLLM(WrapperLLM):
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """What the server's model is told apart from others by, and the scoring."""
+        """The identity of the server's model, and the scoring."""
         known = super().identity
         return None if known is None else {**known, "scoring": named(self.scoring)}
 
@@ -60,7 +60,7 @@ class ScoredLLM(WrapperLLM):
         """The most probable option, with the probabilities of all.
 
         Raises:
-            LLMError: the server cannot tell, or could not be asked.
+            LLMError: the server does not report them, or could not be asked.
         """
         if isinstance(question, Writing) or question.several:
             return answered(self.llm, question)
@@ -89,7 +89,7 @@ class ScoredLLM(WrapperLLM):
     async def _achoose(self, question: Question) -> Answer:
         import asyncio  # half of what importing this library would take, and most never need it
 
-        # What tells of texts waits for the server; beside it others go on.
+        # The call waits for the server in a thread; other tasks continue.
         return await asyncio.to_thread(self.choose, question)
 
     def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:

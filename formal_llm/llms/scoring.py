@@ -2,7 +2,7 @@
 
 A model may be asked how probable it is that it writes the *number* of an option. Small models have favourite numbers,
 whatever stands behind them. Two things help. The *text* of the option may be scored instead of its number; and a model
-may be asked twice, once in a way that tells what it would have said anyway:
+may be asked twice, once in a way that shows what it would have answered anyway:
 
 ``number``
     The log-probability of the option's number and what ends an answer.
@@ -11,7 +11,7 @@ may be asked twice, once in a way that tells what it would have said anyway:
 ``mean``
     The same divided by the number of tokens.
 ``calibrated``
-    ``text`` less the score of the same text under a task that nobody knows: how much the task speaks for it, its
+    ``text`` less the score of the same text under an unknown task: how much the task speaks for it, its
     pointwise mutual information with the task (Holtzman et al. 2021, arXiv 2104.08315, section 3).
 ``rotated``
     The mean of ``number`` over all rotations of the options. Each option stands once in each place, so what a model
@@ -35,7 +35,7 @@ from formal_llm.llms.question import Message, Question
 Mode = Literal["number", "text", "mean", "calibrated", "rotated"]
 #: How options are scored: a mode, or several with their weights.
 Scoring: TypeAlias = "Mode | Mapping[Mode, float] | str"
-#: What stands for the task where a text is scored under one that nobody knows.
+#: What stands for the task where a text is scored under an unknown one.
 UNKNOWN = "an unknown task"
 #: The modes that need no list of options in a question, and what the wording without one is called.
 BY_TEXT, UNLISTED = frozenset({"text", "mean", "calibrated"}), "unlisted"
@@ -121,7 +121,7 @@ def readings(question: Question, mode: str) -> list[Reading]:
         unknown = tuple(
             message._replace(content=message.content.replace(question.task, UNKNOWN)) for message in messages
         )
-        if unknown != messages:  # a prompt that does not tell the task says nothing for or against an option by itself
+        if unknown != messages:  # a prompt without the task is no evidence for or against an option by itself
             found.append(Reading(unknown, answers, of, -1.0, prior=True))
     return found
 
@@ -151,12 +151,12 @@ def _rotated(question: Question, by: int) -> tuple[Message, ...]:
 def combined(
     question: Question, scoring: Mapping[str, float], told: Callable[[Reading], Sequence[tuple[float, int]]]
 ) -> list[float]:
-    """The logarithms of the options' probabilities, by somebody who tells how probable answers are.
+    """The logarithms of the options' probabilities, by a scorer of whole answers.
 
     Args:
         question: the question.
         scoring: the weight of each mode.
-        told: gives for each answer of a reading the logarithm of its probability, and its number of tokens.
+        told: returns for each answer of a reading the logarithm of its probability, and its number of tokens.
     """
     total = [0.0] * len(question.options)
     for mode, weight in scoring.items():

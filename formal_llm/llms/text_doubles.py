@@ -1,6 +1,6 @@
 """Simple writers of text: functions, scripts and chance, for tests and baselines and as public as the real ones.
 
-Each chats, goes on with a text, and does both piece by piece; each also answers questions.
+Each chats, continues a text, and does both piece by piece; each also answers questions.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class FunctionTextLLM:
     Four characters are a token, and so they are counted.
 
     Args:
-        function: the text for a :class:`~formal_llm.llms.generation.Writing`; ``asked.continues`` tells the two kinds
-            apart, ``asked.prompt`` is the text to go on with, or what the user said last.
+        function: the text for a :class:`~formal_llm.llms.generation.Writing`; ``asked.continues`` distinguishes the two
+            kinds , ``asked.prompt`` is the text to continue, or the last message of the user.
         choose: answers questions; without it, always the first option.
         piece: how many characters come at a time where the text is streamed.
     """

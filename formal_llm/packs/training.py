@@ -89,16 +89,16 @@ class Ingredients:
         judge: PlanJudge | None = None
         if settings.reward == "executed":
             judge = rewards.judge_of(pack, settings, folder)
-            tasks = rewards.judgeable(judge, tasks, notes)
-            held_out = rewards.judgeable(judge, held_out, notes)
-            validation = rewards.judgeable(judge, validation, notes)
+            tasks = rewards.select_judgeable(judge, tasks, notes)
+            held_out = rewards.select_judgeable(judge, held_out, notes)
+            validation = rewards.select_judgeable(judge, validation, notes)
         if not tasks:
             why = "; ".join(notes) or "nothing is selected"
             raise TrainingError(f"there is no task to train on in {settings.train!r}: {why}")
         trained = {task.description for task in tasks}
         both = [task for task in held_out if task.description in trained]
         if both:
-            notes.append(f"{rewards.named(pack, both)} trained on, so not held out")
+            notes.append(f"{rewards.format_tasks(pack, both)} trained on, so not held out")
         if not settings.held_out:
             notes.append("no task is held out: nothing will be judged by tasks that were not trained on")
         known = pack.name == rewards.WITH_REFERENCES
@@ -204,13 +204,13 @@ def selected(pack: TaskPack, text: str) -> list[Task]:
         if part.endswith(".toml"):
             found += read_rewordings(pack, part)
         elif re.fullmatch(r"\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*", part):
-            found += [pack.tasks[number] for number in _numbers(pack, part)]
+            found += [pack.tasks[number] for number in _parse_numbers(pack, part)]
         else:
             found += pack.split(part)
     return list(dict.fromkeys(found))
 
 
-def _numbers(pack: TaskPack, text: str) -> list[int]:
+def _parse_numbers(pack: TaskPack, text: str) -> list[int]:
     """Parse the numbers of tasks in a text such as ``0,7,20-25``."""
     found: list[int] = []
     for part in text.split(","):

@@ -37,7 +37,7 @@ def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = Non
     if judge is not None:
         from formal_llm.packs.openagi.scores.judging import data_reward  # needs pillow
 
-        return _stating(data_reward(judge), settings.failed_reward)
+        return _override_failed(data_reward(judge), settings.failed_reward)
     if name == "references":
         if pack.name != WITH_REFERENCES:
             raise TrainingError(
@@ -62,16 +62,18 @@ def reward_for(settings: Settings, pack: TaskPack, judge: PlanJudge | None = Non
     )
 
 
-def _stating(reward: Reward, failed: float) -> Reward:
+def _override_failed(reward: Reward, failed: float) -> Reward:
     """Return the same reward with another value for plans that fail."""
     if not failed:
         return reward
 
-    def worth(task: Task, plan: Plan) -> Judged:
+    def judge_plan(task: Task, plan: Plan) -> Judged:
         judged = reward.judge(task, plan)
         return replace(judged, value=failed) if judged.failed else judged
 
-    return Reward(worth, name=f"{reward.name}, failed {failed!r}", deterministic=reward.deterministic, invalid=failed)
+    return Reward(
+        judge_plan, name=f"{reward.name}, failed {failed!r}", deterministic=reward.deterministic, invalid=failed
+    )
 
 
 def exact_metric() -> Mapping[str, Reward]:
@@ -87,11 +89,11 @@ def exact_tools(pack: TaskPack) -> ReferenceLimits:
     inputs = {entry["terminal"] for entry in pack.data["inputs"].values()}
     tools = [name for name in pack.cfg.terminals if name not in inputs]
 
-    def limits(task: Task) -> Limits:
+    def get_limits(task: Task) -> Limits:
         needed = tools_called_for(task)
         return Limits(at_most={name: int(name in needed) for name in tools}, at_least=dict.fromkeys(sorted(needed), 1))
 
-    return limits
+    return get_limits
 
 
 def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> PlanJudge:
@@ -124,23 +126,23 @@ def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> P
     return PlanJudge(Executor(tools, cache=cache), settings.data, pack=pack)
 
 
-def judgeable(judge: PlanJudge, tasks: Sequence[Task], notes: list[str]) -> list[Task]:
+def select_judgeable(judge: PlanJudge, tasks: Sequence[Task], notes: list[str]) -> list[Task]:
     """Return the tasks, limited to the available tools, that have a plan and a score for its output."""
     planner = judge.pack.planner()
     found: list[Task] = []
     left_out: dict[str, list[Task]] = {"no plan with these tools": [], "no score for what comes out": []}
-    for task in map(judge.task, tasks):
+    for task in map(judge.get_task, tasks):
         try:
             planner.start(task)
         except NoValidPlan:
             left_out["no plan with these tools"].append(task)
             continue
         (left_out["no score for what comes out"] if judge.score_for(task) is None else found).append(task)
-    notes += [f"{named(judge.pack, some)} left out: {why}" for why, some in left_out.items() if some]
+    notes += [f"{format_tasks(judge.pack, some)} left out: {why}" for why, some in left_out.items() if some]
     return found
 
 
-def named(pack: TaskPack, tasks: Sequence[Task]) -> str:
+def format_tasks(pack: TaskPack, tasks: Sequence[Task]) -> str:
     """Name tasks by their numbers, followed by the verb: "task 20 is"."""
     known = {task.description: str(number) for number, task in enumerate(pack.tasks)}
     numbers = [known.get(task.description, repr(task.description)) for task in tasks]

@@ -17,7 +17,7 @@ def shorten(text: str, width: int = WIDTH) -> str:
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
-def wrap(text: str, width: int) -> str:
+def wrap_text(text: str, width: int) -> str:
     """``text`` on lines of ``width`` characters; words are not broken, and the lines that it has are kept."""
     lines = [printable(line) for line in text.splitlines()]
     return "\n".join(
@@ -27,14 +27,14 @@ def wrap(text: str, width: int) -> str:
     )
 
 
-def cut(lines: Sequence[str], most: int) -> tuple[str, ...]:
+def cut_lines(lines: Sequence[str], most: int) -> tuple[str, ...]:
     """At most ``most`` lines, and one that says how many are left out (a single one is not worth that)."""
     if len(lines) <= most + 1:
         return tuple(lines)
     return (*lines[:most], f"… and {len(lines) - most} more")
 
 
-def numbered(numbers: Iterable[int], text: str) -> str:
+def number_text(numbers: Iterable[int], text: str) -> str:
     """``text`` with the numbers of its steps before it, a few of many."""
     shown = [*map(str, dict.fromkeys(numbers))]
     if len(shown) > 5:

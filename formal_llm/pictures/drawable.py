@@ -120,19 +120,19 @@ class Drawable:
             exclude: those that are not.
         """
 
-        def wanted(kind: str) -> bool:
+        def is_wanted(kind: str) -> bool:
             return (not include or kind in include) and kind not in (exclude or ())
 
-        bundle = {"text/plain": _cut(repr(self))} if wanted("text/plain") else {}
-        picture = self._readable() if wanted(MERMAID) or wanted(SVG) else None
-        if picture is not None and wanted(MERMAID):
+        bundle = {"text/plain": _cut_text(repr(self))} if is_wanted("text/plain") else {}
+        picture = self._get_readable_picture() if is_wanted(MERMAID) or is_wanted(SVG) else None
+        if picture is not None and is_wanted(MERMAID):
             bundle[MERMAID] = picture.to_mermaid()
-        if picture is not None and wanted(SVG):
+        if picture is not None and is_wanted(SVG):
             with suppress(FormalLLMError):
                 bundle[SVG] = picture.to_svg(timeout=_SECONDS)
         return bundle
 
-    def _readable(self) -> Picture | None:
+    def _get_readable_picture(self) -> Picture | None:
         """The picture for a notebook; None where there is none, or where it would be too large."""
         try:
             picture = self.picture
@@ -142,5 +142,5 @@ class Drawable:
         return None if many or len(picture.to_mermaid()) > _MOST_CHARACTERS else picture
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"

@@ -30,12 +30,14 @@ def html_page(title: str, style: str, body: str, *, images: bool = False) -> str
     Args:
         title: as a text.
         style: its style sheet, as CSS.
-        body: what is shown, as HTML; what others wrote stands in it as :func:`shown`.
+        body: what is shown, as HTML; what others wrote stands in it as :func:`escape_text`.
         images: whether images that are written into the page are shown.
     """
-    return _PAGE.format(title=shown(title), style=style.strip(), body=body, images="img-src data:; " if images else "")
+    return _PAGE.format(
+        title=escape_text(title), style=style.strip(), body=body, images="img-src data:; " if images else ""
+    )
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """A text as HTML: escaped, and signs that steer a terminal or turn the direction of writing made visible."""
     return escape(visible(text))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from formal_llm.pictures.picture import Picture, Tone
 
 
-def around(picture: Picture, centres: Iterable[str], most: int) -> Picture:
+def cut_around(picture: Picture, centres: Iterable[str], most: int) -> Picture:
     """The part of a picture nearest to some boxes, of at most so many boxes; the title tells what is left out.
 
     Args:
@@ -36,7 +36,7 @@ def around(picture: Picture, centres: Iterable[str], most: int) -> Picture:
     return replace(picture, nodes=nodes, edges=edges, title=f"{picture.title}; {note}" if picture.title else note)
 
 
-def toned(picture: Picture, marked: Collection[str], plain: Collection[str] = ()) -> Picture:
+def mark_boxes(picture: Picture, marked: Collection[str], plain: Collection[str] = ()) -> Picture:
     """A picture with some boxes marked, some left as they are, and all else faded.
 
     Args:
@@ -45,8 +45,8 @@ def toned(picture: Picture, marked: Collection[str], plain: Collection[str] = ()
         plain: the ids of those that stay as they are.
     """
 
-    def tone(name: str) -> Tone:
+    def get_tone(name: str) -> Tone:
         return "marked" if name in marked else "plain" if name in plain else "faded"
 
-    nodes = tuple(replace(box, tone=tone(box.id)) for box in picture.nodes)
+    nodes = tuple(replace(box, tone=get_tone(box.id)) for box in picture.nodes)
     return replace(picture, nodes=nodes, edges=tuple(replace(arrow, tone="faded") for arrow in picture.edges))

@@ -41,7 +41,7 @@ def printable(text: str) -> str:
     )
 
 
-def _rows(text: str) -> list[str]:
+def _split_rows(text: str) -> list[str]:
     return [printable(line) for line in text.splitlines()]
 
 
@@ -108,13 +108,13 @@ class Picture:
             if not known >= {arrow.source, arrow.target}:
                 raise ValueError(f"an arrow leads from {arrow.source!r} to {arrow.target!r}: there is no such box")
 
-    def _names(self) -> dict[str, str]:
+    def _name_boxes(self) -> dict[str, str]:
         # Ids may be any text, so the boxes are numbered: no id can then be taken for a keyword of the language.
         return {box.id: f"n{number}" for number, box in enumerate(self.nodes)}
 
     def to_mermaid(self) -> str:
         """The picture as a Mermaid flowchart."""
-        names = self._names()
+        names = self._name_boxes()
         lines = []
         if self.title:
             # A YAML string: JSON's form is one, and what Mermaid might take for markup is written as \uXXXX.
@@ -124,11 +124,11 @@ class Picture:
         lines.append(f"flowchart {self.direction}")
         for box in self.nodes:
             look = look_of(box.kind, box.tone)
-            text = " " if box.kind == "point" else _mermaid("\n".join((box.label, *box.details)))
+            text = " " if box.kind == "point" else _write_mermaid("\n".join((box.label, *box.details)))
             lines.append(f"    {names[box.id]}{look.opening}{text}{look.closing}")
         for arrow in self.edges:
             line = "-.->" if arrow.style == "dashed" else "-->"
-            label = f'|"{_mermaid(arrow.label)}"|' if arrow.label else ""
+            label = f'|"{_write_mermaid(arrow.label)}"|' if arrow.label else ""
             lines.append(f"    {names[arrow.source]} {line}{label} {names[arrow.target]}")
         for kind, tone in dict.fromkeys((box.kind, box.tone) for box in self.nodes):
             look = look_of(kind, tone)
@@ -148,7 +148,7 @@ class Picture:
 
     def to_dot(self) -> str:
         """The picture in Graphviz' language."""
-        names = self._names()
+        names = self._name_boxes()
         lines = [
             "digraph {",
             f'    graph [rankdir={self.direction}, bgcolor="transparent", nodesep=0.3, ranksep=0.55, pad=0.1,',
@@ -157,18 +157,18 @@ class Picture:
             f'    edge [fontname="{_FONT}", fontsize=11, color="{_LINE}", arrowsize=0.7]',
         ]
         if self.title:
-            lines.append(f"    label={_plate(self.title)}")
+            lines.append(f"    label={_write_plate(self.title)}")
         for box in self.nodes:
             look = look_of(box.kind, box.tone)
             more = _MORE.get(box.kind, "") + (f", peripheries={look.borders}" if look.borders > 1 else "")
             lines.append(
-                f"    {names[box.id]} [label={_caption(box)}, shape={look.shape}, "
+                f"    {names[box.id]} [label={_write_caption(box)}, shape={look.shape}, "
                 f'style="{look.style}", fillcolor="{look.fill}", color="{look.border}", fontcolor="{look.font}", '
                 f"penwidth={look.pen:g}{more}]"
             )
         # Of the arrows out of a box, loops come last: they hardly move, and others are not drawn over their labels.
         for arrow in sorted(self.edges, key=lambda arrow: arrow.source == arrow.target):
-            marks = [f"label={_plate(arrow.label, arrow.tone)}"] if arrow.label else []
+            marks = [f"label={_write_plate(arrow.label, arrow.tone)}"] if arrow.label else []
             marks += ["style=dashed"] if arrow.style == "dashed" else []
             marks += [f"weight={arrow.weight}"] if arrow.weight > 1 else []
             if arrow.tone != "plain":
@@ -220,42 +220,42 @@ class Picture:
         return done.stdout
 
 
-def _mermaid(text: str) -> str:
-    rows = (_MERMAID.sub(lambda match: f"#{ord(match[0])};", row).strip() for row in _rows(text))
+def _write_mermaid(text: str) -> str:
+    rows = (_MERMAID.sub(lambda match: f"#{ord(match[0])};", row).strip() for row in _split_rows(text))
     return "<br/>".join(rows) or " "
 
 
-def _markup(rows: list[str], end: str = "<BR/>") -> str:
+def _write_markup(rows: list[str], end: str = "<BR/>") -> str:
     # Graphviz takes no empty line and drops blanks at the ends: a no-break space stands for nothing.
     # It replaces \N, \G and the like also in HTML-like labels, unless the backslash is doubled.
     return "".join((escape(row).replace("\\", "\\\\") or _NO_BREAK_SPACE) + end for row in rows)
 
 
-def _caption(box: Box) -> str:
+def _write_caption(box: Box) -> str:
     if box.kind == "point":
         return '""'
-    rows = _rows(box.label) or [""]
+    rows = _split_rows(box.label) or [""]
     if not box.details:
-        return f"<{_markup(rows).removesuffix('<BR/>')}>"
+        return f"<{_write_markup(rows).removesuffix('<BR/>')}>"
     details = ""
     for number, detail in enumerate(box.details):
-        markup = _markup(_rows(detail), '<BR ALIGN="LEFT"/>')
+        markup = _write_markup(_split_rows(detail), '<BR ALIGN="LEFT"/>')
         if box.strong and markup:
             faded = look_of(box.kind, "faded").font
             markup = f"<B>{markup}</B>" if number in box.strong else f'<FONT COLOR="{faded}">{markup}</FONT>'
         details += markup
-    return f'<<B>{_markup(rows).removesuffix("<BR/>")}</B><BR/><FONT POINT-SIZE="11">{details}</FONT>>'
+    return f'<<B>{_write_markup(rows).removesuffix("<BR/>")}</B><BR/><FONT POINT-SIZE="11">{details}</FONT>>'
 
 
-def _plate(text: str, tone: Tone = "plain") -> str:
+def _write_plate(text: str, tone: Tone = "plain") -> str:
     """Text beside an arrow or above the picture, on a light plate: the page behind it may be dark."""
     fill, font = plate_of(tone)
-    rows = _rows(text) or [""]
+    rows = _split_rows(text) or [""]
     # The reader's font may be wider than the one Graphviz measured with: the longest line gets some room.
     longest = max(range(len(rows)), key=lambda n: len(rows[n]))
     rows[longest] += _NO_BREAK_SPACE * (len(rows[longest]) // 20)
     return (
         f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="2" CELLPADDING="5"><TR>'
         f'<TD BGCOLOR="{fill}" ALIGN="LEFT" BALIGN="LEFT"><FONT COLOR="{font}">'
-        f"{_markup(rows).removesuffix('<BR/>')}</FONT></TD></TR></TABLE>>"
+        f"{_write_markup(rows).removesuffix('<BR/>')}</FONT></TD></TR></TABLE>>"
     )

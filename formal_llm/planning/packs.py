@@ -1,8 +1,8 @@
 """Task packs: a folder of tasks with their automaton and wording.
 
-``pack.toml`` names the rules (a grammar, a flowchart, an automaton), adds limits and constraints, says how the inputs
-and the goal of a task are told from its sentence, and composes the tasks; ``wording.toml``, if there is one, replaces
-templates. A pack holds no code.
+``pack.toml`` names the rules (a grammar, a flowchart, an automaton), adds limits and constraints, defines how the
+inputs and the goal of a task are read from its sentence, and composes the tasks; ``wording.toml``, if there is one,
+replaces templates. A pack holds no code.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _read_times(lines: Sequence[str]) -> Timetable:
         try:
             if directive not in EXAMPLES:
                 raise WrongWord(0, f"{line!r} is no line of a timetable", "write, for instance: %clock time 8:00-20:00")
-            found.read(directive, words)
+            found.read_line(directive, words)
         except WrongWord as error:
             told = f"{error}; {error.suggestion}" if error.suggestion else str(error)
             raise WrongEntry(("limits", "times", place), told) from None
@@ -275,11 +275,11 @@ class TaskPack:
 
         Args:
             name: the path or the name.
-            facts: what stands for the placeholders of the pack, where it is not what the pack itself says.
+            facts: the values of the pack's placeholders, where they differ from those of the pack itself.
 
         Raises:
             ResourceNotFound: there is no such pack, or it has no such placeholder.
-            NotationError: one of its files cannot be read; says which and where.
+            NotationError: one of its files cannot be read; the message names it and the place.
         """
         folder = authored.find("tasks", name)
         file = TomlFile.read(folder / "pack.toml", SHAPE)
@@ -377,11 +377,11 @@ class TaskPack:
 
         Args:
             sentence: the description.
-            inputs: the names of the given inputs; told from the sentence where left out.
-            goal: the name of the goal; told from the sentence where left out.
+            inputs: the names of the given inputs; read from the sentence where left out.
+            goal: the name of the goal; read from the sentence where left out.
             group: the kind of task.
 
-        A sentence that does not say what is given leaves all inputs open; one that does not say what is wanted leaves
+        A sentence without what is given leaves all inputs open; one without what is wanted leaves
         the goal to the LLM.
 
         Raises:

@@ -1,6 +1,6 @@
-"""Tasks of a pack in other words: a file of sentences, each of which says a task that the pack has.
+"""Tasks of a pack in other words: a file of sentences, each of which is a task that the pack has.
 
-The file ``paraphrases.toml`` of a pack, say, has tables such as::
+The file ``paraphrases.toml`` of a pack, for instance, has tables such as::
 
     [[paraphrases]]
     task = 7
@@ -43,7 +43,7 @@ SHAPE = Keys(
 _PLACE = re.compile(r"\{(?:(each):)?(\w+)\}")
 #: Phrases may stand for phrases; one that stands for itself would have no end.
 _DEEPEST = 20
-#: Among so many draws for each sentence that is wanted, new ones are looked for.
+#: The draws among which a new sentence is looked for.
 _TRIES = 20
 
 
@@ -55,13 +55,13 @@ def read_rewordings(pack: TaskPack, file: str | Path) -> list[Task]:
     """The tasks of a file, in its order.
 
     Args:
-        pack: whose tasks they say.
+        pack: the pack of their tasks.
         file: a path, or the name of a file in the pack's folder.
 
     Raises:
         ResourceNotFound: there is no such file.
-        NotationError: it cannot be read, names a task that the pack has not, or has a placeholder for nothing; says
-            where.
+        NotationError: it cannot be read, names a task that the pack has not, or has a placeholder for nothing; the
+            message names where.
     """
     place = Path(file) if Path(file).is_file() else pack.folder / file
     if not place.is_file():
@@ -83,7 +83,7 @@ def read_rewordings(pack: TaskPack, file: str | Path) -> list[Task]:
 
 
 def _draw_sentences(data: Mapping[str, Any], row: Mapping[str, Any]) -> Sequence[str]:
-    """So many different sentences of a row as it wants; fewer where its texts do not give as many."""
+    """As many different sentences of a row as it wants; fewer where its texts do not give as many."""
     found: dict[str, None] = {}
     for number in range(row["draw"] * _TRIES):
         if len(found) == row["draw"]:

@@ -29,7 +29,7 @@ def source_of(source: object, taker: str = "Planner") -> Source:
         taker: who takes it, for the message.
 
     Raises:
-        TypeError: it is none of these; says what to write instead.
+        TypeError: it is none of these; the message shows what to write instead.
         AutomatonError: a flowchart with placeholders that are not filled.
     """
     if isinstance(source, CFG | PDA | Flowchart | Behaviour):

@@ -17,7 +17,7 @@ class Task:
         limits: limits for this task besides those of the grammar (an input that is not given has limit 0).
         inputs: the names of the inputs that are given.
         group: the kind of task in its task pack.
-        original: the sentence of its task pack that it says in other words; empty for one that says it itself.
+        original: the sentence of its task pack that it rewords; empty for one that is no rewording.
     """
 
     description: str

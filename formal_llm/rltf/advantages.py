@@ -133,7 +133,7 @@ class Estimator:
         Raises:
             ValueError: a reward or probability that cannot be, says which; or something is missing that is needed.
         """
-        _check(self, group)
+        _check_needs(self, group)
         return self.function(group)
 
 
@@ -171,13 +171,13 @@ def advantage(
         ValueError: the name is taken.
     """
 
-    def register(function: Weighing) -> Weighing:
+    def register_estimator(function: Weighing) -> Weighing:
         if name in ADVANTAGES:
             raise ValueError(f"there is an advantage {name!r} already")
         ADVANTAGES[name] = Estimator(name, function, unbiased, least_samples, needs_baseline, needs_known, needs_all)
         return function
 
-    return register
+    return register_estimator
 
 
 def estimator(name: str) -> Estimator:
@@ -213,7 +213,7 @@ def estimate(
 @advantage("plain", unbiased=True)
 def plain(group: TaskRewards) -> PlanWeights:
     """No baseline (Williams 1992): unbiased, and the noisiest; for comparison."""
-    return _shares(group.rewards)
+    return _weights_of(group.rewards)
 
 
 @advantage("reinforce", unbiased=True, needs_baseline=True)
@@ -223,21 +223,21 @@ def reinforce(group: TaskRewards) -> PlanWeights:
     Unbiased since the average was made before these samples were drawn.
     """
     assert group.baseline is not None
-    return _shares([reward - group.baseline.value for reward in group.rewards])
+    return _weights_of([reward - group.baseline.value for reward in group.rewards])
 
 
 @advantage("rloo", unbiased=True, least_samples=2)
 def rloo(group: TaskRewards) -> PlanWeights:
     """Less the mean of the other samples' rewards: unbiased, since they are independent of the sample."""
     count, mean = len(group.rewards), mean_of(group.rewards)
-    return _shares([(reward - mean) * count / (count - 1) for reward in group.rewards])
+    return _weights_of([(reward - mean) * count / (count - 1) for reward in group.rewards])
 
 
 @advantage("grpo_unscaled", unbiased=False, least_samples=2)
 def grpo_unscaled(group: TaskRewards) -> PlanWeights:
     """Less the group's mean ("Dr. GRPO"): the right direction, too short by the factor (n - 1) / n."""
     mean = mean_of(group.rewards)
-    return _shares([reward - mean for reward in group.rewards])
+    return _weights_of([reward - mean for reward in group.rewards])
 
 
 @advantage("grpo", unbiased=False, least_samples=2)
@@ -249,7 +249,7 @@ def grpo(group: TaskRewards) -> PlanWeights:
     mean = mean_of(group.rewards)
     centred = [reward - mean for reward in group.rewards]
     deviation = math.sqrt(math.fsum(c * c for c in centred) / (len(centred) - 1))
-    return _shares([c / (deviation + EPSILON) for c in centred])
+    return _weights_of([c / (deviation + EPSILON) for c in centred])
 
 
 @advantage("stratified", unbiased=True, needs_known=True)
@@ -271,7 +271,7 @@ def stratified(group: TaskRewards) -> PlanWeights:
     inside = tuple(p * (r - baseline) for p, r in zip(known.probabilities, known.rewards, strict=True))
     repeats = known.repeats or (False,) * len(group.rewards)
     outside = [0.0 if repeated else r - baseline for r, repeated in zip(group.rewards, repeats, strict=True)]
-    return PlanWeights(inside, _shares(outside).sampled)
+    return PlanWeights(inside, _weights_of(outside).sampled)
 
 
 @advantage("exact", unbiased=True, least_samples=0, needs_known=True, needs_all=True)
@@ -283,12 +283,12 @@ def exact(group: TaskRewards) -> PlanWeights:
 # -- helpers -----------------------------------------------------------------------------------------------------------
 
 
-def _shares(advantages: Sequence[float]) -> PlanWeights:
+def _weights_of(advantages: Sequence[float]) -> PlanWeights:
     """Weights without known plans: each advantage divided by the number of samples."""
     return PlanWeights(sampled=tuple(value / len(advantages) for value in advantages))
 
 
-def _check(needs: Estimator, group: TaskRewards) -> None:
+def _check_needs(needs: Estimator, group: TaskRewards) -> None:
     """Raise for what cannot be, before any weight is made of it."""
     known, count = group.known, len(group.rewards)
     checked(group.rewards)

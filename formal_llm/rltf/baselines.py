@@ -73,7 +73,7 @@ class Baselines:
 
     def started(self, key: str, reward: float) -> Baselines:
         """With a baseline for a task that begins at the reward of its greedy plan; a task that has one keeps it."""
-        return self if key in self.values else self._with(key, Baseline.start(reward))
+        return self if key in self.values else self._with_baseline(key, Baseline.start(reward))
 
     def updated(self, key: str, rewards: Sequence[float]) -> Baselines:
         """After a group of samples of a task (see :meth:`Baseline.updated`).
@@ -84,9 +84,9 @@ class Baselines:
         """
         if key not in self.values:
             raise ResourceNotFound("started baseline of task", key, self.values)
-        return self._with(key, self.values[key].updated(rewards, self.decay))
+        return self._with_baseline(key, self.values[key].updated(rewards, self.decay))
 
-    def _with(self, key: str, baseline: Baseline) -> Baselines:
+    def _with_baseline(self, key: str, baseline: Baseline) -> Baselines:
         return replace(self, values={**self.values, key: baseline})
 
     def to_data(self) -> BaselinesData:

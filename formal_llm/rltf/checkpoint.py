@@ -69,8 +69,8 @@ class Checkpoints:
                 data = {"format": _FORMAT, "step": state.step, "fingerprint": self.fingerprint, **state.data}
                 (fresh / "state.json").write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
                 for file in fresh.iterdir():
-                    _sync(file)
-            _sync(self.folder)
+                    _sync_file(file)
+            _sync_file(self.folder)
         except (OSError, RuntimeError) as error:
             raise TrainingError(
                 f"the checkpoint {place} cannot be written: {error}; earlier checkpoints are as they were"
@@ -152,7 +152,7 @@ def _put_whole(place: Path) -> Iterator[Path]:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _sync(path: Path) -> None:
+def _sync_file(path: Path) -> None:
     """See to it that what was written is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

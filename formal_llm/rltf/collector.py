@@ -66,7 +66,7 @@ class PlanCollector:
         self._all: dict[int, list[tuple[Episode, float]] | None] = {}  # all plans of a task; None: too many
         self._references: list[list[Episode]] | None = None
 
-    def imitated(self, places: Sequence[tuple[int, int]]) -> list[WeightedPlans]:
+    def collect_references(self, places: Sequence[tuple[int, int]]) -> list[WeightedPlans]:
         """The reference plans of some tasks, all with the same weight."""
         if self._references is None:
             setup, settings = self._setup, self._setup.settings
@@ -80,9 +80,9 @@ class PlanCollector:
             found.append(WeightedPlans(episodes, share, share, TaskOutcome(index, (), 0.0)))
         return found
 
-    def collected(self, step: int, places: Sequence[tuple[int, int]], memory: TaskMemory) -> list[WeightedPlans]:
+    def collect_groups(self, step: int, places: Sequence[tuple[int, int]], memory: TaskMemory) -> list[WeightedPlans]:
         """The groups of the update ``step``, which seeds the draws with the place; ``memory`` is from before it."""
-        groups = [self._begin(place, index, memory) for place, index in places]
+        groups = [self._begin_group(place, index, memory) for place, index in places]
         self._roll_out(step, groups, memory)
         served = self._setup.served is not None
         known = [episode for group in groups for episode, _ in group.known]
@@ -91,9 +91,9 @@ class PlanCollector:
         chances = [[math.exp(next(rest)) for _ in group.known] for group in groups]
         for group in groups:
             group.logs = [next(rest) if served else episode.log_probability for episode in group.samples]
-        return [self._weigh(group, own, memory) for group, own in zip(groups, chances, strict=True)]
+        return [self._weigh_group(group, own, memory) for group, own in zip(groups, chances, strict=True)]
 
-    def _begin(self, place: int, index: int, memory: TaskMemory) -> _Group:
+    def _begin_group(self, place: int, index: int, memory: TaskMemory) -> _Group:
         """What is known of a task, and by which estimator it goes: a language too large for all plans is stratified."""
         group = _Group(index, place, self._estimator)
         if self._estimator.needs_all:
@@ -107,7 +107,7 @@ class PlanCollector:
             # What another process has put out of the memory since is not kept here for ever.
             for path in self._episodes.get(index, {}).keys() - {path for path, _ in known}:
                 del self._episodes[index][path]
-            group.known = [(self._episode(index, path), reward) for path, reward in known]
+            group.known = [(self._episode_of(index, path), reward) for path, reward in known]
         return group
 
     def _all_plans(self, index: int) -> list[tuple[Episode, float]] | None:
@@ -118,16 +118,16 @@ class PlanCollector:
             except TooManyPlans:
                 self._all[index] = None
             else:
-                judged = self._judged(episodes)
+                judged = self._judge_episodes(episodes)
                 self._failed[index] = sum(bool(one.failed) for one in judged)
                 self._all[index] = [(episode, one.value) for episode, one in zip(episodes, judged, strict=True)]
         return self._all[index]
 
-    def _judged(self, episodes: Sequence[Episode]) -> list[Judged]:
+    def _judge_episodes(self, episodes: Sequence[Episode]) -> list[Judged]:
         pairs = [(episode.task, episode.plan) for episode in episodes]
         return self._setup.reward.judge_many(pairs, self._setup.settings.reward_workers)
 
-    def _episode(self, index: int, path: PlanPath) -> Episode:
+    def _episode_of(self, index: int, path: PlanPath) -> Episode:
         own = self._episodes.setdefault(index, {})
         if path not in own:
             own[path] = replay(self._setup.planner, Start(index, self._setup.tasks[index]), path)
@@ -148,14 +148,14 @@ class PlanCollector:
                     starts.append(Start(group.index, task, f"{settings.seed} {step} {group.place} {number}"))
                     whose.append((group, False))
         episodes = rollout(setup.planner, setup.served or setup.policy, starts)
-        for (group, greedy), episode, one in zip(whose, episodes, self._judged(episodes), strict=True):
+        for (group, greedy), episode, one in zip(whose, episodes, self._judge_episodes(episodes), strict=True):
             if greedy:
                 group.greedy_reward = one.value
             else:
                 group.samples.append(episode)
                 group.judged.append(one)
 
-    def _weigh(self, group: _Group, chances: list[float], memory: TaskMemory) -> WeightedPlans:
+    def _weigh_group(self, group: _Group, chances: list[float], memory: TaskMemory) -> WeightedPlans:
         """The weights of a group."""
         how, rewards = group.how, tuple(one.value for one in group.judged)
         baseline = memory.baselines.get(str(group.index))

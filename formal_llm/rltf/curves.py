@@ -81,7 +81,7 @@ class Chart:
     marks: tuple[tuple[float, str], ...] = ()
     y_range: tuple[float, float] | None = None
 
-    def svg(self) -> str:
+    def draw_svg(self) -> str:
         """The chart as a text of SVG. The same chart is the same text, always.
 
         Raises:
@@ -92,28 +92,28 @@ class Chart:
         except ImportError as error:
             raise MissingDependency("curves are drawn by matplotlib: pip install 'formal-llm[rltf]'") from error
         text = StringIO()
-        told = {"Title": self.title, "Description": self._described(), "Date": None, "Creator": None}
+        told = {"Title": self.title, "Description": self._describe_chart(), "Date": None, "Creator": None}
         with matplotlib.rc_context(_RULES):  # type: ignore[arg-type]  # names of settings, and no other texts, are known
-            self._figure().savefig(text, format="svg", metadata=told)
+            self._make_figure().savefig(text, format="svg", metadata=told)
         return text.getvalue()
 
-    def _figure(self) -> Figure:
+    def _make_figure(self) -> Figure:
         from matplotlib.figure import Figure
 
         figure = Figure(_SIZE, layout="constrained")
         axes = figure.add_subplot()
         axes.set_title(self.title, loc="left", color=_TITLE, fontsize=11, fontweight="bold", pad=10)
-        self._draw(axes)
+        self._draw_axes(axes)
         handles, names = axes.get_legend_handles_labels()
         if handles:
             columns = min(len(handles), 3)
             figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False, handlelength=3)
         return figure
 
-    def _draw(self, axes: Axes) -> None:
+    def _draw_axes(self, axes: Axes) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        drawn = [point for one in self.series for point in (*one.points, *one.low, *one.high) if _drawable(point)]
+        drawn = [point for one in self.series for point in (*one.points, *one.low, *one.high) if _is_drawable(point)]
         axes.set_xlabel(self.x_label)
         axes.set_ylabel(self.y_label)
         axes.margins(x=0.02, y=0.05)
@@ -125,8 +125,8 @@ class Chart:
             axes.ticklabel_format(axis="y", useOffset=False)
         if all(x == int(x) for x, _ in drawn):
             axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
-        for number, one in enumerate(map(thinned, self.series)):
-            _line(axes, number, one)
+        for number, one in enumerate(map(thin_series, self.series)):
+            _draw_series(axes, number, one)
         if self.y_range is not None:
             axes.update_datalim([(drawn[0][0], y) for y in self.y_range], updatex=False)
             axes.autoscale_view()
@@ -141,24 +141,24 @@ class Chart:
                 )  # fmt: skip
                 text.set_in_layout(False)  # a long text takes no room from the curves
 
-    def _described(self) -> str:
+    def _describe_chart(self) -> str:
         """The chart in words, for those who do not see it."""
         told = []
         for one in self.series:
-            finite = [point for point in one.points if _drawable(point)]
+            finite = [point for point in one.points if _is_drawable(point)]
             if finite:
                 (x, y), (last, end) = finite[0], finite[-1]
                 told.append(f"{one.name}: {y:.4g} at {self.x_label} {x:g}, {end:.4g} at {last:g}")
         return "; ".join(told) or "nothing was measured"
 
 
-def _line(axes: Axes, number: int, one: Series) -> None:
+def _draw_series(axes: Axes, number: int, one: Series) -> None:
     """Draw a series, its band first; a point between two gaps is a dot."""
-    colour, dash = style(number)
+    colour, dash = line_style(number)
     if one.low:
-        xs, (low, high) = [x for x, _ in one.low], (_heights(one.low), _heights(one.high))
+        xs, (low, high) = [x for x, _ in one.low], (_heights_of(one.low), _heights_of(one.high))
         axes.fill_between(xs, low, high, color=colour, alpha=0.16, linewidth=0)
-    heights = _heights(one.points)
+    heights = _heights_of(one.points)
     line = axes.plot(
         [x for x, _ in one.points], heights, color=colour, linewidth=1.8, linestyle="-" if dash is None else (0, dash),
         label=one.name or None, gid=f"line-{number}",
@@ -169,7 +169,7 @@ def _line(axes: Axes, number: int, one: Series) -> None:
         line.set(marker="o", markersize=5, markevery=None if one.dots else alone)
 
 
-def style(number: int) -> tuple[str, tuple[float, ...] | None]:
+def line_style(number: int) -> tuple[str, tuple[float, ...] | None]:
     """The colour and the dash of a series, by its number from 0; those that share a colour do not share a dash."""
     return COLOURS[number % len(COLOURS)], _DASHES[(number + number // len(COLOURS)) % len(_DASHES)]
 
@@ -177,7 +177,7 @@ def style(number: int) -> tuple[str, tuple[float, ...] | None]:
 # -- what lines are made of -------------------------------------------------------------------------------------------
 
 
-def smoothed(name: str, points: Sequence[Point], window: int) -> Series:
+def smooth_points(name: str, points: Sequence[Point], window: int) -> Series:
     """The moving mean of points, with a band of one standard deviation to each side.
 
     Args:
@@ -200,24 +200,26 @@ def smoothed(name: str, points: Sequence[Point], window: int) -> Series:
     )
 
 
-def thinned(series: Series, most: int = _MOST) -> Series:
+def thin_series(series: Series, most: int = _MOST) -> Series:
     """A series of at most about ``most`` points: every n-th, and the last."""
     count = len(series.points)
     every = math.ceil(count / most)
     if every <= 1:
         return series
 
-    def kept(points: tuple[Point, ...]) -> tuple[Point, ...]:
+    def keep_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
         return points[::every] if not points or (len(points) - 1) % every == 0 else (*points[::every], points[-1])
 
-    return replace(series, points=kept(series.points), low=kept(series.low), high=kept(series.high))
+    return replace(
+        series, points=keep_points(series.points), low=keep_points(series.low), high=keep_points(series.high)
+    )
 
 
-def _heights(points: Sequence[Point]) -> list[float]:
+def _heights_of(points: Sequence[Point]) -> list[float]:
     """The y of points; nan for those that are gaps."""
-    return [point[1] if _drawable(point) else math.nan for point in points]
+    return [point[1] if _is_drawable(point) else math.nan for point in points]
 
 
-def _drawable(point: Point) -> bool:
+def _is_drawable(point: Point) -> bool:
     """Whether both numbers are finite, and so is the distance between any two of them."""
     return all(abs(value) <= _LARGEST for value in point)

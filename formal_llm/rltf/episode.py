@@ -80,7 +80,7 @@ class DistinctQuestions:
         self._of_object: dict[int, int] = {}
         self._seen: list[Question] = []
 
-    def number(self, question: Question) -> int:
+    def number_of(self, question: Question) -> int:
         """The number of a question; a new one is added."""
         found = self._of_object.get(id(question))
         if found is None:

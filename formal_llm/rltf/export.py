@@ -102,7 +102,7 @@ def write_tasks(
     rows = (
         {"task": index, "description": task.description, "group": task.group, "prompt": prompt}
         for index, task in enumerate(tasks)
-        for prompt in [_prompt(planner, task, conversational)]
+        for prompt in [_prompt_of(planner, task, conversational)]
     )
     return _write_lines(path, rows)
 
@@ -134,18 +134,18 @@ def write_completions(
     """
     prompts: dict[Task, Prompt] = {}
 
-    def row(episode: Episode, worth: Judged) -> dict[str, object]:
+    def make_row(episode: Episode, worth: Judged) -> dict[str, object]:
         if episode.task not in prompts:
-            prompts[episode.task] = _prompt(planner, episode.task, conversational)
-        text = _numbers(planner, episode)
+            prompts[episode.task] = _prompt_of(planner, episode.task, conversational)
+        text = _write_numbers(planner, episode)
         completion = [{"role": "assistant", "content": text}] if conversational else text
         data = {"task": episode.index, "prompt": prompts[episode.task], "completion": completion}
         return {**data, "reward": worth.value, "failed": worth.failed}
 
-    return _write_lines(path, (row(episode, worth) for episode, worth in zip(episodes, judged, strict=True)))
+    return _write_lines(path, (make_row(episode, worth) for episode, worth in zip(episodes, judged, strict=True)))
 
 
-def _numbers(planner: Planner, episode: Episode) -> str:
+def _write_numbers(planner: Planner, episode: Episode) -> str:
     """The answers of an episode as a completion; a selection, which it has option by option, is one of them."""
     walk = planner.start(episode.task)
     numbers = [decision.number for decision in episode.decisions]
@@ -218,9 +218,9 @@ def completion_reward(
     if not math.isfinite(invalid):
         raise ValueError(f"the reward of completions that lead to no plan is a finite number, not {invalid}")
     stated = Judged(float(invalid), "no plan")
-    exported = cache(partial(_exported, planner, tasks))  # only where the prompts have to tell the tasks
+    exported = cache(partial(_places_by_prompt, planner, tasks))  # only where the prompts have to tell the tasks
 
-    def rewards(
+    def reward_completions(
         prompts: Sequence[Prompt],
         completions: Sequence[Prompt],
         *,
@@ -234,7 +234,7 @@ def completion_reward(
             if not 0 <= place < len(tasks):
                 raise ValueError(f"there is no task {place}; {len(tasks)} tasks were given")
             try:
-                plan = read_completion(planner, tasks[place], _said(completion))
+                plan = read_completion(planner, tasks[place], _completion_text(completion))
             except (InvalidAnswer, NoValidPlan, BudgetExceeded):
                 continue
             plans.append((row, (tasks[place], plan)))
@@ -243,22 +243,22 @@ def completion_reward(
             results[row] = worth
         return [worth.value for worth in results]
 
-    rewards.__name__ = re.sub(r"\W+", "_", judge.name)  # TRL logs rewards under the function's name
-    return rewards
+    reward_completions.__name__ = re.sub(r"\W+", "_", judge.name)  # TRL logs rewards under the function's name
+    return reward_completions
 
 
-def _exported(planner: Planner, tasks: Sequence[Task]) -> dict[str, set[int]]:
+def _places_by_prompt(planner: Planner, tasks: Sequence[Task]) -> dict[str, set[int]]:
     """For each prompt that is exported, in both its forms, the places of the tasks that have it."""
     found: dict[str, set[int]] = {}
     for place, task in enumerate(tasks):
         for conversational in (False, True):
-            found.setdefault(json.dumps(_prompt(planner, task, conversational)), set()).add(place)
+            found.setdefault(json.dumps(_prompt_of(planner, task, conversational)), set()).add(place)
     return found
 
 
 def _place_of(prompt: Prompt, exported: Mapping[str, set[int]], tasks: Sequence[Task]) -> int:
     """The place of the one task that a prompt was exported for."""
-    places = exported.get(json.dumps(_messages(prompt)), set())
+    places = exported.get(json.dumps(_strip_messages(prompt)), set())
     if len({tasks[place] for place in places}) != 1:
         many = "several tasks" if places else "no task"
         raise ValueError(f"this prompt was exported for {many}; keep the column 'task' in the data set: {prompt!r}")
@@ -268,20 +268,20 @@ def _place_of(prompt: Prompt, exported: Mapping[str, set[int]], tasks: Sequence[
 # -- forms ------------------------------------------------------------------------------------------------------------
 
 
-def _prompt(planner: Planner, task: Task, conversational: bool) -> Prompt:
+def _prompt_of(planner: Planner, task: Task, conversational: bool) -> Prompt:
     if not conversational:
         return walk_prompt(planner, task)
     return [message._asdict() for message in walk_messages(planner, task)]
 
 
-def _messages(prompt: Prompt) -> Prompt:
+def _strip_messages(prompt: Prompt) -> Prompt:
     """A prompt as it was exported; trainers may add keys to messages."""
     if isinstance(prompt, str):
         return prompt
     return [{"role": message["role"], "content": message["content"]} for message in prompt]
 
 
-def _said(completion: Prompt) -> str:
+def _completion_text(completion: Prompt) -> str:
     """The text of a completion: as it is, or the content of its last message."""
     if isinstance(completion, str):
         return completion

@@ -125,28 +125,30 @@ class RunLog:
         self._online: WandbRun | None = None
         self._failed = True  # until it is told how it ended
         self._before = 0.0
-        self._file = self._open()
+        self._file = self._open_file()
         try:
-            kept = self._kept(resume)
+            kept = self._keep_entries(resume)
             if tensorboard:
-                self._board = _tensorboard(self.folder, resume)
+                self._board = _open_tensorboard(self.folder, resume)
             if wandb:
                 earlier = [entry.data["wandb"] for entry in kept if "wandb" in entry.data]
-                self._online = _wandb(self.folder, wandb, earlier[-1] if earlier else uuid4().hex[:12], settings or {})
+                self._online = _open_wandb(
+                    self.folder, wandb, earlier[-1] if earlier else uuid4().hex[:12], settings or {}
+                )
         except BaseException:
             self._file.close()
             raise
         self._start = time.monotonic()
         online = {} if self._online is None else {"wandb": self._online.id}
         if resume is None:
-            self._write("run", 0, {"format": _FORMAT, "settings": dict(settings or {}), **online})
+            self._write_entry("run", 0, {"format": _FORMAT, "settings": dict(settings or {}), **online})
         else:
             self._before = max((entry.elapsed for entry in kept), default=0.0)
             judged = [entry for entry in kept if entry.kind == "evaluation"]
             by = VALIDATION if any(entry.data.get("split") == VALIDATION for entry in judged) else HELD_OUT
             best = best_of(entry for entry in judged if entry.data.get("split") == by)
             told = None if best is None else [best.figures["reward"], best.step]
-            self._write("resume", resume, {"best": told, **online})
+            self._write_entry("resume", resume, {"best": told, **online})
 
     @property
     def elapsed(self) -> float:
@@ -155,20 +157,20 @@ class RunLog:
 
     def update(self, step: int, figures: Mapping[str, SupportsFloat]) -> None:
         """Note what was measured in an update; ``step`` is its number, from 1."""
-        self._write("update", step, {}, _floats(figures))
+        self._write_entry("update", step, {}, _to_floats(figures))
 
     def evaluation(self, step: int, figures: Mapping[str, SupportsFloat], split: str = HELD_OUT) -> None:
         """Note what plans for the tasks of a split are worth after ``step`` updates."""
-        self._write("evaluation", step, {"split": split}, _floats(figures))
+        self._write_entry("evaluation", step, {"split": split}, _to_floats(figures))
 
     def checkpoint(self, step: int, name: str, *, best: bool = False) -> None:
         """Note that the state after ``step`` updates was saved under a name in the folder of the run."""
-        self._write("checkpoint", step, {"name": name, "best": best})
+        self._write_entry("checkpoint", step, {"name": name, "best": best})
 
     def end(self, step: int, reason: str = "done") -> None:
         """Note that the run is over."""
         self._failed = reason not in _GOOD_ENDS
-        self._write("end", step, {"reason": reason})
+        self._write_entry("end", step, {"reason": reason})
 
     def close(self) -> None:
         """Close the file and the views, and let others have the file."""
@@ -191,14 +193,14 @@ class RunLog:
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def _write(
+    def _write_entry(
         self, kind: str, step: int, data: Mapping[str, object], figures: Mapping[str, float] | None = None
     ) -> None:
         elapsed = round(self.elapsed, 3)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {"kind": kind, "step": step, "time": now, "elapsed": elapsed, **data}
         if figures is not None:
-            line["figures"] = {name: _told(value) for name, value in figures.items()}
+            line["figures"] = {name: _to_json(value) for name, value in figures.items()}
         write_line(self._file, self.path, line, "a line", allow_nan=False)
         room = "train" if kind == "update" else str(data.get("split"))
         placed = {f"{room}/{name}": value for name, value in (figures or {}).items()}
@@ -214,18 +216,18 @@ class RunLog:
 
     # -- opening ------------------------------------------------------------------------------------------------
 
-    def _open(self) -> FileIO:
+    def _open_file(self) -> FileIO:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ResultsError(f"{self.path}: the log cannot be written: {error.strerror}") from None
         return open_exclusively(self.path, what="log", busy=_BUSY)
 
-    def _kept(self, resume: int | None) -> list[LogEntry]:
+    def _keep_entries(self, resume: int | None) -> list[LogEntry]:
         """The lines that stay; the others are taken out of the file."""
         self._file.seek(0)
         text = self._file.read()
-        lines = list(_lines(self.path, text))
+        lines = list(_read_lines(self.path, text))
         if resume is None:
             if lines:
                 raise ResultsError(
@@ -258,7 +260,7 @@ def read_log(folder: str | os.PathLike[str]) -> list[LogEntry]:
     path = Path(folder) / LOG
     if not path.is_file():
         raise ResourceNotFound("log of a run", str(path))
-    return [entry for _, entry in _lines(path, path.read_bytes())]
+    return [entry for _, entry in _read_lines(path, path.read_bytes())]
 
 
 def best_of(evaluations: Iterable[LogEntry]) -> LogEntry | None:
@@ -267,11 +269,11 @@ def best_of(evaluations: Iterable[LogEntry]) -> LogEntry | None:
     return max(finite, key=lambda entry: (entry.figures["reward"], -entry.step), default=None)
 
 
-def _lines(path: Path, text: bytes) -> Iterator[tuple[bytes, LogEntry]]:
+def _read_lines(path: Path, text: bytes) -> Iterator[tuple[bytes, LogEntry]]:
     """The lines of a log, each as it is written and as it is read."""
     whole, newline, rest = text.rpartition(b"\n")
     for number, raw in enumerate(whole.split(b"\n") if newline else (), 1):
-        entry = _parsed(raw)
+        entry = _parse_line(raw)
         if entry is None or (number == 1) != (entry.kind == "run"):
             raise ResultsError(f"{path}:{number}: this is not a line of a run's log; mend or remove it")
         yield raw, entry
@@ -279,7 +281,7 @@ def _lines(path: Path, text: bytes) -> Iterator[tuple[bytes, LogEntry]]:
         raise ResultsError(f"{path}: this is no log of a run; give another folder")
 
 
-def _parsed(raw: bytes) -> LogEntry | None:
+def _parse_line(raw: bytes) -> LogEntry | None:
     try:
         line: dict[str, Any] = json.loads(raw)
         kind, step, elapsed = line.pop("kind"), line.pop("step"), line.pop("elapsed")
@@ -292,15 +294,15 @@ def _parsed(raw: bytes) -> LogEntry | None:
     return LogEntry(kind, step, elapsed, figures, line) if good else None
 
 
-def _floats(figures: Mapping[str, SupportsFloat]) -> dict[str, float]:
+def _to_floats(figures: Mapping[str, SupportsFloat]) -> dict[str, float]:
     return {name: float(value) for name, value in figures.items()}
 
 
-def _told(value: float) -> float | str:
+def _to_json(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def _tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
+def _open_tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
     """A writer of TensorBoard's event files."""
     try:
         from torch.utils.tensorboard import SummaryWriter
@@ -312,7 +314,7 @@ def _tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
     return SummaryWriter(str(folder / "tensorboard"), purge_step=None if resume is None else resume + 1)
 
 
-def _wandb(folder: Path, project: str, identity: str, settings: Mapping[str, object]) -> WandbRun:
+def _open_wandb(folder: Path, project: str, identity: str, settings: Mapping[str, object]) -> WandbRun:
     """A run at Weights & Biases, or one that goes on; what is sent lies in the folder ``wandb`` until it is."""
     try:
         import wandb

@@ -103,7 +103,9 @@ class Objective:
         self._distinct = DistinctQuestions(policy.scorer.key)
         self._asked: list[_Asked] = []
 
-    def add(self, episodes: Sequence[Episode], weights: Sequence[float], shares: Sequence[float] | None = None) -> None:
+    def add_episodes(
+        self, episodes: Sequence[Episode], weights: Sequence[float], shares: Sequence[float] | None = None
+    ) -> None:
         """Add the episodes of one task, each with the factor of its log-probability.
 
         ``shares`` say how much each counts for entropy and distance, in any unit; all alike where left out.
@@ -115,9 +117,9 @@ class Objective:
         whole = math.fsum(count * len(e.decisions) for count, e in zip(counts, episodes, strict=True))
         for episode, weight, count in zip(episodes, weights, counts, strict=True):
             if not math.isfinite(weight):
-                raise _failed("the weight of a plan", weight, episode)
+                raise _training_error("the weight of a plan", weight, episode)
             for decision in episode.decisions:
-                number = self._distinct.number(decision.question)
+                number = self._distinct.number_of(decision.question)
                 if number == len(self._asked):
                     self._asked.append(_Asked(decision.question, [0.0] * len(decision.question.options), episode))
                 asked = self._asked[number]
@@ -125,7 +127,9 @@ class Objective:
                 if whole:
                     asked.visits += self.scale * count / whole
 
-    def backward(self, *, entropy: float = 0.0, kl: float = 0.0, questions_per_pass: int = 256) -> ObjectiveFigures:
+    def backpropagate_loss(
+        self, *, entropy: float = 0.0, kl: float = 0.0, questions_per_pass: int = 256
+    ) -> ObjectiveFigures:
         """Add the gradient of the loss to those of the policy's parameters.
 
         Args:
@@ -144,50 +148,50 @@ class Objective:
         moving = [one for one in self._asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
         if len(moving) < _MANY * len(self._asked):
             self.policy.scorer.drop_graphs()
-        restore = self._restorer()
+        restore = self._save_gradients()
 
-        def work() -> ObjectiveFigures:
+        def run_passes() -> ObjectiveFigures:
             figures, left = ObjectiveFigures(), moving
             while left:
-                seen = self._learned(left, entropy, kl, questions_per_pass)
+                seen = self._backpropagate_part(left, entropy, kl, questions_per_pass)
                 figures += seen
                 left = left[seen.gradients :]
             self.policy.scorer.settle()
             return figures
 
-        def smaller() -> str:
+        def shrink_pass() -> str:
             restore()
             return self.policy.scorer.drop_graphs()
 
-        figures = fitted(work, smaller)
+        figures = fitted(run_passes, shrink_pass)
         still = [one for one in self._asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
         with torch.no_grad():  # they have no gradient; only their entropy is told
-            for part in _parts(still, questions_per_pass):
-                figures += self._loss(part, entropy, kl)[1]
+            for part in _split_parts(still, questions_per_pass):
+                figures += self._compute_loss(part, entropy, kl)[1]
         return figures
 
-    def _restorer(self) -> Callable[[], None]:
+    def _save_gradients(self) -> Callable[[], None]:
         """What makes the gradients as they are now: a pass that runs out of memory has changed some of them."""
         collect = [*self.policy.parameters, *self.policy.scorer.leaves]
         before = [None if one.grad is None else one.grad.clone() for one in collect]
 
-        def restore() -> None:
+        def restore_gradients() -> None:
             for one, gradient in zip(collect, before, strict=True):
                 one.grad = None if gradient is None else gradient.clone()
 
-        return restore
+        return restore_gradients
 
-    def _learned(self, moving: Sequence[_Asked], entropy: float, kl: float, most: int) -> ObjectiveFigures:
+    def _backpropagate_part(self, moving: Sequence[_Asked], entropy: float, kl: float, most: int) -> ObjectiveFigures:
         """One backward pass: of the first questions, as many as there is room for."""
-        policy, restore = self.policy, self._restorer()
+        policy, restore = self.policy, self._save_gradients()
 
-        def work() -> ObjectiveFigures:
+        def run_passes() -> ObjectiveFigures:
             part = moving[: min(most, policy.room)]
-            loss, seen = self._loss(part, entropy, kl)
+            loss, seen = self._compute_loss(part, entropy, kl)
             loss.backward()
             return replace(seen, loss=float(loss.detach()), gradients=len(part))
 
-        def smaller() -> str:
+        def shrink_pass() -> str:
             restore()
             count = min(most, policy.room, len(moving))
             if count < 2:
@@ -195,9 +199,9 @@ class Objective:
             policy.room = count // 2
             return f"{count // 2} questions in a backward pass"
 
-        return fitted(work, smaller)
+        return fitted(run_passes, shrink_pass)
 
-    def _loss(self, part: Sequence[_Asked], entropy: float, kl: float) -> tuple[torch.Tensor, ObjectiveFigures]:
+    def _compute_loss(self, part: Sequence[_Asked], entropy: float, kl: float) -> tuple[torch.Tensor, ObjectiveFigures]:
         """The loss of some questions, and what is seen besides."""
         import torch
 
@@ -213,7 +217,7 @@ class Objective:
         if not bool(finite.all()):
             row = int((~finite).any(dim=1).nonzero()[0])
             value = float(logs.detach()[row][legal[row]].sum())
-            raise _failed("the policy's log-probability", value, part[row].episode)
+            raise _training_error("the policy's log-probability", value, part[row].episode)
         logs = logs.masked_fill(~legal, 0.0)
         visits = torch.tensor([asked.visits for asked in part], device=logs.device)
         chances = logs.exp().masked_fill(~legal, 0.0)
@@ -227,11 +231,11 @@ class Objective:
             far = float(distance.detach())
         loss = -objective
         if not bool(torch.isfinite(loss.detach())):
-            raise _failed("the loss", float(loss.detach()), part[0].episode)
+            raise _training_error("the loss", float(loss.detach()), part[0].episode)
         return loss, ObjectiveFigures(entropy=float(spread.detach()), kl=far, questions=len(part))
 
 
-def _parts(asked: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def _split_parts(asked: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (asked[begin : begin + size] for begin in range(0, len(asked), size))
 
 
@@ -244,20 +248,20 @@ def log_probabilities_of(policy: Scored, episodes: Sequence[Episode], *, questio
     import torch
 
     distinct = DistinctQuestions(policy.scorer.key)
-    numbers = [[distinct.number(one.question) for one in episode.decisions] for episode in episodes]
+    numbers = [[distinct.number_of(one.question) for one in episode.decisions] for episode in episodes]
     rows: list[list[float]] = []
     with torch.no_grad():
-        for part in _parts(distinct.questions, questions_per_pass):
+        for part in _split_parts(distinct.questions, questions_per_pass):
             rows += policy.log_probabilities(part).tolist()
     found = []
     for episode, places in zip(episodes, numbers, strict=True):
         chosen = zip(places, episode.decisions, strict=True)
         found.append(math.fsum(rows[place][one.number - 1] for place, one in chosen))
         if math.isnan(found[-1]):
-            raise _failed("the policy's log-probability", found[-1], episode)
+            raise _training_error("the policy's log-probability", found[-1], episode)
     return found
 
 
-def _failed(what: str, value: float, episode: Episode) -> TrainingError:
+def _training_error(what: str, value: float, episode: Episode) -> TrainingError:
     where = f"; met with the plan {' '.join(episode.word)} of {episode.task.description!r}"
     return TrainingError(f"{what} is {value}, not a finite number{where}")

@@ -114,7 +114,7 @@ class Policy:
         self.model = _with_adapters(self.scorer.model, lora or LoRA(), seed, None if adapter is None else Path(adapter))
         self.device = self.scorer.model.get_input_embeddings().weight.device
         if gradient_checkpointing:
-            _checkpoint(self.scorer.model)
+            _enable_checkpointing(self.scorer.model)
         self.gradient_checkpointing = gradient_checkpointing
         self.changed()
 
@@ -144,15 +144,17 @@ class Policy:
         import torch
 
         if torch.is_grad_enabled():
-            values = self._scored(questions)
+            values = self._score_questions(questions)
         else:
             scorer = self.scorer
-            values = fitted(lambda: self._scored(questions), lambda: scorer.drop_graphs() or fewer_tokens(scorer))
+            values = fitted(
+                lambda: self._score_questions(questions), lambda: scorer.drop_graphs() or fewer_tokens(scorer)
+            )
         if self.temperature == 1.0:
             return values
         return torch.log_softmax(values / self.temperature, dim=-1)
 
-    def _scored(self, questions: Sequence[Question]) -> torch.Tensor:
+    def _score_questions(self, questions: Sequence[Question]) -> torch.Tensor:
         import torch
 
         dtype = None if self.autocast is None else getattr(torch, self.autocast)
@@ -273,7 +275,7 @@ def base_and_adapter(model: str) -> tuple[str, str | None]:
     return (model, None) if base is None else (f"{provider}:{base}{question}{settings}", folder)
 
 
-def _checkpoint(model: PreTrainedModel) -> None:
+def _enable_checkpointing(model: PreTrainedModel) -> None:
     """Have a model compute its activations again in the backward pass."""
     if hasattr(model, "activation_checkpointing_enable"):
         model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})

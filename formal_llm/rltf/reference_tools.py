@@ -44,7 +44,7 @@ class ReferenceTools(Reward):
         self.inputs = None if inputs is None else frozenset(inputs)
         if name is None and (of := name_of(tools)) is not None:
             name = f"reference tools, {kind}, {of}"
-        super().__init__(self._agreement, name=name, invalid=invalid)
+        super().__init__(self._compute_agreement, name=name, invalid=invalid)
 
     @property
     def name(self) -> str:
@@ -57,9 +57,9 @@ class ReferenceTools(Reward):
         inputs = None if self.inputs is None else sorted(self.inputs)
         return {**super().settings, "kind": self.kind, "inputs": inputs}
 
-    def _agreement(self, task: Task, plan: Plan) -> float:
+    def _compute_agreement(self, task: Task, plan: Plan) -> float:
         wanted, used = frozenset(self.tools(task)), tools_of(plan, self.inputs)
-        return float(wanted == used) if self.kind == "exact" else f1(wanted, used)
+        return float(wanted == used) if self.kind == "exact" else compute_f1(wanted, used)
 
 
 def tools_of(plan: Plan, inputs: Collection[str] | None = None) -> frozenset[str]:
@@ -70,7 +70,7 @@ def tools_of(plan: Plan, inputs: Collection[str] | None = None) -> frozenset[str
     return frozenset(plan.word) if call is None else frozenset(c.name for c in call.walk() if c.arguments)
 
 
-def f1(wanted: Collection[str], used: Collection[str]) -> float:
+def compute_f1(wanted: Collection[str], used: Collection[str]) -> float:
     """The F1 measure of two sets, from 0 to 1: see :class:`ReferenceTools`."""
     one, other = frozenset(wanted), frozenset(used)
     return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0

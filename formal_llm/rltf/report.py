@@ -14,9 +14,9 @@ from pathlib import Path
 
 from formal_llm.errors import MissingDependency, ResultsError
 from formal_llm.planning.drivers.json_lines import write_atomically
-from formal_llm.rltf.curves import Chart, Point, Series, smoothed
+from formal_llm.rltf.curves import Chart, Point, Series, smooth_points
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry, best_of, read_log
-from formal_llm.rltf.run_view import duration, span
+from formal_llm.rltf.run_view import format_duration, format_seconds
 
 #: The names of the report and of the folder of its pictures, in the folder of the run.
 REPORT, CURVES = "report.md", "curves"
@@ -49,7 +49,7 @@ class LoggedRun:
     resumes: tuple[int, ...]
 
     @classmethod
-    def of(cls, entries: Iterable[LogEntry]) -> LoggedRun:
+    def from_entries(cls, entries: Iterable[LogEntry]) -> LoggedRun:
         """The run that the lines of a log tell of."""
         rows = list(entries)
         updates = {entry.step: entry for entry in rows if entry.kind == "update"}
@@ -84,7 +84,7 @@ class LoggedRun:
         """Of these the one with the highest reward, of equal ones the first; None where there is none."""
         return best_of(self.judging)
 
-    def points(self, name: str) -> tuple[Point, ...]:
+    def points_of(self, name: str) -> tuple[Point, ...]:
         """A figure of the updates that have it, over their numbers."""
         return tuple((entry.step, entry.figures[name]) for entry in self.updates if name in entry.figures)
 
@@ -97,10 +97,10 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
         ResultsError: the log is damaged, or the report cannot be written.
     """
     home = Path(folder)
-    run = LoggedRun.of(read_log(home))
+    run = LoggedRun.from_entries(read_log(home))
     charts = charts_of(run)
     try:
-        pictures = {name: chart.svg() for name, chart in charts.items()}
+        pictures = {name: chart.draw_svg() for name, chart in charts.items()}
         missing = ""
     except MissingDependency as error:
         pictures, missing = {}, f"They are not here: {error}, then write the report again (`write_report`)."
@@ -121,14 +121,14 @@ def charts_of(run: LoggedRun) -> dict[str, Chart]:
     if run.held_out:
         lines = [
             Series(
-                _called(name), tuple((e.step, e.figures[name]) for e in run.held_out if name in e.figures), dots=True
+                _label_of(name), tuple((e.step, e.figures[name]) for e in run.held_out if name in e.figures), dots=True
             )
             for name in dict.fromkeys(n for e in run.held_out for n in e.figures if n in ("reward", "exact"))
         ]
         if VALIDATION in run.evaluations:
             points = tuple((e.step, e.figures["reward"]) for e in run.judging if "reward" in e.figures)
             lines.append(Series("reward, validation", points, dots=True))
-        marks = () if best is None else ((best.step, f"best: {_figure(best.figures['reward'])}"),)
+        marks = () if best is None else ((best.step, f"best: {_format_figure(best.figures['reward'])}"),)
         between_0_and_1 = all(0 <= y <= 1 for line in lines for _, y in line.points)
         charts["held_out"] = Chart(
             "Held-out tasks", tuple(lines), y_label="mean", marks=marks, y_range=(0, 1) if between_0_and_1 else None
@@ -138,9 +138,9 @@ def charts_of(run: LoggedRun) -> dict[str, Chart]:
         ("reward", "Training reward"), ("entropy", "Entropy of the choices"), ("kl", "KL to the base model"),
         ("loss", "Loss"), ("drift", "How far the server that made the plans was from the trainer"),
     ):  # fmt: skip
-        measured = run.points(name)
+        measured = run.points_of(name)
         if measured:
-            line = smoothed(f"mean of {window} updates, ±1 standard deviation", measured, window)
+            line = smooth_points(f"mean of {window} updates, ±1 standard deviation", measured, window)
             if len(measured) <= 2 * window:  # too few for means to tell anything
                 line = Series("", measured)
             unit = {"entropy": "nats", "kl": "nats", "drift": "nats"}.get(name, name)
@@ -150,27 +150,27 @@ def charts_of(run: LoggedRun) -> dict[str, Chart]:
 
 def report_text(run: LoggedRun, charts: Mapping[str, Chart], missing: str = "") -> str:
     """The text of a report, in Markdown; ``missing`` says why there are no pictures of its charts."""
-    parts = ["# Training run", _summary(run)]
+    parts = ["# Training run", _write_summary(run)]
     if run.held_out:
-        parts += ["## Before, during and after", _evaluations(run)]
-    if best := _best(run):
+        parts += ["## Before, during and after", _write_evaluations(run)]
+    if best := _write_best(run):
         parts += ["## Best checkpoint", best]
     if charts:
         parts.append("## Curves")
         parts += [missing] if missing else [f"![{chart.title}]({CURVES}/{name}.svg)" for name, chart in charts.items()]
     if run.updates:
-        parts += ["## Updates", _updates(run)]
-    parts += ["## Durations", _durations(run)]
+        parts += ["## Updates", _write_updates(run)]
+    parts += ["## Durations", _write_durations(run)]
     if run.settings:
-        rows = [(f"`{name}`", f"`{_plain(value)}`") for name, value in _flat(run.settings)]
-        parts += ["## Settings", _table(("setting", "value"), rows, left=2)]
+        rows = [(f"`{name}`", f"`{_format_value(value)}`") for name, value in _flatten_settings(run.settings)]
+        parts += ["## Settings", _write_table(("setting", "value"), rows, left=2)]
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(run: LoggedRun) -> str:
+def _write_summary(run: LoggedRun) -> str:
     done = run.updates[-1].step if run.updates else 0
     state = f"It ended: {run.end}." if run.end else "It has not ended yet."
-    told = [f"{done} update{'s' * (done != 1)} in {duration(run.elapsed)}. {state}"]
+    told = [f"{done} update{'s' * (done != 1)} in {format_duration(run.elapsed)}. {state}"]
     for split in (HELD_OUT, VALIDATION):
         entries = run.held_out if split == HELD_OUT else run.evaluations.get(split, ())
         best = best_of(entries)
@@ -178,46 +178,46 @@ def _summary(run: LoggedRun) -> str:
             continue
         first, last = entries[0], entries[-1]
         told.append(
-            f"{split.capitalize()} reward: {_figure(first.figures.get('reward'))} after update {first.step}, "
-            f"{_figure(last.figures.get('reward'))} after update {last.step}, at best "
-            f"**{_figure(best.figures['reward'])}** after update {best.step}."
+            f"{split.capitalize()} reward: {_format_figure(first.figures.get('reward'))} after update {first.step}, "
+            f"{_format_figure(last.figures.get('reward'))} after update {last.step}, at best "
+            f"**{_format_figure(best.figures['reward'])}** after update {best.step}."
         )
     return " ".join(told)
 
 
-def _evaluations(run: LoggedRun) -> str:
+def _write_evaluations(run: LoggedRun) -> str:
     names = list(dict.fromkeys(name for entries in run.evaluations.values() for e in entries for name in e.figures))
     several = len(run.evaluations) > 1
     rows = []
     for split, entries in run.evaluations.items():
-        for entry in _some(entries, run.best):
+        for entry in _select_entries(entries, run.best):
             last = entry is entries[-1] and all(update.step <= entry.step for update in run.updates[-1:])
             when = "before" if entry.step == 0 else "after" if run.end and last else "during"
-            figures = [_figure(entry.figures.get(name)) for name in names]
+            figures = [_format_figure(entry.figures.get(name)) for name in names]
             rows.append((*([split] if several else []), when, str(entry.step), *figures))
-    text = _table((*(["tasks"] if several else []), "when", "update", *map(_called, names)), rows)
+    text = _write_table((*(["tasks"] if several else []), "when", "update", *map(_label_of, names)), rows)
     left_out = sum(map(len, run.evaluations.values())) - len(rows)
     return f"{text}\n\n{left_out} more are in the log and in the curve." if left_out else text
 
 
-def _some(entries: Sequence[LogEntry], best: LogEntry | None) -> list[LogEntry]:
+def _select_entries(entries: Sequence[LogEntry], best: LogEntry | None) -> list[LogEntry]:
     """At most about as many evaluations as a person reads: the first, the last, the best, and some between."""
     every = math.ceil(len(entries) / _ROWS)
     return [e for n, e in enumerate(entries) if n % every == 0 or e is entries[-1] or e is best]
 
 
-def _best(run: LoggedRun) -> str:
+def _write_best(run: LoggedRun) -> str:
     marked = [entry for entry in run.checkpoints if entry.data.get("best")]
     if not marked:
         return ""
     saved = marked[-1]
     splits = ((HELD_OUT, run.held_out), (VALIDATION, run.evaluations.get(VALIDATION, ())))
     judged = [(split, entry) for split, entries in splits for entry in entries if entry.step == saved.step]
-    worth = "".join(f", {split} reward {_figure(entry.figures.get('reward'))}" for split, entry in judged)
-    return f"`{_plain(saved.data['name'])}`, after update {saved.step}{worth}."
+    worth = "".join(f", {split} reward {_format_figure(entry.figures.get('reward'))}" for split, entry in judged)
+    return f"`{_format_value(saved.data['name'])}`, after update {saved.step}{worth}."
 
 
-def _updates(run: LoggedRun) -> str:
+def _write_updates(run: LoggedRun) -> str:
     """The figures of the first, the middle and the last tenth of the updates, as means."""
     count = len(run.updates)
     size = max(count // 10, 1)
@@ -226,21 +226,21 @@ def _updates(run: LoggedRun) -> str:
     names = list(dict.fromkeys(name for entry in run.updates for name in entry.figures))
     rows = []
     for name in names:
-        means = [_mean([entry.figures[name] for entry in part if name in entry.figures]) for part in thirds.values()]
-        rows.append((_called(name), *map(_figure, means)))
-    heads = [f"{which}: {_span(part)}" for which, part in thirds.items()]
-    return _table(("mean of updates", *heads), rows)
+        means = [_mean_of([entry.figures[name] for entry in part if name in entry.figures]) for part in thirds.values()]
+        rows.append((_label_of(name), *map(_format_figure, means)))
+    heads = [f"{which}: {_format_span(part)}" for which, part in thirds.items()]
+    return _write_table(("mean of updates", *heads), rows)
 
 
-def _durations(run: LoggedRun) -> str:
+def _write_durations(run: LoggedRun) -> str:
     updating = [entry.figures["seconds"] for entry in run.updates if "seconds" in entry.figures]
     judging = [e.figures["seconds"] for es in run.evaluations.values() for e in es if "seconds" in e.figures]
-    rows = [("the whole run", duration(run.elapsed), "")]
+    rows = [("the whole run", format_duration(run.elapsed), "")]
     for what, seconds in (("updates", updating), ("evaluations", judging)):
         if seconds:
-            each = f"{span(sum(seconds) / len(seconds))}, {len(seconds)} times"
-            rows.append((what, duration(sum(seconds)), each))
-    text = _table(("what", "time", "each"), rows)
+            each = f"{format_seconds(sum(seconds) / len(seconds))}, {len(seconds)} times"
+            rows.append((what, format_duration(sum(seconds)), each))
+    text = _write_table(("what", "time", "each"), rows)
     if run.resumes:
         text += f"\n\nThe run was resumed after update {', '.join(map(str, run.resumes))}; pauses are not counted."
     return text
@@ -249,40 +249,40 @@ def _durations(run: LoggedRun) -> str:
 # -- Markdown ---------------------------------------------------------------------------------------------------------
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+def _write_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """A table whose first columns are texts and the others numbers."""
     lines = [head, ["---"] * left + ["---:"] * (len(head) - left), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
-def _flat(settings: Mapping[str, object], before: str = "") -> Iterable[tuple[str, object]]:
+def _flatten_settings(settings: Mapping[str, object], before: str = "") -> Iterable[tuple[str, object]]:
     """Settings of all tables, ``table.name`` and value."""
     for name, value in settings.items():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{before}{name}.")
+            yield from _flatten_settings(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value
 
 
-def _plain(value: object) -> str:
+def _format_value(value: object) -> str:
     """A value on one line, for a code span."""
     return " ".join(str(value).split()).replace("`", "'") or " "
 
 
-def _figure(value: float | None) -> str:
+def _format_figure(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.3f}" if value == 0 or 0.001 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _mean_of(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _span(part: Sequence[LogEntry]) -> str:
+def _format_span(part: Sequence[LogEntry]) -> str:
     first, last = part[0].step, part[-1].step
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _called(name: str) -> str:
+def _label_of(name: str) -> str:
     return _CALLED.get(name, name.replace("_", " "))

@@ -90,7 +90,7 @@ class CachedReward(Reward):
         self._tasks: dict[Task, str] = {}
         self._counting = threading.Lock()
         self._stats = RewardStats()
-        self._store = self._open() if path is not None and self.deterministic else None
+        self._store = self._open_store() if path is not None and self.deterministic else None
 
     @property
     def identity(self) -> dict[str, object] | None:
@@ -129,7 +129,7 @@ class CachedReward(Reward):
 
     def known(self, task: Task, plan: Plan) -> Judged | None:
         """What a plan is worth if that is known; None if it would have to be judged. Not counted in the statistics."""
-        return self._find(self._key(task, plan)) if self.deterministic else None
+        return self._find_judgement(self._key_of(task, plan)) if self.deterministic else None
 
     def judge(self, task: Task, plan: Plan) -> Judged:
         """As :meth:`Reward.judge`, where it is not known yet; RewardError also where the file is of no use any more."""
@@ -139,25 +139,25 @@ class CachedReward(Reward):
         """As :meth:`Reward.judge_many`; where a judgement raises, what was judged by then is kept."""
         rows = list(pairs)
         if not self.deterministic:
-            self._count(0, len(rows))
+            self._count_lookups(0, len(rows))
             return self.reward.judge_many(rows, workers)
         if workers < 1:
             raise ValueError(f"workers counts from 1, not {workers}")
-        keys = [self._key(task, plan) for task, plan in rows]
+        keys = [self._key_of(task, plan) for task, plan in rows]
         todo: dict[str, tuple[Task, Plan]] = {}
         found: dict[str, Judged] = {}
         for key, row in zip(keys, rows, strict=True):
             if key not in found and key not in todo:
-                judged = self._find(key)
+                judged = self._find_judgement(key)
                 if judged is None:
                     todo[key] = row
                 else:
                     found[key] = judged
-        self._count(len(rows) - len(todo), len(todo))
-        found |= self._judged(todo, workers)
+        self._count_lookups(len(rows) - len(todo), len(todo))
+        found |= self._judge_unknown(todo, workers)
         return [found[key] for key in keys]
 
-    def _judged(self, todo: dict[str, tuple[Task, Plan]], workers: int) -> dict[str, Judged]:
+    def _judge_unknown(self, todo: dict[str, tuple[Task, Plan]], workers: int) -> dict[str, Judged]:
         """Judge and keep, writing now and then."""
         keys, fresh = list(todo), {}
         unwritten: list[str] = []
@@ -168,45 +168,45 @@ class CachedReward(Reward):
                 fresh[key] = self._known[key] = judged
                 unwritten.append(key)
                 if time.monotonic() - written > _EVERY:
-                    self._keep(unwritten)
+                    self._keep_judgements(unwritten)
                     unwritten, written = [], time.monotonic()
         finally:
-            self._keep(unwritten)
+            self._keep_judgements(unwritten)
         return fresh
 
     # -- keeping ------------------------------------------------------------------------------------------------
 
-    def _key(self, task: Task, plan: Plan) -> str:
+    def _key_of(self, task: Task, plan: Plan) -> str:
         about = self._tasks.get(task)
         if about is None:
             data = [task.description, task.goal, task.limits.lines(), sorted(task.inputs), task.group]
             data += [task.original] if task.original else []
             more = "" if self._fingerprint is None else self._fingerprint(task)
-            about = self._tasks[task] = _hash(f"{self._prefix}\n{json.dumps(data)}\n{more}")
-        return _hash(json.dumps([about, plan.word, plan.complete]))
+            about = self._tasks[task] = _hash_text(f"{self._prefix}\n{json.dumps(data)}\n{more}")
+        return _hash_text(json.dumps([about, plan.word, plan.complete]))
 
-    def _find(self, key: str) -> Judged | None:
+    def _find_judgement(self, key: str) -> Judged | None:
         judged = self._known.get(key)
         if judged is None and self._store is not None:
             with self._errors_told():
                 text = self._store.get(key)
-            judged = None if text is None else _read(text)
+            judged = None if text is None else _parse_judgement(text)
             if judged is not None:
                 self._known[key] = judged
         return judged
 
-    def _keep(self, keys: list[str]) -> None:
+    def _keep_judgements(self, keys: list[str]) -> None:
         name = self.name.encode(errors="replace").decode()
-        rows = [(key, name, _written(self._known[key])) for key in keys if not self._known[key].passing]
+        rows = [(key, name, _dump_judgement(self._known[key])) for key in keys if not self._known[key].passing]
         if rows and self._store is not None:
             with self._errors_told():
                 self._store.put(rows)
 
-    def _count(self, hits: int, misses: int) -> None:
+    def _count_lookups(self, hits: int, misses: int) -> None:
         with self._counting:
             self._stats = RewardStats(self._stats.hits + hits, self._stats.misses + misses)
 
-    def _open(self) -> AnswerStore:
+    def _open_store(self) -> AnswerStore:
         with self._errors_told():
             store = AnswerStore(self._file)
             # In this order: a file that has a row has had the mark before, whoever else is opening it.
@@ -227,15 +227,15 @@ class CachedReward(Reward):
             raise RewardError(problem, file=self._file) from error
 
 
-def _hash(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _written(judged: Judged) -> str:
+def _dump_judgement(judged: Judged) -> str:
     return json.dumps({"value": judged.value, **({"failed": judged.failed} if judged.failed else {})})
 
 
-def _read(text: bytes) -> Judged | None:
+def _parse_judgement(text: bytes) -> Judged | None:
     """The judgement of a row; None for what another program wrote."""
     try:
         data = json.loads(text)

@@ -63,7 +63,7 @@ class Reward:
         self._function = function
         self._name = name if name is not None else name_of(function)
         self.deterministic = deterministic
-        self.invalid = _stated("invalid", invalid)
+        self.invalid = _check_finite("invalid", invalid)
 
     @property
     def name(self) -> str:
@@ -101,8 +101,8 @@ class Reward:
         except Exception as error:
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise RewardError(f"the reward {self.name} raised {said}", task=task.description, word=plan.word) from error
-        judged = given if isinstance(given, Judged) else Judged(_number(self.name, given, task, plan))
-        value = _number(self.name, judged.value, task, plan)
+        judged = given if isinstance(given, Judged) else Judged(_check_number(self.name, given, task, plan))
+        value = _check_number(self.name, judged.value, task, plan)
         if not math.isfinite(value):
             raise RewardError(
                 f"the reward {self.name} is {value}, not a finite number", task=task.description, word=plan.word
@@ -183,10 +183,10 @@ class ExecutedReward(Reward):
         deterministic: bool = True,
         invalid: float = 0.0,
     ) -> None:
-        self.failed = _stated("failed", failed)
+        self.failed = _check_finite("failed", failed)
         self._judge = judge
         name = name if name is not None else name_of(judge)
-        super().__init__(self._executed, name=name, deterministic=deterministic, invalid=invalid)
+        super().__init__(self._judge_executed, name=name, deterministic=deterministic, invalid=invalid)
 
     @property
     def name(self) -> str:
@@ -198,13 +198,13 @@ class ExecutedReward(Reward):
         """As :attr:`Reward.settings`, with the reward of plans that fail."""
         return {**super().settings, "failed": self.failed}
 
-    def _executed(self, task: Task, plan: Plan) -> float | Judged:
+    def _judge_executed(self, task: Task, plan: Plan) -> float | Judged:
         try:
             return self._judge(task, plan)
         except Cancelled:
             raise
         except ExecutionError as error:
-            return Judged(self.failed, f"{type(error).__name__}: {error}", not _lasting(error))
+            return Judged(self.failed, f"{type(error).__name__}: {error}", not _is_lasting(error))
 
 
 # -- by name ----------------------------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def reward_of(reward: str | RewardFunction) -> Reward:
     if isinstance(reward, str):
         module, colon, attribute = reward.partition(":")
         if colon:
-            found = _imported(reward, module, attribute)
+            found = _import_reward(reward, module, attribute)
         elif reward in _registered:
             found = _registered[reward]()
         else:
@@ -254,7 +254,7 @@ def reward_of(reward: str | RewardFunction) -> Reward:
     return Reward(cast("RewardFunction", found))
 
 
-def _imported(reward: str, module: str, attribute: str) -> object:
+def _import_reward(reward: str, module: str, attribute: str) -> object:
     try:
         loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -282,13 +282,13 @@ def name_of(function: object) -> str | None:
     return f"{module}:{name}"
 
 
-def _lasting(error: ExecutionError) -> bool:
+def _is_lasting(error: ExecutionError) -> bool:
     """Whether a tool could not do what it was asked; a slow machine, or a missing tool, input or model, may change."""
     failed = isinstance(error, ToolError) and error.reason in ("failed", "kind")
     return failed and not isinstance(getattr(error, "cause", None), (ExecutionError, ImportError, MemoryError))
 
 
-def _number(name: str, given: object, task: Task, plan: Plan) -> float:
+def _check_number(name: str, given: object, task: Task, plan: Plan) -> float:
     if type(given) is float:
         return given
     try:
@@ -301,7 +301,7 @@ def _number(name: str, given: object, task: Task, plan: Plan) -> float:
         ) from None
 
 
-def _stated(name: str, value: float) -> float:
+def _check_finite(name: str, value: float) -> float:
     if not math.isfinite(value):
         raise ValueError(f"the reward of plans that are {name} is a finite number, not {value}")
     return float(value)

@@ -76,7 +76,7 @@ class WalkNode:
     @classmethod
     def root(cls, walk: Walk) -> WalkNode:
         """The first node of a walk."""
-        return cls(walk)._settled()
+        return cls(walk)._skip_forced()
 
     @property
     def question(self) -> Question | None:
@@ -96,10 +96,10 @@ class WalkNode:
                 chosen = selecting.chosen
             walk = self.walk.fork()
             walk.answer(Answer(chosen))
-            self.next[number] = WalkNode(walk, self, number)._settled()
+            self.next[number] = WalkNode(walk, self, number)._skip_forced()
         return self.next[number]
 
-    def _settled(self) -> WalkNode:
+    def _skip_forced(self) -> WalkNode:
         """With the question that the walk asks here; a selection of which there is only one is made."""
         while (asked := self.walk.question) is not None and asked.several:
             selecting = Selecting.of(asked)
@@ -160,9 +160,9 @@ def rollout(
                 found[number] = node.finished(start)
                 del rolling[number]
         if rolling:
-            _answer(policy, [node for _, node, _ in rolling.values() if node.logs is None])
+            _answer_questions(policy, [node for _, node, _ in rolling.values() if node.logs is None])
             for number, (start, node, rng) in rolling.items():
-                rolling[number] = (start, node.after(_drawn(node, rng)), rng)
+                rolling[number] = (start, node.after(_draw_option(node, rng)), rng)
         elif room and not fresh:
             return [found[number] for number in sorted(found)]
 
@@ -185,7 +185,7 @@ def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
     return node.finished(start)
 
 
-def _answer(policy: Drawn, nodes: Sequence[WalkNode]) -> None:
+def _answer_questions(policy: Drawn, nodes: Sequence[WalkNode]) -> None:
     """Have the policy answer the questions of some nodes; several samples may stand at one."""
     import torch
 
@@ -208,7 +208,7 @@ def _answer(policy: Drawn, nodes: Sequence[WalkNode]) -> None:
             )
 
 
-def _drawn(node: WalkNode, rng: random.Random | None) -> int:
+def _draw_option(node: WalkNode, rng: random.Random | None) -> int:
     """The number of the most probable option, or of one that is drawn."""
     logs = node.logs
     assert logs is not None

@@ -60,35 +60,38 @@ class RunView:
                 if entry.data.get("best"):
                     reward, step = entry.data["best"]
                     self._best = (reward, step)
-                self._say(f"going on after update {entry.step}")
+                self._print_line(f"going on after update {entry.step}")
         elif entry.kind == "update":
-            self._update(entry)
+            self._show_update(entry)
         elif entry.kind == "evaluation":
-            self._evaluation(entry)
+            self._show_evaluation(entry)
         elif entry.kind == "checkpoint":
-            self._say(f"update {entry.step}: saved {entry.data.get('name', '')}{' (best)' * bool(entry.data['best'])}")
-        elif entry.kind == "end":
-            self._say(
-                f"{entry.data.get('reason', 'done')} after {entry.step} of {self._updates} updates: {self._said()}"
+            self._print_line(
+                f"update {entry.step}: saved {entry.data.get('name', '')}{' (best)' * bool(entry.data['best'])}"
             )
+        elif entry.kind == "end":
+            reason = entry.data.get("reason", "done")
+            self._print_line(f"{reason} after {entry.step} of {self._updates} updates: {self._progress_text()}")
 
     def close(self) -> None:
         """Take the bar away."""
         if self._started:
             self._progress.stop()
 
-    def _update(self, entry: LogEntry) -> None:
+    def _show_update(self, entry: LogEntry) -> None:
         now = monotonic()
         # What passed since the last update counts evaluations in, which a run also has before it.
         passed = now - self._last
         self._pace = passed if self._pace is None else _FRESH * passed + (1 - _FRESH) * self._pace
         self._step, self._last, self._figures = entry.step, now, entry.figures
-        self._progress.update(self._bar, completed=entry.step, said=self._said())
+        self._progress.update(self._bar, completed=entry.step, said=self._progress_text())
         if self._progress.disable and now - self._told >= self._every:
             self._told = now
-            self._say(f"update {self._step} of {self._updates}: {self._said()}, {duration(self.left)} left")
+            self._print_line(
+                f"update {self._step} of {self._updates}: {self._progress_text()}, {format_duration(self.left)} left"
+            )
 
-    def _evaluation(self, entry: LogEntry) -> None:
+    def _show_evaluation(self, entry: LogEntry) -> None:
         reward = entry.figures.get("reward")
         split = entry.data.get("split")
         if split == VALIDATION != self._by:
@@ -97,9 +100,9 @@ class RunView:
         if counts and reward is not None and (not self._best or reward > self._best[0]):
             self._best = (reward, entry.step)
         told = ", ".join(f"{name} {value:.3f}" for name, value in entry.figures.items() if name != "seconds")
-        self._say(f"update {entry.step}: {entry.data.get('split', '')} tasks: {told}")
+        self._print_line(f"update {entry.step}: {entry.data.get('split', '')} tasks: {told}")
 
-    def _said(self) -> str:
+    def _progress_text(self) -> str:
         names = {"reward": "reward", "entropy": "entropy", "kl": "KL", "loss": "loss"}
         parts = [f"{said} {self._figures[name]:.3f}" for name, said in names.items() if name in self._figures]
         if self._best is not None:
@@ -107,10 +110,10 @@ class RunView:
         if self._figures.get("failed"):
             parts.append(f"{self._figures['failed']:g} failed")
         if self._pace is not None:
-            parts.append(f"{span(self._figures.get('seconds', self._pace))}/update")
+            parts.append(f"{format_seconds(self._figures.get('seconds', self._pace))}/update")
         return ", ".join(parts)
 
-    def _say(self, text: str) -> None:
+    def _print_line(self, text: str) -> None:
         self._console.print(text, markup=False)
 
 
@@ -122,15 +125,15 @@ class _Left(ProgressColumn):
         self._view = view
 
     def render(self, task: Task) -> Text:  # noqa: ARG002
-        return Text(f"{duration(self._view.left)} left", style="progress.remaining")
+        return Text(f"{format_duration(self._view.left)} left", style="progress.remaining")
 
 
-def span(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """A number of seconds with three digits, or as many as it has before the point: ``0.0412 s``, ``104 s``."""
     return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
-def duration(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """A time span for a person: ``8.4 s``, ``3 min 20 s``, ``2 h 5 min``; ``?`` where it is not known."""
     if seconds is None or not math.isfinite(seconds):
         return "?"

@@ -55,7 +55,7 @@ class ServedScorer(PromptScorer):
         """For each prompt the log-probabilities of its answers, as the server would write them."""
         import torch
 
-        ways = [[_steps(prompt, path) for path in prompt.tree.paths] for prompt in prompts]
+        ways = [[_token_steps(prompt, path) for path in prompt.tree.paths] for prompt in prompts]
         wanted: dict[Text, set[int]] = {}
         for text, token in (step for answers in ways for way in answers for step in way):
             wanted.setdefault(text, set()).add(token)
@@ -124,7 +124,7 @@ class ServedPolicy:
             except ProviderError as error:
                 if getattr(error.cause, "status_code", None) != 404 or not self.adapter:
                     raise
-                self._load(self.adapter)  # the server was started anew since
+                self._load_adapter(self.adapter)  # the server was started anew since
                 values = self.scorer.log_probabilities(questions)
         return values if self.policy.temperature == 1.0 else torch.log_softmax(values / self.policy.temperature, dim=-1)
 
@@ -141,7 +141,7 @@ class ServedPolicy:
             name = f"{self._run}-{self._session}-{step}"
             try:
                 self.policy.save(self.folder / name)
-                self._load(name)
+                self._load_adapter(name)
                 told["name"] = name
             except (FormalLLMError, OSError) as error:
                 told["problem"] = str(error)
@@ -150,12 +150,12 @@ class ServedPolicy:
             raise TrainingError(told["problem"])
         before, self.scorer.adapter, self.step = self.adapter, told["name"], step
         self.scorer.forget()
-        self._drop([*self._left, before])
+        self._drop_adapters([*self._left, before])
         self._left = []
 
     def close(self) -> None:
         """Take the adapter from the server; what goes wrong then harms nobody."""
-        self._drop([*self._left, self.adapter])
+        self._drop_adapters([*self._left, self.adapter])
         self.scorer.adapter, self.step, self._left = "", None, []
         if self._world.first:
             with suppress(OSError):
@@ -178,11 +178,11 @@ class ServedPolicy:
             left |= {one.name for one in self.folder.glob(f"{self._run}-*")}
         self._left = sorted(left - {""})
 
-    def _load(self, name: str) -> None:
+    def _load_adapter(self, name: str) -> None:
         ranks = [one.r for one in self.policy.model.peft_config.values()]
         self.server.load(name, self.folder / name, max(ranks, default=None))
 
-    def _drop(self, names: Sequence[str]) -> None:
+    def _drop_adapters(self, names: Sequence[str]) -> None:
         """Take adapters from the server and from the disk: the first process does."""
         if not self._world.first:
             return
@@ -192,7 +192,7 @@ class ServedPolicy:
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
 
-def _steps(prompt: Prompted, path: Sequence[tuple[int, int]]) -> list[tuple[Text, int]]:
+def _token_steps(prompt: Prompted, path: Sequence[tuple[int, int]]) -> list[tuple[Text, int]]:
     """An answer as its tokens, each with the text before it."""
     text, steps = tuple(prompt.tokens), []
     for _, token in path:

@@ -166,7 +166,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate({**values, **(changes or {})})
         except ValidationError as error:
-            name, problem = _told(error)
+            name, problem = _describe_error(error)
             if name in places and name not in (changes or {}):
                 recipe.fail(TableProblem(places[name], problem))
             raise NotationError(problem, file=str(path)) from None
@@ -181,10 +181,10 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            raise NotationError(_told(error)[1], file=file) from None
+            raise NotationError(_describe_error(error)[1], file=file) from None
 
 
-def _told(error: ValidationError) -> tuple[str, str]:
+def _describe_error(error: ValidationError) -> tuple[str, str]:
     """The setting that an error is about, and what is wrong with it."""
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else ""

@@ -60,10 +60,10 @@ class TrainingSetup:
         """What the run computes depends on, as JSON data."""
         usual = {name for name in _LATER if getattr(self.settings, name) == Settings.model_fields[name].default}
         told = self.settings.model_dump(exclude=set(_MAY_CHANGE | usual))
-        tasks = digest([task.description for task in self.tasks])
+        tasks = hash_values([task.description for task in self.tasks])
         return {**told, "tasks": tasks, "weights": self.policy.trainable}
 
 
-def digest(values: Sequence[object]) -> str:
+def hash_values(values: Sequence[object]) -> str:
     """A short hash of values, by their texts: 16 hexadecimal digits."""
     return hashlib.sha256("\n".join(map(str, values)).encode()).hexdigest()[:16]

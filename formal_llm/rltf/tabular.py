@@ -48,7 +48,7 @@ class TabularPolicy:
         _check_whole(self.episodes)
         distinct = DistinctQuestions(lambda question: json.dumps(question.content, sort_keys=True))
         self._rows = [  # (plan, question, option) of each decision
-            (leaf, distinct.number(decision.question), decision.number - 1)
+            (leaf, distinct.number_of(decision.question), decision.number - 1)
             for leaf, episode in enumerate(self.episodes)
             for decision in episode.decisions
         ]
@@ -56,7 +56,7 @@ class TabularPolicy:
         self.offsets = [0, *itertools.accumulate(len(question.options) for question in self.questions)]
 
     @classmethod
-    def of(cls, planner: Planner, task: Task, limit: int) -> TabularPolicy:
+    def from_task(cls, planner: Planner, task: Task, limit: int) -> TabularPolicy:
         """The policies of a task (see :func:`enumerate_episodes`)."""
         return cls(enumerate_episodes(planner, task, 0, limit))
 
@@ -94,12 +94,12 @@ class TabularPolicy:
         logs = self._log_policy(logits)[0][logit]
         return np.bincount(leaf, weights=logs, minlength=len(self.episodes)).astype(np.float64)
 
-    def probabilities(self, logits: ArrayLike) -> Floats:
+    def compute_probabilities(self, logits: ArrayLike) -> Floats:
         """The probability of each plan; their sum is 1."""
         found: Floats = np.exp(self.log_probabilities(logits))
         return found
 
-    def gradient(self, logits: ArrayLike, weights: ArrayLike) -> Floats:
+    def compute_gradient(self, logits: ArrayLike, weights: ArrayLike) -> Floats:
         """The gradient of the sum of weight * log pi(plan) by the logits, with a constant weight for each plan.
 
         A decision raises its own option's logit by 1 and lowers those of all options by their probabilities.
@@ -113,11 +113,11 @@ class TabularPolicy:
 
     def expected_reward(self, logits: ArrayLike, rewards: ArrayLike) -> float:
         """J: the sum of probability * reward over all plans."""
-        return float(self.probabilities(logits) @ np.asarray(rewards, dtype=np.float64))
+        return float(self.compute_probabilities(logits) @ np.asarray(rewards, dtype=np.float64))
 
     def exact_gradient(self, logits: ArrayLike, rewards: ArrayLike) -> Floats:
         """The gradient of J: the sum of probability * reward * grad log pi(plan) over all plans."""
-        return self.gradient(logits, self.probabilities(logits) * np.asarray(rewards, dtype=np.float64))
+        return self.compute_gradient(logits, self.compute_probabilities(logits) * np.asarray(rewards, dtype=np.float64))
 
 
 def _check_whole(episodes: Sequence[Episode]) -> None:

@@ -58,7 +58,7 @@ class TaskMemory:
     baselines: Baselines = field(default_factory=Baselines)
     known: Mapping[int, RewardedPaths] = field(default_factory=dict)
 
-    def after(self, outcomes: Sequence[TaskOutcome]) -> TaskMemory:
+    def with_outcomes(self, outcomes: Sequence[TaskOutcome]) -> TaskMemory:
         """The memory after an update."""
         baselines, known = self.baselines, dict(self.known)
         for one in outcomes:

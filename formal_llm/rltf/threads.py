@@ -29,27 +29,27 @@ def slow_threads(setup: TrainingSetup) -> str:
         return ""
     walks = [setup.planner.start(task) for task in setup.tasks[:_QUESTIONS]]
     asked = [walk.question for walk in walks if walk.question is not None and not walk.question.several]
-    if not asked or _seconds(setup.policy, asked) > _LONG:  # the first pass also warms up
+    if not asked or _time_policy(setup.policy, asked) > _LONG:  # the first pass also warms up
         return ""
     taken: dict[int, float] = {1: float("inf"), many: float("inf")}
     try:
         for _ in range(_TIMES):  # in turn, so that what else the machine does meets both
             for threads in taken:
                 torch.set_num_threads(threads)
-                taken[threads] = min(taken[threads], _seconds(setup.policy, asked))
+                taken[threads] = min(taken[threads], _time_policy(setup.policy, asked))
     finally:
         torch.set_num_threads(many)
-    return advice(taken[1], taken[many], many)
+    return advise_threads(taken[1], taken[many], many)
 
 
-def advice(one: float, several: float, many: int) -> str:
+def advise_threads(one: float, several: float, many: int) -> str:
     """What to do, from the seconds that one thread and several took; empty where several are about as fast."""
     if several < _TELLING * one:
         return ""
     return f"one thread is {several / one:.1f} times as fast as {many} here: give --threads 1, or set OMP_NUM_THREADS=1"
 
 
-def _seconds(policy: Policy, questions: list[Question]) -> float:
+def _time_policy(policy: Policy, questions: list[Question]) -> float:
     import torch
 
     policy.scorer.forget()

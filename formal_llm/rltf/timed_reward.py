@@ -39,7 +39,10 @@ class TimedReward(Reward):
         self._hung = 0
         self._lock = threading.Lock()
         super().__init__(
-            self._within, name=self.reward.name, deterministic=self.reward.deterministic, invalid=self.reward.invalid
+            self._judge_within,
+            name=self.reward.name,
+            deterministic=self.reward.deterministic,
+            invalid=self.reward.invalid,
         )
 
     @property
@@ -52,7 +55,7 @@ class TimedReward(Reward):
         """Those of the reward behind."""
         return self.reward.settings
 
-    def _within(self, task: Task, plan: Plan) -> Judged:
+    def _judge_within(self, task: Task, plan: Plan) -> Judged:
         if self._hung >= _MOST_HUNG:
             raise RewardError(
                 f"the reward {self.name} still hangs in {self._hung} earlier calls",
@@ -61,20 +64,20 @@ class TimedReward(Reward):
             )
         judging: Future[Judged] = Future()
 
-        def judge() -> None:
+        def judge_pair() -> None:
             try:
                 judging.set_result(self.reward.judge(task, plan))
             except BaseException as error:  # handed on, whatever it is
                 judging.set_exception(error)
 
-        threading.Thread(target=judge, name="formal-llm-reward", daemon=True).start()
+        threading.Thread(target=judge_pair, name="formal-llm-reward", daemon=True).start()
         if wait([judging], self.seconds).done:
             return judging.result()
         with self._lock:
             self._hung += 1
-        judging.add_done_callback(self._back)
+        judging.add_done_callback(self._on_return)
         return Judged(self.failed, f"the reward {self.name} took more than {self.seconds:g} seconds", passing=True)
 
-    def _back(self, _: Future[Judged]) -> None:
+    def _on_return(self, _: Future[Judged]) -> None:
         with self._lock:
             self._hung -= 1

@@ -31,7 +31,7 @@ from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import TrainingSetup
 from formal_llm.rltf.task_memory import MemoryData, TaskMemory
-from formal_llm.rltf.update import Learner, explained
+from formal_llm.rltf.update import Learner, explain_error
 from formal_llm.rltf.warm_start import ReferenceLimits
 
 
@@ -170,17 +170,17 @@ class Trainer:
         world = self.setup.world
         state = self._checkpoints.load(self.setup.policy, self.learner.optimizer) if resume else None
         if state is not None:
-            self._restore(state)
+            self._restore_run(state)
         elif resume and world.first:
             (self._folder / LOG).unlink(missing_ok=True)  # a run that ended before its first checkpoint
-        with self._log(state) as log:
-            with self._interruptible():
+        with self._open_log(state) as log:
+            with self._handle_interrupts():
                 try:
-                    reason = self._train(log)
+                    reason = self._train_updates(log)
                 except (KeyboardInterrupt, Exception) as error:
                     try:
                         if log is not None:
-                            self._end(log, error)
+                            self._end_failed(log, error)
                     finally:
                         if self.learner.told_all:
                             world.wait()  # the first one saves; torchrun ends all when one is gone
@@ -191,7 +191,7 @@ class Trainer:
             write_report(self._folder)
         return Trained(self._folder, self.step, reason, dict(self._before), dict(self._last), self._judged)
 
-    def _log(self, state: RunState | None) -> AbstractContextManager[RunLog | None]:
+    def _open_log(self, state: RunState | None) -> AbstractContextManager[RunLog | None]:
         """The log of the run, in the process that writes it."""
         if not self.setup.world.first:
             return nullcontext()
@@ -203,22 +203,22 @@ class Trainer:
             views=self._views, tensorboard=settings.tensorboard, wandb=settings.wandb,
         )  # fmt: skip
 
-    def _end(self, log: RunLog, error: BaseException) -> None:
+    def _end_failed(self, log: RunLog, error: BaseException) -> None:
         """End a run that failed; what was trained is saved."""
         # Weights change in one place only, the optimizer's step, and the count goes up with it: what is there is the
         # state after the last whole update.
         unsaved = self.learner.whole and self.step > self._saved_step >= 0
         if unsaved and not isinstance(error, KeyboardInterrupt):
-            self._write(log)
+            self._write_checkpoint(log)
         log.end(self.step, str(error) or type(error).__name__)
 
-    def _train(self, log: RunLog | None) -> str:
+    def _train_updates(self, log: RunLog | None) -> str:
         settings, updates = self.setup.settings, self.updates
-        self.learner.renew()  # a server that takes no adapters is told of now
+        self.learner.renew_adapters()  # a server that takes no adapters is told of now
         if self._saved_step < 0:
-            self._before = self._evaluate(log)
-            self._save(log)
-        while self.step < updates and not self._satisfied() and not self._told_to_stop():
+            self._before = self._evaluate_splits(log)
+            self._save_checkpoint(log)
+        while self.step < updates and not self._is_satisfied() and not self._told_to_stop():
             begin = time.monotonic()
             figures = self.learner.update()
             figures["seconds"] = time.monotonic() - begin
@@ -227,18 +227,18 @@ class Trainer:
             last = self.step == updates
             done = self.step - settings.warm_start
             if last or done == 0 or (settings.evaluate_every and done > 0 and done % settings.evaluate_every == 0):
-                self._evaluate(log)
+                self._evaluate_splits(log)
             if last or (settings.checkpoint_every and self.step % settings.checkpoint_every == 0):
-                self._save(log)
-        early = self.step < updates and self._satisfied()
+                self._save_checkpoint(log)
+        early = self.step < updates and self._is_satisfied()
         finished = early or self.step == updates
         if self._saved_step < self.step:
-            self._save(log)
+            self._save_checkpoint(log)
         if finished and self.setup.world.first:
             self._checkpoints.mark(self.setup.policy, FINAL)
         return "stopped early" if early else "done" if finished else "interrupted"
 
-    def _satisfied(self) -> bool:
+    def _is_satisfied(self) -> bool:
         """Whether evaluations came out no better for as long as the run has patience; all processes hear the first."""
         patience, world = self.setup.settings.patience, self.setup.world
         return bool(patience) and world.gather({world.rank: self._waited})[0] >= patience
@@ -249,18 +249,18 @@ class Trainer:
         return any(world.gather({world.rank: self._stopping.is_set()}).values())
 
     @contextmanager
-    def _interruptible(self) -> Iterator[None]:
+    def _handle_interrupts(self) -> Iterator[None]:
         """Ctrl-C asks for an end after the update; a second one ends at once. Only the main thread hears of it."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
 
-        def heard(*_: object) -> None:
+        def on_interrupt(*_: object) -> None:
             if self._stopping.is_set():
                 raise KeyboardInterrupt
             self._stopping.set()
 
-        before = signal.signal(signal.SIGINT, heard)
+        before = signal.signal(signal.SIGINT, on_interrupt)
         try:
             yield
         finally:
@@ -290,7 +290,7 @@ class Trainer:
             figures |= {f"reward {name}": mean_of(values) for name, values in sorted(groups.items())}
         return figures
 
-    def _evaluate(self, log: RunLog | None) -> dict[str, float]:
+    def _evaluate_splits(self, log: RunLog | None) -> dict[str, float]:
         """Judge by the held-out tasks and those of validation; the best adapters so far are kept.
 
         One process does, the others wait. Returns the figures of the held-out tasks; without any, those of validation.
@@ -302,7 +302,7 @@ class Trainer:
                 try:
                     found[split] = self.evaluate(tasks)
                 except (RuntimeError, MemoryError) as error:
-                    told = explained(error, self.step)
+                    told = explain_error(error, self.step)
                     raise told from told.__cause__
                 log.evaluation(self.step, {**found[split], "seconds": time.monotonic() - begin}, split)
         if found and log is not None:
@@ -318,14 +318,14 @@ class Trainer:
             self._checkpoints.mark(self.setup.policy, BEST)
             log.checkpoint(self.step, BEST, best=True)
 
-    def _save(self, log: RunLog | None) -> None:
+    def _save_checkpoint(self, log: RunLog | None) -> None:
         """Save a checkpoint. One process does, the others wait."""
         if log is not None:
-            self._write(log)
+            self._write_checkpoint(log)
         self._saved_step = self.step
         self.setup.world.wait()
 
-    def _write(self, log: RunLog) -> None:
+    def _write_checkpoint(self, log: RunLog) -> None:
         data: _Saved = {
             "memory": self.learner.memory.to_data(), "best": self._best, "before": self._before, "last": self._last,
             "judged": self._judged, "waited": self._waited,
@@ -334,7 +334,7 @@ class Trainer:
         place = self._checkpoints.save(self.setup.policy, self.learner.optimizer, RunState(self.step, data))
         log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
 
-    def _restore(self, state: RunState) -> None:
+    def _restore_run(self, state: RunState) -> None:
         data = cast("_Saved", state.data)  # as it was written; what is damaged shows below
         try:
             memory = TaskMemory.from_data(data["memory"])

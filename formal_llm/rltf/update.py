@@ -18,7 +18,7 @@ from formal_llm.rltf.collector import PlanCollector, WeightedPlans
 from formal_llm.rltf.importance import FAR, Agreement
 from formal_llm.rltf.objective import Objective, ObjectiveFigures
 from formal_llm.rltf.settings import learning_rate, tasks_of
-from formal_llm.rltf.setup import TrainingSetup, digest
+from formal_llm.rltf.setup import TrainingSetup, hash_values
 from formal_llm.rltf.task_memory import TaskMemory, TaskOutcome
 
 
@@ -63,8 +63,8 @@ class Learner:
         """
         step, policy, world = self.step + 1, self.setup.policy, self.setup.world
         warm = step <= self.setup.settings.warm_start
-        self._prepare(step)
-        self.renew()
+        self._prepare_step(step)
+        self.renew_adapters()
         settings, count = self.setup.settings, len(self.setup.tasks)
         places = list(enumerate(range(count) if warm else tasks_of(settings, count, step - settings.warm_start)))
         own = world.own(places)
@@ -74,13 +74,13 @@ class Learner:
         try:
             collector = self._collector
             with policy.keeping_graphs(self.setup.settings.graph_bytes):
-                groups = collector.imitated(own) if warm else collector.collected(step, own, self.memory)
-                figures = self._backward(groups, 1 / len(places), warm)
+                groups = collector.collect_references(own) if warm else collector.collect_groups(step, own, self.memory)
+                figures = self._backpropagate_groups(groups, 1 / len(places), warm)
         except (FormalLLMError, RuntimeError, MemoryError, ValueError) as error:
-            problem = explained(error, step)
-        self._agree(problem)
+            problem = explain_error(error, step)
+        self._share_error(problem)
         world.sum_gradients(policy.parameters)
-        norm = self._clipped(step, groups)
+        norm = self._clip_gradient(step, groups)
         rate = learning_rate(self.setup.settings, step, self.setup.updates)
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = rate
@@ -90,16 +90,16 @@ class Learner:
         policy.changed()
         found = world.gather({place: group.outcome for (place, _), group in zip(own, groups, strict=True)})
         outcomes = [found[place] for place in sorted(found)]
-        measured = self._measured(figures, norm, rate)
+        measured = self._measure_step(figures, norm, rate)
         if warm:
             measured["warm"] = 1.0
         else:
-            self.memory = self.memory.after(outcomes)
-            measured = {**_told(outcomes), **self._agreement(outcomes), **measured}
+            self.memory = self.memory.with_outcomes(outcomes)
+            measured = {**_reward_figures(outcomes), **self._measure_agreement(outcomes), **measured}
         self.whole = True
         return measured
 
-    def renew(self) -> None:
+    def renew_adapters(self) -> None:
         """Put the adapters as they are on the server that makes the plans, where one does and they are needed.
 
         Raises:
@@ -114,7 +114,7 @@ class Learner:
             self.told_all = True
             raise
 
-    def _agreement(self, outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
+    def _measure_agreement(self, outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
         """How well a server that made the plans agrees with the policy; a warning where it does not."""
         ratios = [ratio for one in outcomes for ratio in one.log_ratios]
         if not ratios:
@@ -133,7 +133,7 @@ class Learner:
             "ratio": found.ratio, "effective_samples": found.effective, "drift": found.drift, "ratios_cut": found.cut,
         }  # fmt: skip
 
-    def _prepare(self, step: int) -> None:
+    def _prepare_step(self, step: int) -> None:
         """See to it that only weights, optimizer and memory go into an update: a resumed run has no more."""
         import torch
 
@@ -142,23 +142,23 @@ class Learner:
             self.optimizer.state.clear()  # its averages were of another objective
         self.setup.policy.changed()  # what an evaluation left behind would show in the last bits
         # Dropout draws from torch's own random numbers; all other draws have seeds of their own.
-        torch.manual_seed(int(digest([settings.seed, step, self.setup.world.rank]), 16) % 2**63)
+        torch.manual_seed(int(hash_values([settings.seed, step, self.setup.world.rank]), 16) % 2**63)
         self.optimizer.zero_grad(set_to_none=True)
 
-    def _backward(self, groups: Sequence[WeightedPlans], scale: float, warm: bool) -> ObjectiveFigures:
+    def _backpropagate_groups(self, groups: Sequence[WeightedPlans], scale: float, warm: bool) -> ObjectiveFigures:
         """The gradients of some groups."""
         settings, policy = self.setup.settings, self.setup.policy
         objective = Objective(policy, scale)
         for group in groups:
-            objective.add(group.episodes, group.weights, group.shares)
+            objective.add_episodes(group.episodes, group.weights, group.shares)
         with policy.training():
-            return objective.backward(
+            return objective.backpropagate_loss(
                 entropy=0.0 if warm else settings.entropy,
                 kl=0.0 if warm else settings.kl,
                 questions_per_pass=settings.questions_per_pass,
             )
 
-    def _agree(self, problem: Exception | None) -> None:
+    def _share_error(self, problem: Exception | None) -> None:
         """Raise in all processes what went wrong in one of them."""
         world = self.setup.world
         name = "" if problem is None else str(problem) or type(problem).__name__
@@ -170,7 +170,7 @@ class Learner:
             if text:
                 raise TrainingError(f"process {rank} failed: {text}")
 
-    def _clipped(self, step: int, groups: Sequence[WeightedPlans]) -> float:
+    def _clip_gradient(self, step: int, groups: Sequence[WeightedPlans]) -> float:
         """The norm of the gradient, cut to the bound."""
         import torch
 
@@ -185,7 +185,7 @@ class Learner:
             )
         return norm
 
-    def _measured(self, figures: ObjectiveFigures, norm: float, rate: float) -> dict[str, float]:
+    def _measure_step(self, figures: ObjectiveFigures, norm: float, rate: float) -> dict[str, float]:
         """The figures of the step, of all processes together."""
         world = self.setup.world
         parts = world.gather({world.rank: figures}).values()
@@ -202,7 +202,7 @@ class Learner:
         return found
 
 
-def _told(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
+def _reward_figures(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
     """The figures of the rewards of an update."""
     values = [one.value for one in outcomes]
     rewards = [reward for one in outcomes for reward in one.rewards] or values
@@ -215,7 +215,7 @@ def _told(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
     }
 
 
-def explained(error: Exception, step: int) -> Exception:
+def explain_error(error: Exception, step: int) -> Exception:
     """An error of a step as it is; that memory ran out, with what helps."""
     if not out_of_memory(error):
         return error

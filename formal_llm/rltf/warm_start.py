@@ -35,32 +35,34 @@ def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -
     root = WalkNode.root(planner.start(task))
     answers, more = 2 * len(target) + 8, planner.table(task).automaton.accepts(target)
     while more:  # rules that may read nothing for ever have no longest sequence of answers
-        end, more = _end(root, target, answers)
+        end, more = _find_end(root, target, answers)
         if end is not None:
             return end.finished(Start(index, task))
         answers *= 2
     raise ValueError(f"no plan of {task.description!r} has the word {' '.join(target) or 'ε'}")
 
 
-def _end(root: WalkNode, target: tuple[str, ...], answers: int) -> tuple[WalkNode | None, bool]:
+def _find_end(root: WalkNode, target: tuple[str, ...], answers: int) -> tuple[WalkNode | None, bool]:
     """Where a walk ends that reads a word, with at most so many answers; and whether more might."""
     todo, more = [(root, 0)], False
     while todo:
         node, made = todo.pop()
-        read = (*node.walk.word, *_selected(node))
+        read = (*node.walk.word, *_read_selection(node))
         if read != target[: len(read)]:
             continue
         if node.question is None:
             if node.walk.done and read == target:
                 return node, False
         elif made < answers:
-            todo += [(node.after(number), made + 1) for number in reversed(_fitting(node, len(target) - len(read)))]
+            todo += [
+                (node.after(number), made + 1) for number in reversed(_fitting_options(node, len(target) - len(read)))
+            ]
         else:
             more = True
     return None, more
 
 
-def _fitting(node: WalkNode, left: int) -> list[int]:
+def _fitting_options(node: WalkNode, left: int) -> list[int]:
     """The numbers of the options after which a plan can end with at most so many terminals more."""
     assert node.question is not None
     outlook = None if node.selecting else node.question.outlook
@@ -69,7 +71,7 @@ def _fitting(node: WalkNode, left: int) -> list[int]:
     return [n for n, one in enumerate(outlook.prospects, 1) if one.length + len(one.uses) <= left]
 
 
-def _selected(node: WalkNode) -> tuple[str, ...]:
+def _read_selection(node: WalkNode) -> tuple[str, ...]:
     """What a selection that is under way will read, as far as it has come."""
     if node.selecting is None or not node.selecting.chosen:
         return ()
@@ -96,7 +98,7 @@ def reference_plans(
         rng = random.Random(f"{seed} reference {index}")
         limits = task.limits & references(task) if references is not None else task.limits
         try:
-            words = _words(planner.table(replace(task, limits=limits)).lookahead, rng, count)
+            words = _draw_words(planner.table(replace(task, limits=limits)).lookahead, rng, count)
         except NoValidPlan as error:
             raise TrainingError(f"there is no reference plan for {task.description!r}: {error}") from None
         if any(word is None for word in words):
@@ -106,7 +108,7 @@ def reference_plans(
     return found
 
 
-def _words(lookahead: Lookahead, rng: random.Random, count: int) -> list[tuple[str, ...] | None]:
+def _draw_words(lookahead: Lookahead, rng: random.Random, count: int) -> list[tuple[str, ...] | None]:
     state = rng.getstate()
     try:
         return [lookahead.sample(rng) for _ in range(count)]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from formal_llm.automata import CFG, Flowchart
 from formal_llm.errors import FormalLLMError
 from formal_llm.pictures.drawable import picture_of
-from formal_llm.pictures.parts import around
+from formal_llm.pictures.parts import cut_around
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.overlay import MOST
 from formal_llm.studio.parts import Part
@@ -21,7 +21,7 @@ def rules_picture(written: ReadRules, near: str = "") -> Picture:
     """The picture of rules; of large ones, what lies around the symbol that is named, or the start."""
     rules = written.rules
     picture = picture_of(rules)
-    return around(picture, _near(picture, near) or [_start(written)], MOST)
+    return cut_around(picture, _near(picture, near) or [_start(written)], MOST)
 
 
 def drawn(picture: Picture) -> Part:

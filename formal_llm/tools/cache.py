@@ -60,7 +60,7 @@ class DiskCache:
 
     def get(self, key: str) -> CachedValue | None:
         """What is there for a key; None for nothing, and for a damaged file, which is removed."""
-        path = self._path(key)
+        path = self._path_of(key)
         try:
             with open_file(path) as file:
                 first = file.readline(4096)
@@ -89,7 +89,7 @@ class DiskCache:
             "key": entry.content,
             "payload": hashlib.sha256(entry.payload).hexdigest(),
         }
-        path = self._path(key)
+        path = self._path_of(key)
         fresh = path.with_name(f"{uuid4().hex}.part")
         data = json.dumps(header).encode() + b"\n" + entry.payload
         try:
@@ -111,11 +111,11 @@ class DiskCache:
     def remove(self, key: str) -> None:
         """Forget what is there for a key."""
         with contextlib.suppress(OSError):
-            self._path(key).unlink()
+            self._path_of(key).unlink()
 
     def trim(self) -> None:
         """Remove what was used longest ago until a tenth is free again, if the limit is passed."""
-        found = sorted(self._files(), reverse=True)  # the newest first
+        found = sorted(self._list_files(), reverse=True)  # the newest first
         if not found:
             return
         newest = found[0][0]
@@ -129,19 +129,19 @@ class DiskCache:
                 total -= size
 
     def __len__(self) -> int:
-        return sum(path.suffix != ".part" for _, _, path in self._files())
+        return sum(path.suffix != ".part" for _, _, path in self._list_files())
 
     @property
     def size(self) -> int:
         """How many bytes all files have together."""
-        return sum(size for _, size, _ in self._files())
+        return sum(size for _, size, _ in self._list_files())
 
-    def _path(self, key: str) -> Path:
+    def _path_of(self, key: str) -> Path:
         if not key.isalnum():  # keys are hashes; whatever else is no path into another folder
             key = hashlib.sha256(key.encode()).hexdigest()
         return self.folder / key[:2] / f"{key}.value"
 
-    def _files(self) -> Iterator[tuple[float, int, Path]]:
+    def _list_files(self) -> Iterator[tuple[float, int, Path]]:
         """When each file was last used, its size, its path."""
         for folder in sorted(self.folder.iterdir()):
             if not folder.is_dir():

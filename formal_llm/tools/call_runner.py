@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from formal_llm.errors import Cancelled, ExecutionError, ToolError
-from formal_llm.tools.calling import POLL, Caller, said
+from formal_llm.tools.calling import POLL, Caller, error_line
 from formal_llm.tools.graph import CallNode
 from formal_llm.tools.kinds import Value
 from formal_llm.tools.result import StepState
@@ -59,81 +59,81 @@ class CallRunner:
         self._cancel = cancel
         self._claimed: set[str] = set()  # what others wait for this thread to make
 
-    def run(self, nodes: Sequence[CallNode]) -> list[CallOutcome]:
+    def run_nodes(self, nodes: Sequence[CallNode]) -> list[CallOutcome]:
         """What becomes of the calls, in any order."""
         try:
-            return self._run([_call(node) for node in nodes])
+            return self._run_calls([_call_of(node) for node in nodes])
         except BaseException as error:  # nobody shall wait for ever for what this thread will not make
             for key in self._claimed:
-                self._store.settle(key, error)
+                self._store.settle_result(key, error)
             raise
 
-    def _run(self, calls: Sequence[_Call]) -> list[CallOutcome]:
+    def _run_calls(self, calls: Sequence[_Call]) -> list[CallOutcome]:
         outcomes: list[CallOutcome] = []
         mine: list[_Call] = []
         waiting: list[tuple[_Call, str, Future[Value]]] = []
         for call in calls:
             if call.key is None:
                 mine.append(call)
-            elif (flight := self._claim(call.key)) is not None:
+            elif (flight := self._claim_call(call.key)) is not None:
                 waiting.append((call, call.key, flight))
-            elif (known := self._look(call, call.key)) is not None:
+            elif (known := self._look_up(call, call.key)) is not None:
                 outcomes.append(known)
             else:
                 mine.append(call)
-        outcomes += self._together(mine) if len(mine) > 1 else map(self._alone, mine)
-        outcomes += [self._wait(*one) for one in waiting]
+        outcomes += self._call_together(mine) if len(mine) > 1 else map(self._call_alone, mine)
+        outcomes += [self._await_result(*one) for one in waiting]
         return outcomes
 
-    def _claim(self, key: str) -> Future[Value] | None:
-        flight = self._store.claim(key)
+    def _claim_call(self, key: str) -> Future[Value] | None:
+        flight = self._store.claim_result(key)
         if flight is None:
             self._claimed.add(key)
         return flight
 
-    def _look(self, call: _Call, key: str) -> CallOutcome | None:
+    def _look_up(self, call: _Call, key: str) -> CallOutcome | None:
         """The result of a call that this thread has claimed, if it is known."""
-        found = self._store.find(key, call.tool.output)
-        return None if found is None else self._settled(call, CallOutcome(call.node, found, "cached"))
+        found = self._store.find_result(key, call.tool.output)
+        return None if found is None else self._settle_call(call, CallOutcome(call.node, found, "cached"))
 
-    def _together(self, calls: Sequence[_Call]) -> list[CallOutcome]:
+    def _call_together(self, calls: Sequence[_Call]) -> list[CallOutcome]:
         """Call a tool that can do many together; one by one if that does not work."""
         begin = time.perf_counter()
         try:
             values = self._caller.call_many(calls[0].tool, [call.inputs for call in calls], self._cancel)
         except (ToolError, Cancelled):  # one of them is to blame; by themselves each fails or succeeds on its own
-            return [self._alone(call) for call in calls]
+            return [self._call_alone(call) for call in calls]
         share = (time.perf_counter() - begin) / len(calls)
-        return [self._kept(call, value, share, 1) for call, value in zip(calls, values, strict=True)]
+        return [self._keep_result(call, value, share, 1) for call, value in zip(calls, values, strict=True)]
 
-    def _alone(self, call: _Call) -> CallOutcome:
+    def _call_alone(self, call: _Call) -> CallOutcome:
         begin = time.perf_counter()
         try:
             value, tries = self._caller.call(call.tool, call.inputs, self._cancel)
         except (ToolError, Cancelled) as error:
-            return self._settled(call, CallOutcome(call.node, error, "failed", time.perf_counter() - begin))
-        return self._kept(call, value, time.perf_counter() - begin, tries)
+            return self._settle_call(call, CallOutcome(call.node, error, "failed", time.perf_counter() - begin))
+        return self._keep_result(call, value, time.perf_counter() - begin, tries)
 
-    def _kept(self, call: _Call, value: Value, seconds: float, tries: int) -> CallOutcome:
-        self._store.count(executed=1)
+    def _keep_result(self, call: _Call, value: Value, seconds: float, tries: int) -> CallOutcome:
+        self._store.count_calls(executed=1)
         outcome = CallOutcome(call.node, value, "executed", seconds, tries)
         if call.key is None:
             return outcome
         try:
-            self._store.keep(call.key, value)
+            self._store.keep_result(call.key, value)
         except Exception as error:  # whatever a kind's own functions raise that weigh and write its values
-            problem = f"returned a value that cannot be kept: {said(error)}"
+            problem = f"returned a value that cannot be kept: {error_line(error)}"
             failure = ToolError(call.tool.name, problem, reason="kind", cause=error)
             outcome = CallOutcome(call.node, failure, "failed", seconds, tries)
-        return self._settled(call, outcome)
+        return self._settle_call(call, outcome)
 
-    def _settled(self, call: _Call, outcome: CallOutcome) -> CallOutcome:
+    def _settle_call(self, call: _Call, outcome: CallOutcome) -> CallOutcome:
         if call.key is not None:
             self._claimed.discard(call.key)
-            self._store.settle(call.key, outcome.given)
+            self._store.settle_result(call.key, outcome.given)
         return outcome
 
-    def _wait(self, call: _Call, key: str, flight: Future[Value]) -> CallOutcome:
+    def _await_result(self, call: _Call, key: str, flight: Future[Value]) -> CallOutcome:
         """The result that another thread is computing."""
         while True:
             try:
@@ -142,18 +142,18 @@ class CallRunner:
                 if self._cancel is not None and self._cancel.is_set() and not flight.done():
                     return CallOutcome(call.node, Cancelled(), "failed")
             except Cancelled:  # not ours: it is for us to compute now, unless a third has begun
-                again = self._claim(key)
+                again = self._claim_call(key)
                 if again is None:
-                    return self._look(call, key) or self._alone(call)
+                    return self._look_up(call, key) or self._call_alone(call)
                 flight = again
             except ToolError as error:
                 return CallOutcome(call.node, error, "failed")
             else:
-                self._store.count(shared=1)
+                self._store.count_calls(shared=1)
                 return CallOutcome(call.node, value, "cached")
 
 
-def _call(node: CallNode) -> _Call:
+def _call_of(node: CallNode) -> _Call:
     assert node.tool is not None
     inputs = tuple(argument.value for argument in node.arguments if argument.value is not None)
     return _Call(node, node.tool, inputs, step_key(node.tool, inputs) if node.tool.deterministic else None)

@@ -64,11 +64,11 @@ class Caller:
         for number in range(1, retries + 2):
             try:
                 copies = [value.copy() for value in inputs]
-                return self._accept(tool, self._within(tool, tool.function, copies, cancel)), number
+                return self._accept_result(tool, self._call_within(tool, tool.function, copies, cancel)), number
             except ToolError as error:
                 if number > retries or error.reason == "kind":
                     raise
-            _sleep(pause, cancel)
+            _sleep_for(pause, cancel)
             pause *= 2
         raise AssertionError  # the last try returns or raises
 
@@ -83,12 +83,12 @@ class Caller:
         """
         assert tool.batch is not None
         columns = [[value.copy() for value in column] for column in zip(*rows, strict=True)]
-        results = self._within(tool, tool.batch, columns, cancel)
+        results = self._call_within(tool, tool.batch, columns, cancel)
         if not isinstance(results, Sequence) or isinstance(results, str) or len(results) != len(rows):
             raise ToolError(tool.name, f"did not return a list of {len(rows)} results", reason="kind")
-        return [self._accept(tool, result) for result in results]
+        return [self._accept_result(tool, result) for result in results]
 
-    def _accept(self, tool: Tool, result: object) -> Value:
+    def _accept_result(self, tool: Tool, result: object) -> Value:
         kind, most = tool.output, self.limits.max_bytes
         if not kind.has(result):
             problem = f"returned a {type(result).__name__} where a value of kind {kind} was expected"
@@ -99,13 +99,13 @@ class Caller:
         except InputError as error:
             raise ToolError(tool.name, f"returned what it should not: {error}", reason="kind", cause=error) from error
         except Exception as error:  # a value whose own methods fail, or a function of the kind
-            problem = f"returned a value that cannot be read: {said(error)}"
-            raise ToolError(tool.name, problem, reason=_reason(error, "kind"), cause=error) from error
+            problem = f"returned a value that cannot be read: {error_line(error)}"
+            raise ToolError(tool.name, problem, reason=_reason_of(error, "kind"), cause=error) from error
         if value is None:
             raise ToolError(tool.name, f"returned {size:,} bytes; at most {most:,} are allowed", reason="memory")
         return value
 
-    def _within(
+    def _call_within(
         self, tool: Tool, function: Callable[..., object], arguments: Sequence[object], cancel: threading.Event | None
     ) -> object:
         """Run a function within its time; in a thread of its own where it may have to be left behind."""
@@ -116,39 +116,39 @@ class Caller:
             except BaseException as error:  # a tool may raise anything, also what ends a program; it must not end ours
                 if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                     raise
-                raise _failure(tool, error) from error
+                raise _error_of(tool, error) from error
         if cancel is not None and cancel.is_set():
             raise Cancelled
         with self._lock:
             if self._hung[tool.name] and self._hung.total() >= self.limits.max_hung:
                 raise ToolError(tool.name, f"still hangs in {self._hung[tool.name]} earlier calls", reason="timeout")
-        call = _begun(function, arguments)
+        call = _start_call(function, arguments)
         limit = None if timeout is None else time.monotonic() + timeout
-        while not wait([call], _until(limit, cancel)).done:
+        while not wait([call], _remaining_time(limit, cancel)).done:
             cancelled = cancel is not None and cancel.is_set()
             late = limit is not None and time.monotonic() >= limit
             if not cancelled and not late:
                 continue
             with self._lock:
                 self._hung[tool.name] += 1
-            call.add_done_callback(lambda _: self._back(tool.name))
+            call.add_done_callback(lambda _: self._on_return(tool.name))
             if cancelled:
                 raise Cancelled
             raise ToolError(tool.name, f"did not return within {timeout:g} seconds", reason="timeout")
         if (raised := call.exception()) is not None:
-            raise _failure(tool, raised) from raised
+            raise _error_of(tool, raised) from raised
         return call.result()
 
-    def _back(self, name: str) -> None:
+    def _on_return(self, name: str) -> None:
         with self._lock:
             self._hung[name] -= 1
 
 
-def _begun(function: Callable[..., object], arguments: Sequence[object]) -> Future[object]:
+def _start_call(function: Callable[..., object], arguments: Sequence[object]) -> Future[object]:
     """A function on its way, in a thread that does not keep the program from ending if it hangs."""
     future: Future[object] = Future()
 
-    def run() -> None:
+    def run_call() -> None:
         try:
             result = function(*arguments)
         except BaseException as error:  # as above
@@ -156,11 +156,11 @@ def _begun(function: Callable[..., object], arguments: Sequence[object]) -> Futu
         else:
             future.set_result(result)
 
-    threading.Thread(target=run, name="formal-llm-tool", daemon=True).start()
+    threading.Thread(target=run_call, name="formal-llm-tool", daemon=True).start()
     return future
 
 
-def _until(limit: float | None, cancel: threading.Event | None) -> float | None:
+def _remaining_time(limit: float | None, cancel: threading.Event | None) -> float | None:
     """How long to wait before looking again."""
     left = None if limit is None else max(0.0, limit - time.monotonic())
     if cancel is None:
@@ -168,7 +168,7 @@ def _until(limit: float | None, cancel: threading.Event | None) -> float | None:
     return POLL if left is None else min(POLL, left)
 
 
-def _sleep(seconds: float, cancel: threading.Event | None) -> None:
+def _sleep_for(seconds: float, cancel: threading.Event | None) -> None:
     if cancel is None:
         if seconds:
             time.sleep(seconds)
@@ -176,19 +176,19 @@ def _sleep(seconds: float, cancel: threading.Event | None) -> None:
         raise Cancelled
 
 
-def _failure(tool: Tool, error: BaseException) -> ToolError:
+def _error_of(tool: Tool, error: BaseException) -> ToolError:
     if isinstance(error, ToolError):  # a tool made of tools
         return ToolError(tool.name, f"failed: {error}", reason=error.reason, cause=error)
-    reason = _reason(error, "failed")
+    reason = _reason_of(error, "failed")
     problem = {"memory": "ran out of memory", "timeout": "timed out"}.get(reason, "failed")
-    return ToolError(tool.name, f"{problem}: {said(error)}", reason=reason, cause=error)
+    return ToolError(tool.name, f"{problem}: {error_line(error)}", reason=reason, cause=error)
 
 
-def _reason(error: BaseException, otherwise: str) -> str:
+def _reason_of(error: BaseException, otherwise: str) -> str:
     return "memory" if isinstance(error, MemoryError) else "timeout" if isinstance(error, TimeoutError) else otherwise
 
 
-def said(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """An exception in one line."""
     text = " ".join(str(error).split())[:500]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

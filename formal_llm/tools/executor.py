@@ -87,7 +87,7 @@ class PlanExecutor(ABC):
             ToolError: a tool failed; says which and where, and carries what was computed.
             Cancelled: ``cancel`` was set; carries what was computed.
         """
-        (result,) = self._execute([(0, plan, inputs)], True, cancel, on_progress)
+        (result,) = self._execute_rows([(0, plan, inputs)], True, cancel, on_progress)
         if result.error is not None:
             raise result.error
         return result
@@ -131,10 +131,10 @@ class PlanExecutor(ABC):
         """
         rows = rows_of(plans, inputs)
         while window := list(islice(rows, self.window)):
-            yield from self._execute(window, keep, cancel, on_progress)
+            yield from self._execute_rows(window, keep, cancel, on_progress)
 
     @abstractmethod
-    def _execute(
+    def _execute_rows(
         self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
     ) -> list[Result]:
         """The results of some plans; an error of one of them is in its result."""
@@ -197,7 +197,7 @@ class Executor(PlanExecutor):
         """What was done so far, and what did not have to be done."""
         return self._store.stats
 
-    def _execute(
+    def _execute_rows(
         self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
     ) -> list[Result]:
         return Scheduler(
@@ -209,7 +209,7 @@ class Executor(PlanExecutor):
             keep=keep,
             cancel=cancel,
             on_progress=on_progress,
-        ).run()
+        ).run_jobs()
 
 
 class ExecutorSettings(TypedDict, total=False):
@@ -240,7 +240,7 @@ def graph_of(toolkit: ToolSet, rows: Iterable[Row], keep: bool) -> Graph:
         if id(inputs) not in typed:
             typed[id(inputs)] = Given(inputs, toolkit.inputs)
         try:
-            graph.add(plan, typed[id(inputs)], index)
+            graph.add_plan(plan, typed[id(inputs)], index)
         except ExecutionError as error:
             if len(rows) > 1:
                 error.add_note(f"in plan {index} (counted from 0)")

@@ -66,10 +66,10 @@ class Given:
             several = value if isinstance(value, tuple) else (value,)
             if not several:
                 raise InputError(f"the input {name} is an empty tuple")
-            self.values[name] = [self._typed(name, one, kinds.get(name)) for one in several]
+            self.values[name] = [self._to_value(name, one, kinds.get(name)) for one in several]
 
     @staticmethod
-    def _typed(name: str, value: object, kind: Kind | None) -> Value:
+    def _to_value(name: str, value: object, kind: Kind | None) -> Value:
         if isinstance(value, Value):
             if kind is not None and value.kind != kind:
                 raise InputError(f"the input {name}: a value of kind {kind} was expected, not of kind {value.kind}")
@@ -123,7 +123,7 @@ class Graph:
         self._keep = keep
         self._known: dict[object, CallNode] = {}
 
-    def add(self, plan: Plan, given: Given, index: int) -> PlanJob:
+    def add_plan(self, plan: Plan, given: Given, index: int) -> PlanJob:
         """Add a plan.
 
         Raises:
@@ -152,18 +152,18 @@ class Graph:
             under = tuple(made[place] for place in arguments[position])
             tool = self._tools.get(call.name)
             if tool is not None and call.name not in given.values:
-                made[position] = self._tool(tool, under, position, problems)
+                made[position] = self._add_tool(tool, under, position, problems)
             else:
-                made[position] = self._input(call.name, under, places[position], given)
+                made[position] = self._add_input(call.name, under, places[position], given)
             stack.append(position)
         if problems:
             raise ToolkitError(list(dict.fromkeys(problems)))
         job.nodes, job.arguments = [made[position] for position in range(len(calls))], arguments
-        self._enlist(job)
+        self._enlist_job(job)
         return job
 
-    def _tool(self, tool: Tool, under: tuple[CallNode, ...], position: int, problems: list[str]) -> CallNode:
-        got = tuple(_kind(node) for node in under)
+    def _add_tool(self, tool: Tool, under: tuple[CallNode, ...], position: int, problems: list[str]) -> CallNode:
+        got = tuple(_kind_of(node) for node in under)
         if got != tool.inputs:
             shown = ", ".join(map(str, got)) or "nothing"
             problems.append(f"{tool} is applied to {shown} at place {position + 1} of the plan")
@@ -177,7 +177,7 @@ class Graph:
                 argument.uses += 1
         return node
 
-    def _input(self, name: str, under: tuple[CallNode, ...], place: int, given: Given) -> CallNode:
+    def _add_input(self, name: str, under: tuple[CallNode, ...], place: int, given: Given) -> CallNode:
         if under:
             raise ToolkitError([f"there is no tool {name}; there are {', '.join(self._tools)}"])
         values = given.values.get(name)
@@ -192,7 +192,7 @@ class Graph:
             self.nodes.append(node)
         return node
 
-    def _enlist(self, job: PlanJob) -> None:
+    def _enlist_job(self, job: PlanJob) -> None:
         self.jobs.append(job)
         distinct = dict.fromkeys(job.nodes)
         job.left = len(distinct)
@@ -202,7 +202,7 @@ class Graph:
                 node.uses += 1
 
 
-def _kind(node: CallNode) -> Kind:
+def _kind_of(node: CallNode) -> Kind:
     if node.tool is not None:
         return node.tool.output
     assert node.value is not None

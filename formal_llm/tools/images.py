@@ -23,7 +23,7 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 _MODES = {"1": "L", "LA": "RGBA", "La": "RGBA", "RGBa": "RGBA", "RGBX": "RGB", "CMYK": "RGB", "YCbCr": "RGB"}
 
 
-def pillow() -> None:
+def require_pillow() -> None:
     """Raise what helps where Pillow is not installed.
 
     Raises:
@@ -48,7 +48,7 @@ def read_image(data: bytes, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX
         InputError: too large, damaged, or no image of these formats.
         MissingDependency: Pillow is not installed.
     """
-    pillow()
+    require_pillow()
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     name = what or "the image"
@@ -62,7 +62,7 @@ def read_image(data: bytes, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX
         image.load()
         if image.mode.startswith("I;16"):  # a PNG of 16 bits a pixel: its scale is from 0 to 65,535
             image = image.convert("I").point(lambda value: value * (1 / 257) + 0.5).convert("L")
-        return plain(ImageOps.exif_transpose(image))
+        return normalize_image(ImageOps.exif_transpose(image))
     except InputError:
         raise
     except UnidentifiedImageError as error:
@@ -82,7 +82,7 @@ def check_pixels(image: Image, max_pixels: int, name: str = "the image") -> None
         raise InputError(f"{name} has {width} x {height} pixels; from 1 to {max_pixels:,} are allowed")
 
 
-def plain(image: Image) -> Image:
+def normalize_image(image: Image) -> Image:
     """The image with one of the modes ``L``, ``RGB`` and ``RGBA``, and nothing but pixels.
 
     Raises:

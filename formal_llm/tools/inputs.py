@@ -11,7 +11,7 @@ from formal_llm.tools import images
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind
 
 
-def inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
+def resolve_inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
     """The real path of a file that is inside a folder, links followed.
 
     Args:
@@ -56,7 +56,7 @@ def read_input(
     Raises:
         InputError: outside the folder, not there, too large, damaged, or not of that kind.
     """
-    real = inside(path, folder)
+    real = resolve_inside(path, folder)
     if kind is None:
         kind = TEXT if real.suffix.lower() in (".txt", ".md") else IMAGE
     try:

@@ -93,9 +93,9 @@ class _Isolated:
         with self._lock:
             worker = self._idle.pop() if self._idle else None
         if worker is None or not worker.alive:
-            worker = self._start()
+            worker = self._start_worker()
         try:
-            told, results = worker.call(payloads, self._timeout)
+            told, results = worker.call_worker(payloads, self._timeout)
         except BaseException:
             worker.close()
             raise
@@ -116,7 +116,7 @@ class _Isolated:
         with self._lock:
             _close_all(self._idle)
 
-    def _start(self) -> _WorkerProcess:
+    def _start_worker(self) -> _WorkerProcess:
         _, where, memory, _, _, environment = self._settings
         passed = {
             name: value
@@ -144,7 +144,7 @@ class _WorkerProcess:
         self._stream = cast("IO[bytes]", self._line.makefile("rwb"))
         self._late = False
         # What the tool forked may hold the line open; that the worker itself has ended must be noticed all the same.
-        self._watch = threading.Thread(target=self._watched, name="formal-llm-worker", daemon=True)
+        self._watch = threading.Thread(target=self._watch_process, name="formal-llm-worker", daemon=True)
         self._watch.start()
 
     @property
@@ -152,7 +152,7 @@ class _WorkerProcess:
         """Whether the process runs and may be called."""
         return not self._late and self._process.poll() is None
 
-    def call(self, payloads: Sequence[bytes], timeout: float | None) -> tuple[dict[str, str], list[bytes]]:
+    def call_worker(self, payloads: Sequence[bytes], timeout: float | None) -> tuple[dict[str, str], list[bytes]]:
         """What the worker answers.
 
         Raises:
@@ -169,14 +169,14 @@ class _WorkerProcess:
         except (OSError, EOFError) as error:
             if self._late:
                 raise TimeoutError(f"killed after {timeout:g} seconds") from None
-            raise self._death(error) from error
+            raise self._death_error(error) from error
         finally:
             if timer is not None:
                 timer.cancel()
 
     def close(self) -> None:
         """End the process, and all that it started."""
-        self._kill()
+        self._kill_group()
         self._watch.join()
         with contextlib.suppress(OSError):  # what was left to be written has nobody to read it
             self._stream.close()
@@ -184,23 +184,23 @@ class _WorkerProcess:
 
     def _too_late(self) -> None:
         self._late = True
-        self._kill()
+        self._kill_group()
         self._hang_up()
 
-    def _watched(self) -> None:
+    def _watch_process(self) -> None:
         self._process.wait()
-        self._kill()  # what it started and left behind
+        self._kill_group()  # what it started and left behind
         self._hang_up()
 
     def _hang_up(self) -> None:
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_RDWR)
 
-    def _kill(self) -> None:
+    def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _death(self, error: Exception) -> Exception:
+    def _death_error(self, error: Exception) -> Exception:
         """What it means that the worker hung up."""
         try:
             code = self._process.wait(_GRACE)
@@ -236,13 +236,13 @@ def read_message(stream: IO[bytes]) -> tuple[dict[str, str], list[bytes]]:
     Raises:
         EOFError: it is cut off, or too large.
     """
-    (length,) = struct.unpack(">I", _exactly(stream, 4))
-    told = json.loads(_exactly(stream, length))
+    (length,) = struct.unpack(">I", _read_exactly(stream, 4))
+    told = json.loads(_read_exactly(stream, length))
     sizes: list[int] = told.pop("sizes")
-    return told, [_exactly(stream, size) for size in sizes]
+    return told, [_read_exactly(stream, size) for size in sizes]
 
 
-def _exactly(stream: IO[bytes], size: int) -> bytes:
+def _read_exactly(stream: IO[bytes], size: int) -> bytes:
     if size > MAX_MESSAGE:
         raise EOFError("the message is too large")
     data = stream.read(size)

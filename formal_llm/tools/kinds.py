@@ -143,7 +143,7 @@ def _text_size(value: str) -> int:
 
 def _check_image(value: Image) -> Image:
     images.check_pixels(value, images.MAX_PIXELS)
-    return images.plain(value)
+    return images.normalize_image(value)
 
 
 def _image_bytes(value: Image) -> bytes:

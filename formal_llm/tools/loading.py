@@ -107,7 +107,7 @@ class ModelPool(Generic[M]):
         """Evict every model that is not in use."""
         with self._changed:
             for name in [name for name in self._inside if not self._models[name].users]:
-                self._evict(name)
+                self._evict_model(name)
 
     def _bring_in(self, name: str, entry: _LoadedModel[M]) -> None:
         reserved = 0
@@ -143,10 +143,10 @@ class ModelPool(Generic[M]):
                 if idle is None:
                     self._changed.wait()
                 else:
-                    self._evict(idle)
+                    self._evict_model(idle)
             self._taken += size
 
-    def _evict(self, name: str) -> None:
+    def _evict_model(self, name: str) -> None:
         entry = self._models[name]
         del self._inside[name]
         self._taken -= entry.bytes

@@ -63,20 +63,22 @@ def mcp_tools(
     with start_blocking_portal() as portal:
         http = _bounded_http(max_bytes) if isinstance(server, str) else None
         client = Client(server if http is None else _over_http(server, http), read_timeout_seconds=timeout)
-        connection = portal.wrap_async_context_manager(_connected(client, http, timeout))
-        with _unreached(timeout):
+        connection = portal.wrap_async_context_manager(_connect_client(client, http, timeout))
+        with _report_unreachable(timeout):
             connection.__enter__()
         try:
-            with _unreached(timeout):
-                found = portal.call(_listed, client, pages, timeout - (monotonic() - begun))
-            yield _tools(found, partial(_ask, portal.call, timeout), client, names, outputs or {}, deterministic)
+            with _report_unreachable(timeout):
+                found = portal.call(_list_tools, client, pages, timeout - (monotonic() - begun))
+            yield _make_tools(
+                found, partial(_ask_server, portal.call, timeout), client, names, outputs or {}, deterministic
+            )
         finally:
             # Told of nothing: the client would wrap whatever happened in the block in groups of exceptions.
             connection.__exit__(None, None, None)
 
 
 @asynccontextmanager
-async def _connected(client: Any, http: Any, timeout: float) -> AsyncIterator[None]:
+async def _connect_client(client: Any, http: Any, timeout: float) -> AsyncIterator[None]:
     """A client that is connected while the block lasts."""
     import asyncio
 
@@ -128,7 +130,7 @@ def _bounded_http(max_bytes: int) -> Any:
     return httpx2.AsyncClient(transport=Transport(), timeout=patient, headers={"Accept-Encoding": "identity"})
 
 
-async def _listed(client: Any, pages: int, timeout: float) -> dict[str, Any]:
+async def _list_tools(client: Any, pages: int, timeout: float) -> dict[str, Any]:
     """The tools of a server by name."""
     import asyncio
 
@@ -146,7 +148,7 @@ async def _listed(client: Any, pages: int, timeout: float) -> dict[str, Any]:
 
 
 @contextmanager
-def _unreached(timeout: float) -> Iterator[None]:
+def _report_unreachable(timeout: float) -> Iterator[None]:
     """What fails in the block, told as a server that cannot be reached."""
     try:
         yield
@@ -169,7 +171,7 @@ def _is_timeout(error: BaseException) -> bool:
     return isinstance(error, TimeoutError) or getattr(error, "code", None) == REQUEST_TIMEOUT
 
 
-def _ask(call: Callable[..., Any], timeout: float, request: Callable[[], Any]) -> Any:
+def _ask_server(call: Callable[..., Any], timeout: float, request: Callable[[], Any]) -> Any:
     """What the server answers; what is late is a ``TimeoutError``, as everywhere."""
     try:
         return call(request)
@@ -179,7 +181,7 @@ def _ask(call: Callable[..., Any], timeout: float, request: Callable[[], Any]) -
         raise TimeoutError(f"the server did not answer within {timeout:g} seconds") from error
 
 
-def _tools(
+def _make_tools(
     found: Mapping[str, Any],
     ask: Callable[..., Any],
     client: Any,
@@ -193,8 +195,8 @@ def _tools(
         raise ToolkitError([f"the server has no tool {name}; it has {', '.join(found)}" for name in absent])
     tools = []
     for name, terminal in wanted.items():
-        call = partial(_call, ask, client, name)
-        made = _tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic)
+        call = partial(_call_tool, ask, client, name)
+        made = _make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic)
         if made is not None:
             tools.append(made)
         elif names is not None:
@@ -202,7 +204,7 @@ def _tools(
     return tools
 
 
-def _tool(
+def _make_tool(
     entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], deterministic: bool
 ) -> Tool | None:
     """A tool of the server; None where it requires what is neither a text nor an image."""
@@ -217,7 +219,7 @@ def _tool(
             return None
         kinds.append(IMAGE if str(declared.get("contentMediaType", "")).startswith("image/") else TEXT)
 
-    def function(*values: Any) -> Any:
+    def call_server(*values: Any) -> Any:
         arguments = {
             name: base64.b64encode(write_png(value)).decode("ascii") if kind == IMAGE else value
             for name, kind, value in zip(parameters, kinds, values, strict=True)
@@ -228,7 +230,7 @@ def _tool(
         terminal,
         tuple(kinds),
         output,
-        function,
+        call_server,
         description=(entry.description or "").strip().split("\n", 1)[0],
         version="mcp",
         deterministic=deterministic,
@@ -236,7 +238,7 @@ def _tool(
     )
 
 
-def _call(ask: Callable[..., Any], client: Any, name: str, arguments: dict[str, Any], output: Kind) -> Any:
+def _call_tool(ask: Callable[..., Any], client: Any, name: str, arguments: dict[str, Any], output: Kind) -> Any:
     """Call a tool of the server, and read the blocks of its answer."""
     answer = ask(partial(client.call_tool, name, arguments))
     texts = [block.text for block in answer.content if block.type == "text"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import Cancelled, ExecutionError, MissingDependency, ToolError
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.tools.calling import POLL, said
+from formal_llm.tools.calling import POLL, error_line
 from formal_llm.tools.executor import Executor, ExecutorSettings, PlanExecutor, Row, ToolSet, graph_of
 from formal_llm.tools.graph import PlanJob
 from formal_llm.tools.kinds import Value
@@ -86,7 +86,7 @@ class RayExecutor(PlanExecutor):
             self._ray.kill(actor)
         self._actors, self._coming = [], {}
 
-    def _execute(
+    def _execute_rows(
         self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
     ) -> list[Result]:
         jobs = graph_of(self.toolkit, rows, keep).jobs  # what cannot be executed is told here, before anything runs
@@ -104,20 +104,20 @@ class RayExecutor(PlanExecutor):
             ready, _ = self._ray.wait([*running, *self._coming], num_returns=1, timeout=timeout)
             for stream in ready:
                 if stream in self._coming:
-                    self._came(stream, idle)
+                    self._on_ready(stream, idle)
                     continue
                 place, share = running.pop(stream)
                 try:
                     told: Progress | list[Result] = self._ray.get(next(stream))
                 except self._deadly as error:
-                    self._replace(place)
+                    self._replace_worker(place)
                     waiting.extend(self._after_death(share, error, results))
-                    progress.parted(share, waiting)
+                    progress.requeue_share(share, waiting)
                     continue
                 if isinstance(told, Progress):
                     running[stream] = place, share  # behind the others: each has its turn
                     if on_progress is not None:
-                        on_progress(progress.after(share, told))
+                        on_progress(progress.merge_progress(share, told))
                 else:
                     results.update(zip((job.index for job in share.jobs), told, strict=True))
                     idle.append(place)
@@ -127,21 +127,21 @@ class RayExecutor(PlanExecutor):
         results |= none
         return [results[job.index] for job in jobs]
 
-    def _replace(self, place: int) -> None:
+    def _replace_worker(self, place: int) -> None:
         """Put a new worker in the place of one that is gone."""
         self._ray.kill(self._actors[place])  # where only its machine or a result was lost
         self._actors[place] = self._make()
         self._coming[self._actors[place].ready.remote()] = place
 
-    def _came(self, told: Any, idle: deque[int]) -> None:
+    def _on_ready(self, told: Any, idle: deque[int]) -> None:
         """A worker in the place of another one works, or is gone as well."""
         place = self._coming.pop(told)
         try:
             self._ray.get(told)
         except self._deadly as error:
             if getattr(error, "actor_init_failed", False):
-                raise ExecutionError(f"no worker can be started: {said(error)}") from error
-            self._replace(place)
+                raise ExecutionError(f"no worker can be started: {error_line(error)}") from error
+            self._replace_worker(place)
         else:
             idle.append(place)
 
@@ -153,7 +153,7 @@ class RayExecutor(PlanExecutor):
             half = len(share.jobs) // 2
             return [_Share(share.jobs[:half]), _Share(share.jobs[half:])]
         (job,) = share.jobs
-        problem = f"{self.deaths} workers died over the plan {' '.join(job.plan.word)}: {said(error)}"
+        problem = f"{self.deaths} workers died over the plan {' '.join(job.plan.word)}: {error_line(error)}"
         results[job.index] = Result(job.plan, (), ExecutionError(problem))
         return []
 
@@ -172,13 +172,13 @@ class _Together:
     def __init__(self, shares: Iterable[_Share]) -> None:
         self._last: dict[_Share, tuple[int, int]] = dict.fromkeys(shares, (0, 0))
 
-    def after(self, share: _Share, told: Progress) -> Progress:
+    def merge_progress(self, share: _Share, told: Progress) -> Progress:
         """What the executor of a share tells, as it is to all of them."""
         self._last[share] = told.done, told.total
         done, total = map(sum, zip(*self._last.values(), strict=True))
         return replace(told, job=share.jobs[told.job].index, done=done, total=total)
 
-    def parted(self, share: _Share, waiting: Iterable[_Share]) -> None:
+    def requeue_share(self, share: _Share, waiting: Iterable[_Share]) -> None:
         """A worker has died: what it had done is to be done again, by those who have its share now."""
         del self._last[share]
         self._last |= {other: self._last.get(other, (0, 0)) for other in waiting}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from formal_llm.errors import ToolError
-from formal_llm.pictures.page import html_page, shown
+from formal_llm.pictures.page import escape_text, html_page
 from formal_llm.tools.result import Result, StepResult
 
 _STYLE = """
@@ -58,13 +58,13 @@ def html_report(
     if isinstance(results, Result):
         results = [results]
     title = title or (results[0].plan.task if results else "") or "The execution of a plan"
-    parts = [f"<h1>{shown(title)}</h1>", *(f'<p class="warning">{shown(text)}</p>' for text in warnings)]
+    parts = [f"<h1>{escape_text(title)}</h1>", *(f'<p class="warning">{escape_text(text)}</p>' for text in warnings)]
     for result in results:
         if result.plan.task and result.plan.task != title:
-            parts.append(f"<h2>{shown(result.plan.task)}</h2>")
-        parts += _result(result)
+            parts.append(f"<h2>{escape_text(result.plan.task)}</h2>")
+        parts += _write_result(result)
     if about:
-        rows = (f"<tr><th>{shown(name)}</th><td>{shown(told)}</td></tr>" for name, told in about.items())
+        rows = (f"<tr><th>{escape_text(name)}</th><td>{escape_text(told)}</td></tr>" for name, told in about.items())
         parts.append(f"<h2>About</h2><table>{''.join(rows)}</table>")
     return html_page(title, _STYLE, "\n".join(parts), images=True)
 
@@ -83,38 +83,38 @@ def save_report(
     return path
 
 
-def _result(result: Result) -> list[str]:
+def _write_result(result: Result) -> list[str]:
     """What was given and what came out of it, the plan, then its steps."""
     parts = []
     given = list({(step.name, step.value): step for step in result.steps if step.state == "given"}.values())
     if result.error is None and given and result.steps[0] not in given:
-        before, after = ("".join(map(_figure, some)) for some in (given, result.steps[:1]))
+        before, after = ("".join(map(_show_value, some)) for some in (given, result.steps[:1]))
         parts.append(f'<div class="flow">{before}<span class="arrow">&#8594;</span>{after}</div>')
     if 1 < len(result.steps) <= _MOST_BOXES:
-        parts.append(f'<div class="plan">{_picture(result.steps)}</div>')
+        parts.append(f'<div class="plan">{_draw_plan(result.steps)}</div>')
     if result.plan.call is not None:
-        parts.append(f"<p><code>{shown(str(result.plan.call))}</code></p>")
+        parts.append(f"<p><code>{escape_text(str(result.plan.call))}</code></p>")
     told = f"{result.seconds:.3f} s" + (f", cost {result.cost:g}" if result.cost else "")
     parts.append(f'<p class="meta">{told}</p>')
     if result.error is not None:
-        parts.append(f'<p class="error">{shown(str(result.error))}</p>')
+        parts.append(f'<p class="error">{escape_text(str(result.error))}</p>')
     numbers = {step.position: step for step in result.plan.steps}
     tools = [step for step in result.steps if step.inputs or step.state not in ("given", "not run")]
     tools.sort(key=lambda step: numbers[step.position].number if step.position in numbers else -step.position)
     for step in tools:
         told_step = numbers.get(step.position)
-        parts.append(_step(result, step, str(told_step) if told_step is not None else f"Use {step.label}"))
+        parts.append(_write_step(result, step, str(told_step) if told_step is not None else f"Use {step.label}"))
     if not tools and result.steps:
-        parts.append(f'<div class="flow">{_figure(result.steps[0])}</div>')
+        parts.append(f'<div class="flow">{_show_value(result.steps[0])}</div>')
     return parts
 
 
-def _picture(steps: Sequence[StepResult]) -> str:
+def _draw_plan(steps: Sequence[StepResult]) -> str:
     """The plan as boxes: what a tool takes stands left of it, branches that meet one above the other."""
     drawn: dict[int, str] = {}
     for step in reversed(steps):  # what a step takes comes after it in the word
         kind = step.state if step.state in ("given", "failed") else "tool"
-        box = f'<span class="box {kind}">{shown(step.label)}</span>'
+        box = f'<span class="box {kind}">{escape_text(step.label)}</span>'
         taken = "".join(drawn[position] for position in step.inputs)
         if taken:
             box = f'<div class="arguments">{taken}</div><span class="arrow">&#8594;</span>{box}'
@@ -122,31 +122,31 @@ def _picture(steps: Sequence[StepResult]) -> str:
     return drawn[steps[0].position]
 
 
-def _step(result: Result, step: StepResult, heading: str) -> str:
+def _write_step(result: Result, step: StepResult, heading: str) -> str:
     state = {"cached": "known already", "not run": "not run"}.get(step.state, f"{step.seconds:.3f} s")
     if step.tries > 1:
         state += f", {step.tries} tries"
-    picture = "".join(_figure(result.steps[position]) for position in step.inputs)
+    picture = "".join(_show_value(result.steps[position]) for position in step.inputs)
     error = result.error
     if step.state == "failed" and isinstance(error, ToolError):
-        output = f'<p class="error">{shown(f"{error.tool} {error.problem}")}</p>'
+        output = f'<p class="error">{escape_text(f"{error.tool} {error.problem}")}</p>'
     elif step.state in ("failed", "not run"):
         output = f'<p class="meta">{step.state}</p>'
     else:
-        output = _figure(step)
+        output = _show_value(step)
     return (
-        f'<section class="{"failed" if step.state == "failed" else "step"}"><h2>{shown(heading)}</h2>'
-        f'<p class="meta">{shown(step.name)}: {state}</p>'
+        f'<section class="{"failed" if step.state == "failed" else "step"}"><h2>{escape_text(heading)}</h2>'
+        f'<p class="meta">{escape_text(step.name)}: {state}</p>'
         f'<div class="flow">{picture}<span class="arrow">&#8594;</span>{output}</div></section>'
     )
 
 
-def _figure(step: StepResult) -> str:
+def _show_value(step: StepResult) -> str:
     if step.value is None:
         picture = '<p class="meta">not kept</p>' if step.state in ("given", "executed", "cached") else "<p>&#8709;</p>"
     else:
         try:
             picture = step.value.kind.to_html(step.value.get())
         except Exception as error:  # a picture that cannot be drawn does not cost the report
-            picture = f'<p class="error">cannot be shown: {shown(repr(error))}</p>'
-    return f"<figure>{picture}<figcaption>{shown(step.label)}</figcaption></figure>"
+            picture = f'<p class="error">cannot be shown: {escape_text(repr(error))}</p>'
+    return f"<figure>{picture}<figcaption>{escape_text(step.label)}</figcaption></figure>"

@@ -83,7 +83,7 @@ class Scheduler:
         self._total = sum(node.tool is not None for node in self.graph.nodes)
         self._done = 0
 
-    def run(self) -> list[Result]:
+    def run_jobs(self) -> list[Result]:
         """The results of the jobs, in their order. What ``on_progress`` raises ends the run."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="formal-llm-run")
         flying: set[Future[list[CallOutcome]]] = set()
@@ -91,21 +91,21 @@ class Scheduler:
             for node in self.graph.nodes:
                 if node.tool is None:
                     assert node.value is not None
-                    self._finish(CallOutcome(node, node.value, "given"))
+                    self._finish_call(CallOutcome(node, node.value, "given"))
                 elif not node.arguments:
                     heappush(self._ready, (node.number, node))
             while len(self._results) < len(self.graph.jobs):
                 if self.cancel is not None and self.cancel.is_set():
                     self._give_up()
                     break
-                while len(flying) < self.workers and (nodes := self._next()):
-                    flying.add(pool.submit(CallRunner(self.store, self.caller, self.cancel).run, nodes))
+                while len(flying) < self.workers and (nodes := self._next_calls()):
+                    flying.add(pool.submit(CallRunner(self.store, self.caller, self.cancel).run_nodes, nodes))
                     for node in nodes:
-                        self._tell("started", node)
+                        self._notify_progress("started", node)
                 ended, flying = wait(flying, None if self.cancel is None else POLL, FIRST_COMPLETED)
                 for future in ended:
                     for outcome in future.result():
-                        self._take(outcome)
+                        self._take_outcome(outcome)
         finally:
             # What is still running, for a job that failed meanwhile, is left to end by itself.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -113,16 +113,16 @@ class Scheduler:
 
     # -- the books ----------------------------------------------------------------------------------------------
 
-    def _next(self) -> list[CallNode]:
+    def _next_calls(self) -> list[CallNode]:
         """The next call that is ready and needed; with it others of its tool, if that can do many together."""
         while self._ready:
             _, node = heappop(self._ready)
-            if not _needed(node):
+            if not _is_needed(node):
                 continue
             assert node.tool is not None
             nodes = [node]
             if node.tool.batch is not None and self.batch_size > 1:
-                alike = sorted(item for item in self._ready if item[1].tool is node.tool and _needed(item[1]))
+                alike = sorted(item for item in self._ready if item[1].tool is node.tool and _is_needed(item[1]))
                 taken = alike[: self.batch_size - 1]
                 nodes += [other for _, other in taken]
                 gone = {number for number, _ in taken}
@@ -131,43 +131,43 @@ class Scheduler:
             return nodes
         return []
 
-    def _take(self, outcome: CallOutcome) -> None:
+    def _take_outcome(self, outcome: CallOutcome) -> None:
         self._done += 1
         node, given = outcome.node, outcome.given
         node.seconds, node.tries = outcome.seconds, outcome.tries
         if isinstance(given, Value):
-            self._tell("cached" if outcome.state == "cached" else "executed", node)
-            self._finish(outcome)
+            self._notify_progress("cached" if outcome.state == "cached" else "executed", node)
+            self._finish_call(outcome)
         elif isinstance(given, ToolError):
-            self._tell("failed", node)
+            self._notify_progress("failed", node)
             node.state = "failed"
             for job in node.jobs:
                 if not job.ended:
                     position = job.nodes.index(node)
                     step = next((step for step in job.plan.steps if step.position == position), None)
-                    self._end(job, given.at(position, step))
+                    self._end_job(job, given.at(position, step))
         else:
             self._give_up()
 
-    def _finish(self, outcome: CallOutcome) -> None:
+    def _finish_call(self, outcome: CallOutcome) -> None:
         """A call has its result."""
         node = outcome.node
         assert isinstance(outcome.given, Value)
         node.value, node.state = outcome.given, outcome.state
         for user in node.users:
             user.missing -= 1
-            if not user.missing and _needed(user):
+            if not user.missing and _is_needed(user):
                 heappush(self._ready, (user.number, user))
         for job in node.jobs:
             job.left -= 1
             if not job.left and not job.ended:
-                self._end(job, None)
+                self._end_job(job, None)
         for argument in node.arguments:
-            _release(argument)
+            _release_value(argument)
         if not node.uses:
             node.value = None
 
-    def _end(self, job: PlanJob, error: ExecutionError | None) -> None:
+    def _end_job(self, job: PlanJob, error: ExecutionError | None) -> None:
         job.ended, job.error = True, error
         seconds = time.perf_counter() - self._begin
         distinct = dict.fromkeys(job.nodes)
@@ -183,25 +183,25 @@ class Scheduler:
         self._results[job.index] = result
         for node in distinct:
             if self.keep or node is job.nodes[0]:
-                _release(node)
+                _release_value(node)
 
     def _give_up(self) -> None:
         for job in self.graph.jobs:
             if not job.ended:
-                self._end(job, Cancelled())
+                self._end_job(job, Cancelled())
 
-    def _tell(self, event: Literal["started", "executed", "cached", "failed"], node: CallNode) -> None:
+    def _notify_progress(self, event: Literal["started", "executed", "cached", "failed"], node: CallNode) -> None:
         if self.on_progress is not None:
             job = next((job for job in node.jobs if not job.ended), node.jobs[0])
             place = job.nodes.index(node)
             self.on_progress(Progress(event, node.name, job.index, place, self._done, self._total, node.seconds))
 
 
-def _needed(node: CallNode) -> bool:
+def _is_needed(node: CallNode) -> bool:
     return any(not job.ended for job in node.jobs)
 
 
-def _release(node: CallNode) -> None:
+def _release_value(node: CallNode) -> None:
     """One user less; a value that nobody needs is let go."""
     node.uses -= 1
     if not node.uses:

@@ -60,7 +60,7 @@ class Store:
         self._flights: dict[str, Future[Value]] = {}
         self._lock = threading.Lock()
 
-    def find(self, key: str, kind: Kind) -> Value | None:
+    def find_result(self, key: str, kind: Kind) -> Value | None:
         """The result for a key, if it is there."""
         with self._lock:
             if key in self._held:
@@ -77,18 +77,18 @@ class Store:
             return None
         except MemoryError:  # there is no room for it now; the tool is asked, and may fail for that reason itself
             return None
-        self._hold(key, value)
+        self._hold_value(key, value)
         with self._lock:
             self.stats.from_disk += 1
         return value
 
-    def keep(self, key: str, value: Value) -> None:
+    def keep_result(self, key: str, value: Value) -> None:
         """Keep a result."""
-        self._hold(key, value)
+        self._hold_value(key, value)
         if self.cache is not None:
             self.cache.put(key, CachedValue(value.kind.name, value.key, value.dump()))
 
-    def _hold(self, key: str, value: Value) -> None:
+    def _hold_value(self, key: str, value: Value) -> None:
         size = value.size
         with self._lock:
             if size > self.memory or key in self._held:
@@ -101,15 +101,15 @@ class Store:
 
     # -- who is computing what ----------------------------------------------------------------------------------
 
-    def claim(self, key: str) -> Future[Value] | None:
-        """None where the caller is to compute a result (and must :meth:`settle` it); else the one under way."""
+    def claim_result(self, key: str) -> Future[Value] | None:
+        """None where the caller is to compute a result (and must :meth:`settle_result` it); else the one under way."""
         with self._lock:
             flight = self._flights.get(key)
             if flight is None:
                 self._flights[key] = Future()
             return flight
 
-    def settle(self, key: str, outcome: Value | BaseException) -> None:
+    def settle_result(self, key: str, outcome: Value | BaseException) -> None:
         """Tell those who wait for a result what became of it."""
         with self._lock:
             flight = self._flights.pop(key)
@@ -118,7 +118,7 @@ class Store:
         else:
             flight.set_exception(outcome)
 
-    def count(self, *, executed: int = 0, shared: int = 0) -> None:
+    def count_calls(self, *, executed: int = 0, shared: int = 0) -> None:
         """Count calls."""
         with self._lock:
             self.stats.executed += executed

@@ -169,26 +169,26 @@ def tool(
         ToolkitError: a type hint is missing, or is no kind.
     """
 
-    def make(function: Callable[..., object], called: str | None = None) -> Tool:
+    def make_tool(function: Callable[..., object], called: str | None = None) -> Tool:
         title = called if called is not None else str(getattr(function, "__name__", type(function).__name__))
-        found, parameters, result = _signature(function, title, inputs is None, output is None)
+        found, parameters, result = _read_signature(function, title, inputs is None, output is None)
         documented = inspect.getdoc(function) or ""
         more: ToolSettings = {"description": documented.split("\n", 1)[0], **settings}
         return FunctionTool(
             title,
-            tuple(found if inputs is None else (_kind(hint, title, "an input") for hint in inputs)),
-            _kind(result if output is None else output, title, "the output"),
+            tuple(found if inputs is None else (_read_kind(hint, title, "an input") for hint in inputs)),
+            _read_kind(result if output is None else output, title, "the output"),
             function,
             parameters=tuple(parameters),
             **more,
         )
 
     if callable(name):
-        return make(name)
-    return lambda function: make(function, name)
+        return make_tool(name)
+    return lambda function: make_tool(function, name)
 
 
-def _signature(
+def _read_signature(
     function: Callable[..., object], title: str, needs_inputs: bool, needs_output: bool
 ) -> tuple[list[Kind], list[str], object]:
     """The kinds and names of the inputs, and the hint for the output."""
@@ -212,13 +212,13 @@ def _signature(
                 raise ToolkitError(
                     [f"{title}: the parameter {parameter.name} has no type hint; write one, or inputs=..."]
                 )
-            kinds.append(_kind(hints[parameter.name], title, f"the parameter {parameter.name}"))
+            kinds.append(_read_kind(hints[parameter.name], title, f"the parameter {parameter.name}"))
     if needs_output and "return" not in hints:
         raise ToolkitError([f"{title}: what it returns has no type hint; write one, or output=..."])
     return kinds, names, hints.get("return")
 
 
-def _kind(hint: object, title: str, what: str) -> Kind:
+def _read_kind(hint: object, title: str, what: str) -> Kind:
     try:
         return kind_for(hint)
     except ValueError as error:

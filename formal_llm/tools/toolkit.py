@@ -111,7 +111,7 @@ class Toolkit:
             for name in known
             if name not in cfg.nonterminals and name not in cfg.terminals
         ]
-        heads = applied(cfg)
+        heads = applied_terminals(cfg)
         given = set(cfg.terminals) - heads - set(self.tools) if inputs is None else set(inputs)
         spared = cfg.terminals if missing is True else missing or ()
         for name in cfg.terminals:
@@ -121,17 +121,17 @@ class Toolkit:
         for production in cfg.productions:
             if parse_repetition(production.head) is not None:
                 continue  # it applies nothing
-            problems += self._objections(cfg, production.head, production.body, known)
+            problems += self._find_objections(cfg, production.head, production.body, known)
         if problems:
             raise ToolkitError(list(dict.fromkeys(problems)))
 
-    def _objections(self, cfg: CFG, head: str, body: tuple[str, ...], known: Mapping[str, str]) -> Iterator[str]:
+    def _find_objections(self, cfg: CFG, head: str, body: tuple[str, ...], known: Mapping[str, str]) -> Iterator[str]:
         """What is wrong with the kinds of one production."""
         shown = f"{head} -> {' '.join(body)}"
         if len(body) == 1 and head not in cfg.classes:
             inner, outer = known.get(body[0]), known.get(head)
             if inner is not None and outer is not None and inner != outer:
-                yield f"{shown}: {head} is {_a(outer)}, {body[0]} is {_a(inner)}"
+                yield f"{shown}: {head} is {_with_article(outer)}, {body[0]} is {_with_article(inner)}"
         if len(body) < 2:
             tools = [self.tools[name] for name in body if name in self.tools and not self.tools[name].inputs]
         else:
@@ -145,9 +145,10 @@ class Toolkit:
                 continue
             for symbol, kind in zip(body[1:], tool.inputs, strict=False):
                 if not open_ended and known.get(symbol, kind.name) != kind.name:
-                    yield f"{shown}: {tool} takes {_a(kind.name)}, {symbol} is {_a(known[symbol])}"
+                    wanted, given = _with_article(kind.name), _with_article(known[symbol])
+                    yield f"{shown}: {tool} takes {wanted}, {symbol} is {given}"
             if known.get(head, tool.output.name) != tool.output.name:
-                yield f"{shown}: {tool} gives {_a(tool.output.name)}, {head} is {_a(known[head])}"
+                yield f"{shown}: {tool} gives {_with_article(tool.output.name)}, {head} is {_with_article(known[head])}"
 
     def limits(self, source: Source, given: Collection[str] | None = None) -> Limits:
         """Limits of 0 for the terminals that cannot be carried out, so that planning goes around them.
@@ -168,7 +169,7 @@ class Toolkit:
             raise ToolkitError([f"a {type(known).__name__} does not say what its terminals are (attribute terminals)"])
         terminals = known.terminals
         if given is None:
-            given = set(terminals) - applied(cfg) if cfg is not None else ()
+            given = set(terminals) - applied_terminals(cfg) if cfg is not None else ()
         return Limits({name: 0 for name in terminals if name not in self.tools and name not in given})
 
     # -- running ------------------------------------------------------------------------------------------------
@@ -217,7 +218,7 @@ def toolkit_named(name: str, own: Mapping[str, ToolkitMaker] | None = None) -> T
     return made
 
 
-def applied(cfg: CFG) -> set[str]:
+def applied_terminals(cfg: CFG) -> set[str]:
     """The terminals that a grammar applies to something: those at the heads of bodies, directly or through a class."""
     return {
         name for production in cfg.productions if len(production.body) > 1 and parse_repetition(production.head) is None
@@ -233,5 +234,5 @@ def _members_of_class(cfg: CFG, symbol: str) -> list[str]:
     return [name for name in found if name in cfg.terminals]
 
 
-def _a(kind: str) -> str:
+def _with_article(kind: str) -> str:
     return f"an {kind}" if kind[:1].lower() in "aeiou" else f"a {kind}"

@@ -12,7 +12,7 @@ from formal_llm.tools.isolated import read_message, write_message
 from formal_llm.tools.tool import find_tool
 
 
-def serve(where: str, memory: int) -> None:
+def serve_calls(where: str, memory: int) -> None:
     """Answer calls until nobody is left who makes them."""
     # What the tool prints must not end up among the messages, and what it reads must not be taken from them. The copies
     # are closed in programs that the tool starts, so that these do not hold the line open.
@@ -47,4 +47,4 @@ def serve(where: str, memory: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    serve_calls(sys.argv[1], int(sys.argv[2]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.authoring.clauses import counted, moded, read_main, read_steps, steps_in, with_verb
+from formal_llm.authoring.clauses import read_main, read_steps, split_count, split_mode, steps_in, with_verb
 from formal_llm.authoring.events import EventReader
 from formal_llm.authoring.names import NoName
 
@@ -43,11 +43,11 @@ def test_lists_that_may_mean_two_things(phrase: str) -> None:
 
 
 def test_how_often() -> None:
-    assert counted("wash at most 3 times") == (None, 3, "wash")
-    assert counted("more than 2 times") == (3, None, "")
-    assert counted("play at most 3 encores in total") == (None, 3, "play encore")
-    assert counted("a single test MUST be run") == (1, 1, "test MUST be run")
-    assert counted("at least one of them") == (None, None, "at least one of them")
+    assert split_count("wash at most 3 times") == (None, 3, "wash")
+    assert split_count("more than 2 times") == (3, None, "")
+    assert split_count("play at most 3 encores in total") == (None, 3, "play encore")
+    assert split_count("a single test MUST be run") == (1, 1, "test MUST be run")
+    assert split_count("at least one of them") == (None, None, "at least one of them")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_how_often() -> None:
     ],
 )
 def test_what_a_clause_obliges_to_allows_or_forbids(text: str, mode: str, clause: str) -> None:
-    assert moded(text) == (mode, clause)
+    assert split_mode(text) == (mode, clause)
 
 
 def test_more_than_once_is_forbidden_from_the_second_time_on() -> None:

@@ -11,10 +11,10 @@ GROUPS = (("a", "b"), ("c",))
 
 
 def test_any_of_a_group_will_do() -> None:
-    preceded = minimal_dfa(mean.preceded(*GROUPS, 2), "abcd")
-    apart = minimal_dfa(mean.apart(*GROUPS, 1), "abcd")
+    preceded = minimal_dfa(mean.require_before(*GROUPS, 2), "abcd")
+    apart = minimal_dfa(mean.require_distance(*GROUPS, 1), "abcd")
     kinds = minimal_dfa(mean.of_kinds(GROUPS, 1, 1), "abcd")
-    several = minimal_dfa(mean.any_order(map(mean.one, GROUPS)), "abcd")
+    several = minimal_dfa(mean.any_order(map(mean.match_group, GROUPS)), "abcd")
     for length in range(5):
         for plan in product("abcd", repeat=length):
             text = "".join(plan).replace("b", "a")
@@ -25,4 +25,4 @@ def test_any_of_a_group_will_do() -> None:
 
 
 def test_no_steps_apart_is_everything() -> None:
-    assert minimal_dfa(mean.apart(*GROUPS, 0), "abc").accepts("ac")
+    assert minimal_dfa(mean.require_distance(*GROUPS, 0), "abc").accepts("ac")

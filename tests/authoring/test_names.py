@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.authoring.names import NoName, alike, name_of, singularize_noun, spelled_alike, stem_name
+from formal_llm.authoring.names import NoName, find_similar, name_of, singularize_noun, spelled_alike, stem_name
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,10 @@ def test_forms_of_one_name() -> None:
 
 
 def test_names_that_may_be_one_step_are_found_by_their_words() -> None:
-    assert alike(["rate", "rate_seller", "log_in"]) == [("rate", "rate_seller")]
-    assert alike(["approve_order", "approval_of_order", "order_is_large=yes"]) == [
+    assert find_similar(["rate", "rate_seller", "log_in"]) == [("rate", "rate_seller")]
+    assert find_similar(["approve_order", "approval_of_order", "order_is_large=yes"]) == [
         ("approve_order", "approval_of_order")
     ]
-    assert alike(["notify_customer", "notify_customer_by_email"]) and not alike(["open_door", "close_door"])
+    assert find_similar(["notify_customer", "notify_customer_by_email"]) and not find_similar(
+        ["open_door", "close_door"]
+    )

@@ -9,7 +9,7 @@ import pytest
 
 from formal_llm.authoring.english import read_english
 from formal_llm.authoring.patterns import PATTERNS, Misread, Pattern
-from formal_llm.authoring.sentences import sentences
+from formal_llm.authoring.sentences import split_sentences
 from formal_llm.errors import NotationError, NotUnderstood
 
 Plan = Sequence[str]
@@ -151,24 +151,24 @@ def test_phrases_with_words_of_sentences_in_them_are_no_names() -> None:
         "At most 3 times is enough",
         "Do wash if dry.",
     ):
-        one = next(iter(sentences(text)))
-        assert all(pattern.read(one.plain) is None for pattern in PATTERNS), text
+        one = next(iter(split_sentences(text)))
+        assert all(pattern.match_sentence(one.plain) is None for pattern in PATTERNS), text
 
 
 def test_a_list_of_one_is_misread() -> None:
     pattern = next(one for one in PATTERNS if one.name == "exactly one of")
-    found = pattern.read("exactly one of a")
+    found = pattern.match_sentence("exactly one of a")
     assert found is not None
     with pytest.raises(Misread, match="two steps or more"):
-        pattern.asked(found)
+        pattern.constrain_plans(found)
 
 
 def test_who_begins_is_one_of_the_two() -> None:
     pattern = next(one for one in PATTERNS if one.name == "alternate")
-    found = pattern.read("lock and unlock alternate, starting with knock")
+    found = pattern.match_sentence("lock and unlock alternate, starting with knock")
     assert found is not None
     with pytest.raises(Misread, match="neither of the two"):
-        pattern.asked(found)
+        pattern.constrain_plans(found)
 
 
 def test_never_both_or_neither() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from formal_llm.authoring.names import NoName
-from formal_llm.authoring.procedures import Ambiguous, read_procedure, renamed, woven
-from formal_llm.authoring.sentences import plain
+from formal_llm.authoring.procedures import Ambiguous, read_procedure, rename_steps, weave_steps
+from formal_llm.authoring.sentences import normalize_text
 from formal_llm.automata.models.formula import or_
 
 
@@ -34,7 +34,7 @@ from formal_llm.automata.models.formula import or_
     ],
 )  # fmt: skip
 def test_what_is_told(sentence: str, formula: str) -> None:
-    assert str(read_procedure(plain(sentence))) == formula
+    assert str(read_procedure(normalize_text(sentence))) == formula
 
 
 def test_what_is_no_procedure_or_not_clear() -> None:
@@ -55,10 +55,10 @@ def test_what_is_no_procedure_or_not_clear() -> None:
 def test_weaving_and_renaming() -> None:
     told = read_procedure("wash at most 2 times, then dry or iron")
     assert told is not None
-    assert str(renamed(told, str.upper)) == "(next (until_2 WASH empty) (or DRY IRON))"
-    assert woven(told, None) == told
+    assert str(rename_steps(told, str.upper)) == "(next (until_2 WASH empty) (or DRY IRON))"
+    assert weave_steps(told, None) == told
     free = or_("x", "y")
-    assert str(woven(told, free)) == (
+    assert str(weave_steps(told, free)) == (
         "(next (until_2 (until (or x y) wash) empty) (or (until (or x y) dry) (until (or x y) iron)) "
         "(until (or x y) empty))"
     )

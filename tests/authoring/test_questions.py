@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from formal_llm import CFG
-from formal_llm.authoring.questions import differing, telling
+from formal_llm.authoring.questions import find_differences, sample_plans
 
 RULES = CFG.from_string('%order forward\nS -> wash Rest\nRest -> dry Rest | iron\n%limit 1 dry\nwash "Wash it"')
 
 
 def test_allowed_plans_and_near_misses_in_turn() -> None:
-    found = telling(RULES, 6)
+    found = sample_plans(RULES, 6)
     assert [one.allowed for one in found[:3]] == [True, False, True]
     assert len({one.plan for one in found}) == len(found) == 6 - 1 - (len(found) < 5) or len(found) == 6
     assert found[0].plan == ("wash", "iron")
@@ -18,14 +18,14 @@ def test_allowed_plans_and_near_misses_in_turn() -> None:
     for one in found:
         within = RULES.accepts(one.plan) and one.plan.count("dry") <= 1
         assert one.allowed == within
-    assert telling(RULES, 6) == found
-    assert telling(RULES, 2, [found[0].plan])[0] != found[0]
+    assert sample_plans(RULES, 6) == found
+    assert sample_plans(RULES, 2, [found[0].plan])[0] != found[0]
 
 
 def test_differences_both_ways() -> None:
     other = CFG.from_string("S -> wash iron | wash")
-    found = list(differing(RULES, other, "the old rules"))
+    found = list(find_differences(RULES, other, "the old rules"))
     assert [(one.plan, one.allowed, one.why) for one in found] == [
         (("wash", "dry", "iron"), True, "the old rules refuse it"), (("wash",), False, "the old rules allow it"),
     ]  # fmt: skip
-    assert list(differing(RULES, RULES, "the old rules")) == []
+    assert list(find_differences(RULES, RULES, "the old rules")) == []

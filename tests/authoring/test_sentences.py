@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from formal_llm.authoring.sentences import plain, sentences
+from formal_llm.authoring.sentences import normalize_text, split_sentences
 
 
 def test_where_sentences_end() -> None:
     text = "Wash the 2.5 kg load. Dry it!\n# a comment. Not read.\n\nIron; fold\n1. Pack\n2) Ship.\n- Never smoke\n"
-    found = list(sentences(text))
+    found = list(split_sentences(text))
     assert [(one.text, one.listed) for one in found] == [
         ("Wash the 2.5 kg load", False), ("Dry it", False), ("Iron", False), ("fold", False), ("Pack", True),
         ("Ship", True),
@@ -19,7 +19,7 @@ def test_where_sentences_end() -> None:
 
 
 def test_a_full_stop_between_quotes_ends_nothing() -> None:
-    assert [one.plain for one in sentences('Never "rm. all" twice.')] == ['never "rm. all" 2 times']
+    assert [one.plain for one in split_sentences('Never "rm. all" twice.')] == ['never "rm. all" 2 times']
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_a_full_stop_between_quotes_ends_nothing() -> None:
     ],
 )
 def test_one_way_to_say_it(written: str, same: str) -> None:
-    assert plain(written) == same
+    assert normalize_text(written) == same

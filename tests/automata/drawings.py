@@ -6,7 +6,7 @@ from formal_llm.errors import NotationError
 
 
 def read(body, header="flowchart TD\n"):
-    return parse(SourceText.of(header + body, None, NotationError))
+    return parse(SourceText.from_text(header + body, None, NotationError))
 
 
 def links(body):

@@ -16,7 +16,7 @@ from PIL import Image
 
 import formal_llm
 from formal_llm.packs.openagi.data.degradation import Degradation
-from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.data.sources import load_pictures
 from formal_llm.packs.openagi.scores.images import SSIM
 from tests.cli.inside import runner
 
@@ -29,7 +29,7 @@ LACKS = (
 
 
 def test_a_photograph_is_restored(tmp_path: Path) -> None:
-    good = pictures()[0].open().convert("RGB").resize((96, 96))
+    good = load_pictures()[0].open().convert("RGB").resize((96, 96))
     bad = Degradation(noise=0.08).apply(good, np.random.default_rng(0))
     bad.save(tmp_path / "bad.png")
     task = "Given noisy image, how to return the regular image step by step?"

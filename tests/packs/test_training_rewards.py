@@ -10,7 +10,7 @@ from formal_llm import Limits, Plan, Task, TaskPack
 from formal_llm.errors import ResourceNotFound, ToolError, TrainingError
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import Ingredients
-from formal_llm.packs.training_rewards import exact_metric, exact_tools, judge_of, named, reward_for
+from formal_llm.packs.training_rewards import exact_metric, exact_tools, format_tasks, judge_of, reward_for
 from formal_llm.rltf.reference_tools import tools_of
 from formal_llm.rltf.rewards import ExecutedReward
 from formal_llm.rltf.settings import Settings
@@ -86,8 +86,8 @@ def test_the_metric_is_1_for_just_the_right_tools(pack: TaskPack) -> None:
 
 
 def test_tasks_are_named_by_their_numbers(pack: TaskPack) -> None:
-    assert named(pack, [pack.task(20)]) == "task 20 is"
-    assert named(pack, [pack.task(3), Task("mine")]) == "tasks 3, 'mine' are"
+    assert format_tasks(pack, [pack.task(20)]) == "task 20 is"
+    assert format_tasks(pack, [pack.task(3), Task("mine")]) == "tasks 3, 'mine' are"
 
 
 def test_only_openagi_has_a_judge() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.pictures.captions import cut, numbered, shorten, wrap
+from formal_llm.pictures.captions import cut_lines, number_text, shorten, wrap_text
 from formal_llm.pictures.picture import printable
 
 some_texts = st.text("ab cd-\n\t漢…", max_size=40) | st.text(max_size=20)
@@ -32,21 +32,21 @@ class TestShorten:
 class TestWrap:
     @given(some_texts, st.integers(2, 20))
     def test_all_words_stay_and_fit_where_they_can(self, text, width):
-        rows = wrap(text, width).split("\n")
+        rows = wrap_text(text, width).split("\n")
         assert " ".join(rows).split() == " ".join(map(printable, text.splitlines())).split()
         for row in rows:
             assert len(row) <= width or " " not in row.strip(" ")
 
     def test_the_lines_that_a_text_has_are_kept(self):
-        assert wrap("one two\n\nthree", 50) == "one two\n\nthree"
-        assert wrap("one two\nthree four", 5) == "one\ntwo\nthree\nfour"
-        assert wrap("well-known incomprehensibilities", 8) == "well-known\nincomprehensibilities"
+        assert wrap_text("one two\n\nthree", 50) == "one two\n\nthree"
+        assert wrap_text("one two\nthree four", 5) == "one\ntwo\nthree\nfour"
+        assert wrap_text("well-known incomprehensibilities", 8) == "well-known\nincomprehensibilities"
 
 
 class TestCut:
     @given(st.lists(st.text("ab", max_size=2), max_size=12), st.integers(0, 12))
     def test_says_how_many_are_left_out(self, lines, most):
-        found = cut(lines, most)
+        found = cut_lines(lines, most)
         if len(lines) <= most + 1:
             assert found == tuple(lines)
         else:
@@ -63,4 +63,4 @@ class TestNumbered:
         ],
     )  # fmt: skip
     def test_a_few_of_many_are_shown(self, numbers, text, shown):
-        assert numbered(numbers, text) == shown
+        assert number_text(numbers, text) == shown

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.pictures.page import html_page, shown
+from formal_llm.pictures.page import escape_text, html_page
 
 
 class Tags(HTMLParser):
@@ -28,13 +28,13 @@ class Tags(HTMLParser):
 @given(st.text(max_size=40))
 def test_no_text_becomes_a_tag(text: str) -> None:
     plain = Tags(html_page("t", "p { margin: 0; }", "<p>x</p>"))
-    hostile = Tags(html_page(text, "p { margin: 0; }", f"<p>{shown(text)}</p>"))
+    hostile = Tags(html_page(text, "p { margin: 0; }", f"<p>{escape_text(text)}</p>"))
     assert hostile.tags == plain.tags
 
 
 def test_what_steers_is_made_visible() -> None:
-    assert "\x1b" not in shown("\x1b[31m") and "\u202e" not in shown("\u202eevil")
-    assert shown('<b a="1">') == "&lt;b a=&quot;1&quot;&gt;"
+    assert "\x1b" not in escape_text("\x1b[31m") and "\u202e" not in escape_text("\u202eevil")
+    assert escape_text('<b a="1">') == "&lt;b a=&quot;1&quot;&gt;"
 
 
 @pytest.mark.parametrize("images", [False, True])

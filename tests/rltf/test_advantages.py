@@ -47,12 +47,12 @@ class Problem:
 
     @property
     def probabilities(self) -> Any:
-        return self.tree.probabilities(self.logits)
+        return self.tree.compute_probabilities(self.logits)
 
     @property
     def scores(self) -> Any:
         """grad log pi(plan), a row for each plan."""
-        return np.array([self.tree.gradient(self.logits, row) for row in np.eye(len(self.rewards))])
+        return np.array([self.tree.compute_gradient(self.logits, row) for row in np.eye(len(self.rewards))])
 
     @property
     def gradient(self) -> Any:
@@ -81,7 +81,7 @@ class Problem:
             *zip(drawn, weights.sampled, strict=True),
         ):
             total[plan] += weight
-        return self.tree.gradient(self.logits, total)
+        return self.tree.compute_gradient(self.logits, total)
 
     def expected(
         self, count: int, weigh: Callable[[tuple[int, ...], tuple[float, ...]], PlanWeights], known: Any = ()
@@ -119,7 +119,7 @@ def leaves(shape: Any) -> int:
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
-    tree = TabularPolicy.of(Planner(grammar_of(draw(shapes)), "test:first"), Task("t"), 6)
+    tree = TabularPolicy.from_task(Planner(grammar_of(draw(shapes)), "test:first"), Task("t"), 6)
     logits = draw(st.lists(st.floats(-3, 3), min_size=tree.size, max_size=tree.size))
     count = len(tree.episodes)
     return Problem(tree, np.array(logits), tuple(draw(st.lists(rewards_of, min_size=count, max_size=count))))
@@ -130,7 +130,7 @@ def close(found: Any, right: Any) -> bool:
 
 
 def three_plans(rewards: tuple[float, float, float] = (0.0, 0.1, 1.0)) -> Problem:
-    tree = TabularPolicy.of(Planner(CFG.from_string("S -> a | b | c"), "test:first"), Task("t"), 3)
+    tree = TabularPolicy.from_task(Planner(CFG.from_string("S -> a | b | c"), "test:first"), Task("t"), 3)
     return Problem(tree, np.zeros(3), rewards)
 
 

@@ -26,24 +26,24 @@ def collector(**settings: Any) -> PlanCollector:
 
 def test_the_baseline_starts_from_the_greedy_plan() -> None:
     plans = collector(advantage="reinforce")
-    (first,) = plans.collected(1, [(0, 0)], TaskMemory())
+    (first,) = plans.collect_groups(1, [(0, 0)], TaskMemory())
     greedy = first.outcome.greedy
     assert greedy is not None
     assert len(first.episodes) == 4  # the greedy plan is no sample
     assert first.weights == pytest.approx([(r - greedy) / 4 for r in first.outcome.rewards])
-    memory = TaskMemory().after([first.outcome])
+    memory = TaskMemory().with_outcomes([first.outcome])
     mean = sum(first.outcome.rewards) / 4
     baseline = memory.baselines.get("0")
     assert baseline is not None
     assert baseline.value == pytest.approx(0.8 * greedy + 0.2 * mean)
-    (second,) = plans.collected(2, [(0, 0)], memory)
+    (second,) = plans.collect_groups(2, [(0, 0)], memory)
     assert second.outcome.greedy is None
     assert second.weights == pytest.approx([(r - baseline.value) / 4 for r in second.outcome.rewards])
 
 
 def test_an_exact_group_has_all_plans_and_no_sample() -> None:
     plans = collector(advantage="exact")
-    (group,) = plans.collected(1, [(0, 2)], TaskMemory())
+    (group,) = plans.collect_groups(1, [(0, 2)], TaskMemory())
     leaves = enumerate_episodes(plans._setup.planner, runs.TASKS[2], 2, 100)
     assert [e.path for e in group.episodes] == [e.path for e in leaves]
     chances = [math.exp(log) for log in log_probabilities_of(plans._setup.policy, leaves)]
@@ -58,24 +58,24 @@ def test_an_exact_group_has_all_plans_and_no_sample() -> None:
 def test_a_language_too_large_for_all_plans_is_stratified() -> None:
     plans = collector(advantage="exact", exact_plans=10, known_plans=5)
     places = [(0, 0), (1, 2)]  # 16 plans, and 5
-    large, small = plans.collected(1, places, TaskMemory())
+    large, small = plans.collect_groups(1, places, TaskMemory())
     assert len(large.outcome.rewards) == 4
     assert small.outcome.rewards == ()
-    memory = TaskMemory().after([large.outcome, small.outcome])
+    memory = TaskMemory().with_outcomes([large.outcome, small.outcome])
     known = memory.known[0]
     assert 0 < len(known) <= 5
-    again, _ = plans.collected(2, places, memory)
+    again, _ = plans.collect_groups(2, places, memory)
     assert [e.path for e in again.episodes[: len(known)]] == [numbers for numbers, _ in known]
     repeated = {numbers for numbers, _ in known}
     for episode, weight in zip(again.episodes[len(known) :], again.weights[len(known) :], strict=True):
         if episode.path in repeated:
             assert weight == 0  # it is in the sum already
-    assert len(TaskMemory().after([again.outcome]).known[0]) <= 5
+    assert len(TaskMemory().with_outcomes([again.outcome]).known[0]) <= 5
 
 
 def test_known_plans_are_the_most_probable_ones() -> None:
     plans = collector(advantage="stratified", known_plans=3, samples=12)
-    (group,) = plans.collected(1, [(0, 0)], TaskMemory())
+    (group,) = plans.collect_groups(1, [(0, 0)], TaskMemory())
     chances = {e.path: e.log_probability for e in group.episodes}
     best = sorted(chances, key=lambda numbers: -chances[numbers])[:3]
     assert {numbers for numbers, _ in group.outcome.known or ()} == set(best)
@@ -83,30 +83,30 @@ def test_known_plans_are_the_most_probable_ones() -> None:
 
 def test_groups_do_not_depend_on_their_company() -> None:
     plans = collector(advantage="rloo")
-    both = plans.collected(5, [(0, 0), (1, 1)], TaskMemory())
-    alone = [plans.collected(5, [place], TaskMemory())[0] for place in ((0, 0), (1, 1))]
+    both = plans.collect_groups(5, [(0, 0), (1, 1)], TaskMemory())
+    alone = [plans.collect_groups(5, [place], TaskMemory())[0] for place in ((0, 0), (1, 1))]
     assert [[e.path for e in g.episodes] for g in both] == [[e.path for e in g.episodes] for g in alone]
-    other = plans.collected(6, [(0, 0)], TaskMemory())
+    other = plans.collect_groups(6, [(0, 0)], TaskMemory())
     assert [e.path for e in other[0].episodes] != [e.path for e in both[0].episodes]
 
 
 def test_plans_that_nobody_knows_any_more_are_not_kept() -> None:
     plans = collector(advantage="stratified")
-    (first,) = plans.collected(1, [(0, 0)], TaskMemory())
+    (first,) = plans.collect_groups(1, [(0, 0)], TaskMemory())
     known = first.outcome.known or ()
     assert len(known) > 1
-    memory = TaskMemory().after([TaskOutcome(0, (), 0.0, known=known[:1])])  # as another process has left it
-    plans._begin(0, 0, memory)
+    memory = TaskMemory().with_outcomes([TaskOutcome(0, (), 0.0, known=known[:1])])  # as another process has left it
+    plans._begin_group(0, 0, memory)
     assert list(plans._episodes[0]) == [known[0][0]]
 
 
 def test_what_is_imitated_has_equal_weights_and_leaves_the_memory_as_it_was() -> None:
     plans = collector(warm_plans=3, seed=4)
-    groups = plans.imitated([(0, 2), (1, 0)])
+    groups = plans.collect_references([(0, 2), (1, 0)])
     assert [group.outcome.index for group in groups] == [2, 0]
     for group in groups:
         assert [episode.index for episode in group.episodes] == [group.outcome.index] * 3
         assert group.weights == group.shares == (1 / 3,) * 3
-        assert TaskMemory().after([group.outcome]) == TaskMemory()
-    again = collector(warm_plans=3, seed=4).imitated([(0, 2)])
+        assert TaskMemory().with_outcomes([group.outcome]) == TaskMemory()
+    again = collector(warm_plans=3, seed=4).collect_references([(0, 2)])
     assert [e.path for e in again[0].episodes] == [e.path for e in groups[0].episodes]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import MissingDependency
-from formal_llm.rltf.curves import COLOURS, Chart, Point, Series, smoothed, style, thinned
+from formal_llm.rltf.curves import COLOURS, Chart, Point, Series, line_style, smooth_points, thin_series
 from tests import strategies
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -23,7 +23,7 @@ POINTS = st.lists(ANY, max_size=30).map(lambda ys: tuple((float(x), y) for x, y 
 
 
 def drawn(chart: Chart) -> ElementTree.Element:
-    return ElementTree.fromstring(chart.svg())
+    return ElementTree.fromstring(chart.draw_svg())
 
 
 def texts(chart: Chart) -> list[str]:
@@ -56,8 +56,8 @@ def test_any_chart_is_well_formed_and_inside_its_frame(
     low = [tuple((x, y - 1) for x, y in points) for points in series]
     made = tuple(Series(name, points, below, points, dots) for points, below in zip(series, low, strict=True))
     chart = Chart(name, made, name, name, ((mark, name),))
-    written = chart.svg()
-    assert chart.svg() == written
+    written = chart.draw_svg()
+    assert chart.draw_svg() == written
     root = ElementTree.fromstring(written)
     width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
     for part in (part for group in lines(root) for part in corners(group)):
@@ -134,8 +134,8 @@ def test_a_range_is_the_least_that_is_shown() -> None:
 
 
 def test_series_differ_without_colours() -> None:
-    assert len({style(number) for number in range(12)}) == 12
-    assert len({dash for _, dash in map(style, range(6))}) == 6
+    assert len({line_style(number) for number in range(12)}) == 12
+    assert len({dash for _, dash in map(line_style, range(6))}) == 6
     series = tuple(Series(str(n), ((0, n), (1, n))) for n in range(6))
     looks = [path.attrib["style"] for group in lines(drawn(Chart("t", series))) for path in group.iter(f"{SVG}path")]
     assert len({re.search("stroke-dasharray: ([^;]*)", look)[0] if "dash" in look else "" for look in looks}) == 6  # type: ignore[index]
@@ -156,13 +156,13 @@ def test_a_legend_stands_below_the_axes_and_has_every_name() -> None:
 def test_without_matplotlib_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingDependency, match=r"drawn by matplotlib: pip install 'formal-llm\[rltf\]'"):
-        Chart("t", ()).svg()
+        Chart("t", ()).draw_svg()
 
 
 def test_settings_of_matplotlib_stay_as_they_were() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     before = dict(matplotlib.rcParams)
-    Chart("t", (Series("a", ((0, 1), (1, 2))),)).svg()
+    Chart("t", (Series("a", ((0, 1), (1, 2))),)).draw_svg()
     assert dict(matplotlib.rcParams) == before
 
 
@@ -180,7 +180,7 @@ def contrast(one: str, other: str) -> float:
 
 def test_texts_and_lines_stand_out_from_the_ground() -> None:
     chart = Chart("t", (Series("a", ((0, 1), (1, 2))),), y_label="y")
-    text = chart.svg()
+    text = chart.draw_svg()
     written = set(re.findall(r"<text style=\"[^\"]*fill: (#\w+)", text))
     assert "fill: #ffffff" in text  # the ground, whatever the page has
     assert written
@@ -193,7 +193,7 @@ def test_texts_and_lines_stand_out_from_the_ground() -> None:
 @given(st.lists(FINITE, min_size=1, max_size=30), st.integers(1, 10))
 def test_a_moving_mean(ys: list[float], window: int) -> None:
     points = [(float(x), y) for x, y in enumerate(ys)]
-    series = smoothed("a", points, window)
+    series = smooth_points("a", points, window)
     for place, (x, y) in enumerate(series.points):
         seen = ys[max(0, place - window + 1) : place + 1]
         assert x == place
@@ -203,7 +203,7 @@ def test_a_moving_mean(ys: list[float], window: int) -> None:
 
 
 def test_a_moving_mean_leaves_gaps_where_they_are() -> None:
-    series = smoothed("a", [(0, 1.0), (1, math.nan), (2, 3.0)], 3)
+    series = smooth_points("a", [(0, 1.0), (1, math.nan), (2, 3.0)], 3)
     assert math.isnan(series.points[1][1])
     assert series.points[2] == (2, 2.0)
 
@@ -211,7 +211,7 @@ def test_a_moving_mean_leaves_gaps_where_they_are() -> None:
 @given(st.integers(0, 5000), st.integers(2, 700))
 def test_thinning_keeps_both_ends(count: int, most: int) -> None:
     points = tuple((float(x), x * 2.0) for x in range(count))
-    series = thinned(Series("a", points, points, points), most)
+    series = thin_series(Series("a", points, points, points), most)
     assert len(series.points) <= most + 1
     assert series.points[:1] == points[:1]
     assert series.points[-1:] == points[-1:]

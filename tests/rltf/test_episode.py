@@ -38,11 +38,11 @@ def test_equal_questions_have_one_number_in_the_order_of_the_first(texts: list[s
     questions = [asked(text) for text in texts]
     order = list(dict.fromkeys(texts))
     for _ in range(2):
-        assert [distinct.number(question) for question in questions] == [order.index(text) for text in texts]
+        assert [distinct.number_of(question) for question in questions] == [order.index(text) for text in texts]
     assert [question.prompt for question in distinct.questions] == order
     assert len(looked) == len(questions)
 
 
 def test_an_object_that_is_gone_is_not_taken_for_another() -> None:
     distinct = DistinctQuestions(lambda question: question.prompt)
-    assert [distinct.number(asked(str(number))) for number in range(200)] == list(range(200))
+    assert [distinct.number_of(asked(str(number))) for number in range(200)] == list(range(200))

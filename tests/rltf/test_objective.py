@@ -67,9 +67,9 @@ def test_the_gradient_is_that_of_the_weighted_plans(
         whole = Objective(policy, 1 / 3)
         for index in range(3):
             picked = [number for number, e in enumerate(episodes) if e.index == index]
-            whole.add([episodes[n] for n in picked], [weights[n] for n in picked])
+            whole.add_episodes([episodes[n] for n in picked], [weights[n] for n in picked])
         with policy.training():
-            measured = whole.backward(questions_per_pass=size)
+            measured = whole.backpropagate_loss(questions_per_pass=size)
         assert same(gradient(policy), wanted)
         assert measured.loss == pytest.approx(-float(objective.detach()), rel=1e-3, abs=1e-4)
 
@@ -90,9 +90,9 @@ def test_entropy_and_distance(build: Build, planner: Planner, tasks: list[Task])
         (-(0.3 * entropy - 0.7 * distance)).backward()
     wanted = gradient(policy)
     whole = Objective(policy)
-    whole.add(episodes, [0.0] * len(episodes))
+    whole.add_episodes(episodes, [0.0] * len(episodes))
     with policy.training():
-        measured = whole.backward(entropy=0.3, kl=0.7, questions_per_pass=2)
+        measured = whole.backpropagate_loss(entropy=0.3, kl=0.7, questions_per_pass=2)
     assert same(gradient(policy), wanted)
     assert measured.entropy == pytest.approx(float(entropy.detach()), rel=1e-4)
     assert measured.kl == pytest.approx(float(distance.detach()), rel=1e-3)
@@ -104,8 +104,8 @@ def test_episodes_count_for_the_entropy_by_their_shares(build: Build, planner: P
     leaves = enumerate_episodes(planner, tasks[0], 0, 100)
     chances = [math.exp(log) for log in log_probabilities_of(policy, leaves)]
     whole = Objective(policy)
-    whole.add(leaves, [0.0] * len(leaves), chances)
-    told = whole.backward().entropy
+    whole.add_episodes(leaves, [0.0] * len(leaves), chances)
+    told = whole.backpropagate_loss().entropy
     # The entropy of a plan is that of all its choices; here it is told for one choice, the mean.
     entropy = -math.fsum(chance * math.log(chance) for chance in chances)
     length = math.fsum(chance * len(leaf.decisions) for chance, leaf in zip(chances, leaves, strict=True))
@@ -124,9 +124,9 @@ def test_summed_over_all_plans_it_is_the_gradient_of_the_expected_reward(
     wanted = gradient(policy)
     chances = [math.exp(log) for log in log_probabilities_of(policy, leaves)]
     whole = Objective(policy)
-    whole.add(leaves, [chance * (r - 0.4) for chance, r in zip(chances, rewards, strict=True)])
+    whole.add_episodes(leaves, [chance * (r - 0.4) for chance, r in zip(chances, rewards, strict=True)])
     with policy.training():
-        whole.backward()
+        whole.backpropagate_loss()
     assert same(gradient(policy), wanted)
 
 
@@ -134,15 +134,15 @@ def test_what_is_not_finite_is_named(build: Build, planner: Planner, tasks: list
     policy = Policy(build())
     (episode,) = rollout(planner, policy, [Start(0, tasks[0], "1")])
     with pytest.raises(TrainingError, match=r"weight of a plan is nan.*make it alpha"):
-        Objective(policy).add([episode], [math.nan])
+        Objective(policy).add_episodes([episode], [math.nan])
     whole = Objective(policy)
-    whole.add([episode], [1.0])
+    whole.add_episodes([episode], [1.0])
     with torch.no_grad():
         policy.parameters[0].fill_(math.inf)
         policy.parameters[1].fill_(math.inf)
     policy.changed()
     with pytest.raises(TrainingError, match=r"log-probability is nan.*make it alpha"), policy.training():
-        whole.backward()
+        whole.backpropagate_loss()
 
 
 class _Full(torch.autograd.Function):
@@ -166,9 +166,9 @@ def test_gradients_in_little_memory_are_the_same(
 
     def learned() -> ObjectiveFigures:
         whole = Objective(policy, 1 / 3)
-        whole.add(episodes, [(n % 5 - 2) / 3 for n in range(len(episodes))])
+        whole.add_episodes(episodes, [(n % 5 - 2) / 3 for n in range(len(episodes))])
         with policy.training():
-            return whole.backward()
+            return whole.backpropagate_loss()
 
     figures = learned()
     wanted = gradient(policy)
@@ -201,11 +201,11 @@ def test_gradients_without_any_memory_are_an_error_that_changes_nothing(
     policy = moved(Policy(build()))
     whole = Objective(policy)
     episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(3)])
-    whole.add(episodes, [1.0, 2.0, -1.0])
+    whole.add_episodes(episodes, [1.0, 2.0, -1.0])
     score = policy.scorer.log_probabilities
     monkeypatch.setattr(policy.scorer, "log_probabilities", lambda asked: _Full.apply(score(asked)))
     with policy.training(), pytest.raises(torch.OutOfMemoryError):
-        whole.backward()
+        whole.backpropagate_loss()
     assert all(parameter.grad is None for parameter in policy.parameters)
     assert policy.room == 1
 
@@ -277,8 +277,8 @@ def test_as_the_plain_formula(
 ) -> None:
     policy, plain, shares, scale = Table(), Table(), (1.0, 2.0, 4.0), 0.5
     whole = policy.objective(scale)
-    whole.add(met, weights, shares)
-    seen = whole.backward(entropy=entropy, kl=kl, questions_per_pass=size)
+    whole.add_episodes(met, weights, shares)
+    seen = whole.backpropagate_loss(entropy=entropy, kl=kl, questions_per_pass=size)
     visits = sum(share * len(steps) for share, steps in zip(shares, MET, strict=True))
     total, spread, distance = (torch.zeros((), dtype=torch.float64) for _ in range(3))
     for weight, share, steps in zip(weights, shares, MET, strict=True):
@@ -301,15 +301,15 @@ def test_as_the_plain_formula(
 
 
 def test_before_anything_is_added_all_figures_are_0() -> None:
-    assert ObjectiveFigures() == ObjectiveFigures(0.0, 0.0, 0.0, 0, 0) == Table().objective().backward()
+    assert ObjectiveFigures() == ObjectiveFigures(0.0, 0.0, 0.0, 0, 0) == Table().objective().backpropagate_loss()
 
 
 @pytest.mark.parametrize(("weight", "gradients"), [(1e-12, 0), (2e-12, 1), (-1e-12, 0), (-2e-12, 1)])
 def test_what_rounding_leaves_has_no_gradient(met: list[Episode], weight: float, gradients: int) -> None:
     policy = Table()
     whole = policy.objective()
-    whole.add([replace(met[0], decisions=met[0].decisions[:1])], [weight])
-    seen = whole.backward()
+    whole.add_episodes([replace(met[0], decisions=met[0].decisions[:1])], [weight])
+    seen = whole.backpropagate_loss()
     assert (seen.questions, seen.gradients) == (1, gradients)
     assert (policy.parameters[0].grad is not None) is bool(gradients)
 
@@ -321,8 +321,8 @@ def test_graphs_are_dropped_where_less_than_half_of_the_questions_have_a_gradien
     policy = Table()
     whole = policy.objective()
     plans = [replace(met[0], decisions=(Decision(QUESTIONS[n], 1),)) for n in range(4)]
-    whole.add(plans, [float(n < moving) for n in range(4)])
-    assert whole.backward().gradients == moving
+    whole.add_episodes(plans, [float(n < moving) for n in range(4)])
+    assert whole.backpropagate_loss().gradients == moving
     assert policy.dropped == dropped
 
 
@@ -333,8 +333,8 @@ def test_each_time_that_memory_runs_out_half_as_many_questions_are_read(
     policy, plenty = Table(memory=1), Table()
     for one in (policy, plenty):
         whole = one.objective()
-        whole.add(met, [1.0, -0.5, 0.25])
-        whole.backward(questions_per_pass=most)
+        whole.add_episodes(met, [1.0, -0.5, 0.25])
+        whole.backpropagate_loss(questions_per_pass=most)
     assert policy.passes == [min(most, 5), 2, 1, 1, 1, 1, 1]
     assert policy.room == 1
     for mine, other in zip(policy.parameters, plenty.parameters, strict=True):
@@ -347,18 +347,18 @@ def test_each_time_that_memory_runs_out_half_as_many_questions_are_read(
 def test_the_plan_that_met_what_is_not_finite_is_named(met: list[Episode], size: int) -> None:
     policy = Table()
     whole = policy.objective()
-    whole.add(met, [1.0, 1.0, 1.0])
+    whole.add_episodes(met, [1.0, 1.0, 1.0])
     with torch.no_grad():
         policy.parameters[4][0] = math.nan  # only the last plan comes to it
     with pytest.raises(TrainingError, match=f"log-probability is nan.*the plan {' '.join(met[2].word)} of"):
-        whole.backward(questions_per_pass=size)
+        whole.backpropagate_loss(questions_per_pass=size)
 
 
 def test_a_loss_that_is_not_finite_names_a_plan(met: list[Episode]) -> None:
     whole = Table().objective()
-    whole.add([replace(met[1], decisions=met[1].decisions[:1])], [1e300])
+    whole.add_episodes([replace(met[1], decisions=met[1].decisions[:1])], [1e300])
     with pytest.raises(TrainingError, match=f"the loss is inf.*the plan {' '.join(met[1].word)} of"):
-        whole.backward()
+        whole.backpropagate_loss()
 
 
 def test_plans_have_the_sum_of_their_log_probabilities(met: list[Episode]) -> None:
@@ -382,9 +382,9 @@ def learned(policy: Policy, planner: Planner, tasks: list[Task], most: int, **se
     with policy.keeping_graphs(most):
         episodes = rollout(planner, policy, [Start(i, t, f"{i} {n}") for i, t in enumerate(tasks) for n in range(4)])
         whole = Objective(policy, 1 / 3)
-        whole.add(episodes, [(n % 5 - 2) / 3 for n in range(len(episodes))])
+        whole.add_episodes(episodes, [(n % 5 - 2) / 3 for n in range(len(episodes))])
         with policy.training():
-            return whole.backward(**settings)
+            return whole.backpropagate_loss(**settings)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -416,10 +416,10 @@ def test_few_questions_are_read_again_rather_than_all_that_was_read_with_them(
         with policy.keeping_graphs(most):
             episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(12)])
             whole = Objective(policy)
-            whole.add(episodes, [1.0, *[0.0] * (len(episodes) - 1)])
+            whole.add_episodes(episodes, [1.0, *[0.0] * (len(episodes) - 1)])
             read = scorer.tokens_read
             with policy.training():
-                figures = whole.backward()
+                figures = whole.backpropagate_loss()
         again.append(scorer.tokens_read - read)
         found.append(gradient(policy))
         assert figures.gradients < figures.questions / 2

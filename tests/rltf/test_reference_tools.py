@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from formal_llm import Task
 from formal_llm.planning import Plan
-from formal_llm.rltf.reference_tools import ReferenceTools, f1, tools_of
+from formal_llm.rltf.reference_tools import ReferenceTools, compute_f1, tools_of
 from tests.rltf.merged_pictures import PLAN, TASK, plan_of
 
 NAMES = st.frozensets(st.sampled_from("abcdefgh"))
@@ -28,9 +28,9 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(wanted: frozenset[str],
     else:
         precision, recall = Fraction(shared, len(used)), Fraction(shared, len(wanted))
         expected = 2 * precision * recall / (precision + recall)
-    assert f1(wanted, used) == pytest.approx(float(expected), abs=1e-15)
-    assert f1(wanted, used) == f1(used, wanted)
-    assert (f1(wanted, used) == 1.0) == (wanted == used)
+    assert compute_f1(wanted, used) == pytest.approx(float(expected), abs=1e-15)
+    assert compute_f1(wanted, used) == compute_f1(used, wanted)
+    assert (compute_f1(wanted, used) == 1.0) == (wanted == used)
 
 
 def test_inputs_are_not_tools() -> None:

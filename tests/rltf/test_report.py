@@ -93,7 +93,7 @@ def test_the_folder_alone_is_enough_and_the_report_is_always_the_same(tmp_path: 
 
 def test_the_curves_show_the_figures(tmp_path: Path) -> None:
     train(tmp_path)
-    charts = charts_of(LoggedRun.of(read_log(tmp_path)))
+    charts = charts_of(LoggedRun.from_entries(read_log(tmp_path)))
     held_out = charts["held_out"]
     assert [(one.name, one.points[0], one.points[-1]) for one in held_out.series] == [
         ("reward", (0, 0.2), (60, 0.25)), ("share of right tool sets", (0, 0.1), (60, 0.1)),
@@ -107,7 +107,7 @@ def test_the_curves_show_the_figures(tmp_path: Path) -> None:
 
 def test_a_short_run_is_drawn_as_it_was(tmp_path: Path) -> None:
     train(tmp_path, updates=3, every=3)
-    (reward,) = charts_of(LoggedRun.of(read_log(tmp_path)))["training_reward"].series
+    (reward,) = charts_of(LoggedRun.from_entries(read_log(tmp_path)))["training_reward"].series
     assert reward.points == ((1, 1 / 3), (2, 2 / 3), (3, 1.0))
     assert not reward.low
 
@@ -165,7 +165,7 @@ def test_figures_that_are_no_numbers_are_told_as_such(tmp_path: Path) -> None:
     assert [row[2] for row in rows(text, "Before, during and after")[2:]] == ["nan", "-inf"]
     assert [row[1] for row in rows(text, "Updates")[2:]] == ["inf", "nan"]
     assert "It ended: the loss is nan." in text
-    assert LoggedRun.of(read_log(tmp_path)).best is None
+    assert LoggedRun.from_entries(read_log(tmp_path)).best is None
     assert "nothing was measured" in (tmp_path / "curves" / "loss.svg").read_text()
 
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from formal_llm.rltf.metrics_log import RunLog
-from formal_llm.rltf.run_view import RunView, duration, span
+from formal_llm.rltf.run_view import RunView, format_duration, format_seconds
 
 
 def shown(terminal: bool, *, every: float = 0.0, last: int = 6, resume: bool = False, tmp_path: Path) -> str:
@@ -71,12 +71,12 @@ def test_a_run_that_goes_on_knows_its_best(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_durations(seconds: float | None, said: str) -> None:
-    assert duration(seconds) == said
+    assert format_duration(seconds) == said
 
 
 def test_a_span_is_never_written_with_an_exponent() -> None:
     spans = {0.04123: "0.0412 s", 2.0: "2 s", 104.2: "104 s", 999.4: "999 s", 1234.5: "1,234 s", 123456.0: "123,456 s"}
-    assert {seconds: span(seconds) for seconds in spans} == spans
+    assert {seconds: format_seconds(seconds) for seconds in spans} == spans
 
 
 def test_the_best_is_that_of_validation_where_there_is_one(tmp_path: Path) -> None:

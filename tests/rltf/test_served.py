@@ -65,12 +65,12 @@ def gradients(policy: Policy) -> torch.Tensor:
 
 def learned(one: TrainingSetup) -> torch.Tensor:
     """The gradient of an update."""
-    groups = PlanCollector(one).collected(1, [(0, 0), (1, 1), (2, 2)], TaskMemory())
+    groups = PlanCollector(one).collect_groups(1, [(0, 0), (1, 1), (2, 2)], TaskMemory())
     objective = Objective(one.policy, 1 / 3)
     for group in groups:
-        objective.add(group.episodes, group.weights, group.shares)
+        objective.add_episodes(group.episodes, group.weights, group.shares)
     with one.policy.training():
-        objective.backward(entropy=0.1)
+        objective.backpropagate_loss(entropy=0.1)
     found = gradients(one.policy)
     for parameter in one.policy.parameters:
         parameter.grad = None
@@ -121,8 +121,8 @@ def test_with_older_weights_on_the_server_the_expected_gradient_is_the_exact_one
 
     def gradient(weights: list[float]) -> torch.Tensor:
         objective = Objective(policy)
-        objective.add(plans, weights)
-        objective.backward()
+        objective.add_episodes(plans, weights)
+        objective.backpropagate_loss()
         found = gradients(policy)
         for parameter in policy.parameters:
             parameter.grad = None
@@ -133,7 +133,7 @@ def test_with_older_weights_on_the_server_the_expected_gradient_is_the_exact_one
         chances = map(math.exp, drawn)
         return gradient([c * w * f for c, w, f in zip(chances, weights, factors(ratios, cap), strict=True)])
 
-    (group,) = PlanCollector(setup(policy, by, advantage="exact")).collected(1, [(0, 0)], TaskMemory())
+    (group,) = PlanCollector(setup(policy, by, advantage="exact")).collect_groups(1, [(0, 0)], TaskMemory())
     assert [e.path for e in group.episodes] == [e.path for e in plans]
     exact = gradient(list(group.weights))
     assert torch.allclose(expected(0), exact, rtol=1e-3, atol=1e-5 * float(exact.norm()) + 1e-6)
@@ -148,7 +148,7 @@ def test_the_weights_of_samples_are_those_of_the_estimator_times_their_ratios(vl
     by = served(policy, vllm, tmp_path)
     by.renew(0)
     moved(policy, 0.3, seed=1)
-    (group,) = PlanCollector(setup(policy, by, rollout_cap=1.1)).collected(1, [(0, 0)], TaskMemory())
+    (group,) = PlanCollector(setup(policy, by, rollout_cap=1.1)).collect_groups(1, [(0, 0)], TaskMemory())
     own = log_probabilities_of(policy, group.episodes)
     ratios = [log - e.log_probability for log, e in zip(own, group.episodes, strict=True)]
     plain = estimate("rloo", rewards=group.outcome.rewards).sampled
@@ -323,7 +323,7 @@ def test_a_run_on_a_server_is_stopped_and_goes_on(vllm: VLLMServer, tmp_path: Pa
 def test_two_runs_share_a_server(vllm: VLLMServer, tmp_path: Path) -> None:
     made = [trainer(tmp_path / name, vllm, updates=2) for name in ("one", "other")]
     for one in made * 2:
-        one.learner.renew()
+        one.learner.renew_adapters()
         one.learner.step += 1
     adapters = [one.setup.served.adapter for one in made if one.setup.served is not None]
     assert len(set(adapters)) == 2

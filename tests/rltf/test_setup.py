@@ -11,7 +11,7 @@ from formal_llm import Planner
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
-from formal_llm.rltf.setup import TrainingSetup, digest
+from formal_llm.rltf.setup import TrainingSetup, hash_values
 from tests.rltf import training_runs as runs
 
 
@@ -44,5 +44,5 @@ def test_updates_are_counted(policy: Policy) -> None:
 
 
 def test_a_digest_is_the_same_in_every_process() -> None:
-    assert digest([0, 1, "a"]) == "23e32875dceb8805"
-    assert digest(["a", "b"]) != digest(["ab"])
+    assert hash_values([0, 1, "a"]) == "23e32875dceb8805"
+    assert hash_values(["a", "b"]) != hash_values(["ab"])

@@ -24,7 +24,7 @@ def test_the_gradient_is_the_limit_of_differences(cfg: CFG, seed: int) -> None:
     tree = TabularPolicy(episodes)
     rng = np.random.default_rng(seed)
     logits, rewards = rng.normal(size=tree.size), rng.normal(size=len(episodes))
-    assert tree.probabilities(logits).sum() == pytest.approx(1, abs=1e-12)
+    assert tree.compute_probabilities(logits).sum() == pytest.approx(1, abs=1e-12)
     found = tree.exact_gradient(logits, rewards)
     for place in rng.permutation(tree.size)[:5]:
         step = np.zeros(tree.size)
@@ -36,7 +36,7 @@ def test_the_gradient_is_the_limit_of_differences(cfg: CFG, seed: int) -> None:
 def test_equal_questions_share_their_logits() -> None:
     cfg = CFG.from_string("S -> a T | b T\nT -> c | d")
     plain = Wording.default(cfg)
-    tree = TabularPolicy.of(Planner(cfg, "test:first", wording=plain), TASK, 4)
+    tree = TabularPolicy.from_task(Planner(cfg, "test:first", wording=plain), TASK, 4)
     assert [len(question.options) for question in tree.questions] == [2] * len(tree.questions)
     # By hand: with rewards for "c" only, at uniform logits, each first step is as good as the other.
     rewards = [float(episode.word[1] == "c") for episode in tree.episodes]
@@ -46,7 +46,7 @@ def test_equal_questions_share_their_logits() -> None:
 
 
 def test_decisions_are_numbered_by_their_questions() -> None:
-    tree = TabularPolicy.of(Planner(STACKED, "test:first"), TASK, 16)
+    tree = TabularPolicy.from_task(Planner(STACKED, "test:first"), TASK, 16)
     rows = iter(tree._rows)
     for leaf, episode in enumerate(tree.episodes):
         for decision in episode.decisions:
@@ -74,7 +74,7 @@ def test_a_tree_must_be_whole() -> None:
 
 
 def test_rules_without_choice_have_no_logit() -> None:
-    tree = TabularPolicy.of(Planner(CFG.from_string("S -> a b"), "test:first"), TASK, 1)
+    tree = TabularPolicy.from_task(Planner(CFG.from_string("S -> a b"), "test:first"), TASK, 1)
     assert tree.size == 0
-    assert tree.probabilities([]) == pytest.approx([1])
-    assert tree.gradient([], [1]).shape == (0,)
+    assert tree.compute_probabilities([]) == pytest.approx([1])
+    assert tree.compute_gradient([], [1]).shape == (0,)

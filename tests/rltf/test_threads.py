@@ -8,15 +8,16 @@ import pytest
 import torch
 
 from formal_llm.rltf import threads
-from formal_llm.rltf.threads import advice, slow_threads
+from formal_llm.rltf.threads import advise_threads, slow_threads
 from tests.rltf.training_runs import small_trainer
 
 
 def test_the_advice() -> None:
     assert (
-        advice(1.0, 3.0, 2) == "one thread is 3.0 times as fast as 2 here: give --threads 1, or set OMP_NUM_THREADS=1"
+        advise_threads(1.0, 3.0, 2)
+        == "one thread is 3.0 times as fast as 2 here: give --threads 1, or set OMP_NUM_THREADS=1"
     )
-    assert advice(1.0, 1.05, 2) == advice(3.0, 1.0, 4) == ""
+    assert advise_threads(1.0, 1.05, 2) == advise_threads(3.0, 1.0, 4) == ""
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def test_what_is_measured_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         used.append(torch.get_num_threads())
         return 0.5 * torch.get_num_threads()
 
-    monkeypatch.setattr(threads, "_seconds", seconds)
+    monkeypatch.setattr(threads, "_time_policy", seconds)
     assert slow_threads(setup).startswith("one thread is 2.0 times as fast as 2 here")
     assert used == [2, *[1, 2] * 3]
     assert torch.get_num_threads() == 2

@@ -16,7 +16,7 @@ from formal_llm.rltf.distributed import Processes
 from formal_llm.rltf.rewards import Reward
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import TrainingSetup
-from formal_llm.rltf.update import Learner, explained
+from formal_llm.rltf.update import Learner, explain_error
 from tests.rltf import training_runs as runs
 
 
@@ -101,9 +101,9 @@ def test_what_another_process_could_not_do_is_an_error_here(monkeypatch: pytest.
 
 def test_memory_that_ran_out_is_told_apart_from_other_errors() -> None:
     other = ValueError("hm")
-    assert explained(other, 3) is other
+    assert explain_error(other, 3) is other
     cause = MemoryError()
-    told = explained(cause, 3)
+    told = explain_error(cause, 3)
     assert isinstance(told, TrainingError)
     assert "memory ran out in step 3, though as little as can be was computed together" in str(told)
     assert told.__cause__ is cause

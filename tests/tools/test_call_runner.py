@@ -23,14 +23,14 @@ from tests.tools.text_tools import TEXTS, join, turned, upper
 def claims(executor: Executor) -> threading.Semaphore:
     """Is released once for each time that somebody asks for a result."""
     asked, store = threading.Semaphore(0), executor._store
-    claim = store.claim
+    claim = store.claim_result
 
     def noted(key: str) -> Any:
         flight = claim(key)
         asked.release()
         return flight
 
-    store.claim = noted  # type: ignore[method-assign]
+    store.claim_result = noted  # type: ignore[method-assign]
     return asked
 
 
@@ -159,14 +159,14 @@ def test_nobody_waits_for_what_an_interrupted_thread_was_to_make() -> None:
     nodes = [CallNode(n, "upper", upper, (CallNode(9, "doc", None, value=Value(TEXT, f"{n}")),)) for n in range(2)]
     keys = [step_key(upper, [Value(TEXT, f"{n}")]) for n in range(2)]
     with pytest.raises(KeyboardInterrupt):
-        CallRunner(store, Interrupted(CallLimits())).run(nodes)
-    assert [store.claim(key) for key in keys] == [None, None]
+        CallRunner(store, Interrupted(CallLimits())).run_nodes(nodes)
+    assert [store.claim_result(key) for key in keys] == [None, None]
 
 
 def test_known_results_are_not_made_again() -> None:
     store = Store(1000)
     node = CallNode(0, "upper", upper, (CallNode(1, "doc", None, value=Value(TEXT, "a")),))
-    outcomes = [CallRunner(store, Caller(CallLimits())).run([node])[0] for _ in range(2)]
+    outcomes = [CallRunner(store, Caller(CallLimits())).run_nodes([node])[0] for _ in range(2)]
     assert [(one.state, one.tries, one.given) for one in outcomes] == [
         ("executed", 1, Value(TEXT, "A")),
         ("cached", 0, Value(TEXT, "A")),

@@ -11,7 +11,7 @@ import pytest
 from formal_llm import CFG
 from formal_llm.errors import Cancelled, ToolError
 from formal_llm.tools import Executor, Tool, Toolkit, Value, tool
-from formal_llm.tools.calling import Caller, CallLimits, said
+from formal_llm.tools.calling import Caller, CallLimits, error_line
 from formal_llm.tools.kinds import IMAGE, TEXT
 from tests.tools.picture_tools import picture, plan_of
 from tests.tools.text_tools import TEXTS
@@ -145,6 +145,6 @@ def test_many_calls_together_give_a_result_each() -> None:
 
 
 def test_an_exception_in_one_line() -> None:
-    assert said(ValueError("two\n  lines")) == "ValueError: two lines"
-    assert said(KeyError()) == "KeyError"
-    assert len(said(ValueError("x" * 9999))) < 600
+    assert error_line(ValueError("two\n  lines")) == "ValueError: two lines"
+    assert error_line(KeyError()) == "KeyError"
+    assert len(error_line(ValueError("x" * 9999))) < 600

@@ -67,19 +67,19 @@ def test_a_damaged_picture_is_told_before_anything_runs(tmp_path: Path) -> None:
 def test_equal_sub_plans_are_one_node() -> None:
     graph = Graph(TOOLS.tools, keep=False)
     given = Given({"doc": "a"}, {})
-    one = graph.add(plan_of(TEXTS, "join", "upper", "doc", "turned", "upper", "doc"), given, 0)
-    other = graph.add(plan_of(TEXTS, "turned", "upper", "doc"), Given({"doc": "a"}, {}), 1)
+    one = graph.add_plan(plan_of(TEXTS, "join", "upper", "doc", "turned", "upper", "doc"), given, 0)
+    other = graph.add_plan(plan_of(TEXTS, "turned", "upper", "doc"), Given({"doc": "a"}, {}), 1)
     assert [node.name for node in graph.nodes] == ["doc", "upper", "turned", "join"]
     assert one.nodes[1] is one.nodes[4] is other.nodes[1]
     assert one.arguments == [(1, 3), (2,), (), (4,), (5,), ()]
     assert (one.left, other.left) == (4, 3)
     assert one.nodes[1].jobs == [one, other]
-    third = graph.add(plan_of(TEXTS, "turned", "upper", "doc"), Given({"doc": "b"}, {}), 2)
+    third = graph.add_plan(plan_of(TEXTS, "turned", "upper", "doc"), Given({"doc": "b"}, {}), 2)
     assert third.nodes[0] is not other.nodes[0]
 
 
 def test_a_value_is_needed_as_often_as_it_is_used() -> None:
     word = ("join", "doc", "upper", "doc")
     for keep, uses in ((False, [1, 2, 1]), (True, [1, 3, 2])):
-        job = Graph(TOOLS.tools, keep=keep).add(plan_of(TEXTS, *word), Given({"doc": "a"}, {}), 0)
+        job = Graph(TOOLS.tools, keep=keep).add_plan(plan_of(TEXTS, *word), Given({"doc": "a"}, {}), 0)
         assert [node.uses for node in dict.fromkeys(job.nodes)] == uses

@@ -14,7 +14,7 @@ from PIL import Image
 
 from formal_llm.errors import InputError
 from formal_llm.tools import IMAGE
-from formal_llm.tools.images import data_uri, plain, read_image
+from formal_llm.tools.images import data_uri, normalize_image, read_image
 from tests.tools.picture_tools import picture
 
 
@@ -97,7 +97,7 @@ def test_photos_are_turned_upright() -> None:
 def test_metadata_and_readers_do_not_travel() -> None:
     image = picture()
     image.info["comment"] = "secret"
-    clean = plain(image)
+    clean = normalize_image(image)
     assert clean.info == {}
     assert image.info == {"comment": "secret"}
     assert type(IMAGE.load(IMAGE.dump(image))) is Image.Image

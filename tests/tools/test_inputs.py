@@ -9,7 +9,7 @@ import pytest
 
 from formal_llm.errors import InputError
 from formal_llm.tools import IMAGE, TEXT, read_input
-from formal_llm.tools.inputs import inside
+from formal_llm.tools.inputs import resolve_inside
 from tests.tools.picture_tools import picture
 
 
@@ -64,8 +64,8 @@ def test_what_is_no_regular_file(tmp_path: Path) -> None:
     (tmp_path / "zero").symlink_to("/dev/zero")
     for name in ("folder", "pipe"):
         with pytest.raises(InputError, match=f"'{name}' in .* is no regular file"):
-            inside(name, tmp_path)
+            resolve_inside(name, tmp_path)
     with pytest.raises(InputError, match="is not inside the folder"):
-        inside("zero", tmp_path)
+        resolve_inside("zero", tmp_path)
     with pytest.raises(InputError, match="'zero' in /dev is no regular file"):
-        inside("zero", "/dev")
+        resolve_inside("zero", "/dev")

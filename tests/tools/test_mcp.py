@@ -110,7 +110,7 @@ def test_errors_in_the_block_come_out_as_they_are() -> None:
 
 def test_images_go_in_where_the_schema_says_so() -> None:
     """A server of the lower level, whose tool declares a base64 image."""
-    from formal_llm.tools.mcp import _tool
+    from formal_llm.tools.mcp import _make_tool
 
     schema = {
         "type": "object",
@@ -118,7 +118,7 @@ def test_images_go_in_where_the_schema_says_so() -> None:
         "required": ["picture"],
     }
     sent: list[dict[str, Any]] = []
-    made = _tool(
+    made = _make_tool(
         Declared(name="size", input_schema=schema),
         "size",
         TEXT,

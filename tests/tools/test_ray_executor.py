@@ -197,14 +197,14 @@ def test_the_progress_of_several_is_that_of_one() -> None:
     first, second = _Share(jobs[:2]), _Share(jobs[2:])  # type: ignore[arg-type]
     together = _Together([first, second])
     one = Progress("started", "t", 1, 0, 0, 3)
-    assert together.after(first, one) == Progress("started", "t", 5, 0, 0, 3)
+    assert together.merge_progress(first, one) == Progress("started", "t", 5, 0, 0, 3)
     other = Progress("executed", "t", 0, 2, 1, 2, 0.5)
-    assert together.after(second, other) == Progress("executed", "t", 6, 2, 1, 5, 0.5)
+    assert together.merge_progress(second, other) == Progress("executed", "t", 6, 2, 1, 5, 0.5)
     again = Progress("failed", "t", 0, 0, 2, 3)
-    assert together.after(first, again) == Progress("failed", "t", 4, 0, 3, 5)
+    assert together.merge_progress(first, again) == Progress("failed", "t", 4, 0, 3, 5)
     anew = _Share(first.jobs, 1)
-    together.parted(first, [anew])  # its worker has died: what it had done does not count any more
-    assert together.after(anew, one) == Progress("started", "t", 5, 0, 1, 5)
+    together.requeue_share(first, [anew])  # its worker has died: what it had done does not count any more
+    assert together.merge_progress(anew, one) == Progress("started", "t", 5, 0, 1, 5)
 
 
 @pytest.mark.parametrize(("deaths", "workers"), [(1, 1 + 3), (2, 1 + 6)])

@@ -65,29 +65,29 @@ def test_what_cannot_be_read_from_disk_is_not_known(tmp_path: Path) -> None:
     store = Store(1000, cache)
     for payload, stays in ((b"odd", False), (b"large", True)):
         cache.put("k", CachedValue("blob", "c", payload))
-        assert store.find("k", kind) is None
+        assert store.find_result("k", kind) is None
         assert (cache.get("k") is not None) == stays
     cache.put("k", CachedValue("blob", "c", b"good"))
-    found = store.find("k", kind)
+    found = store.find_result("k", kind)
     assert found is not None
     assert found.get() == b"good"
     assert (store.stats.from_disk, store.stats.from_memory) == (1, 0)
-    assert store.find("k", kind) is found
+    assert store.find_result("k", kind) is found
     assert store.stats.from_memory == 1
 
 
 def test_one_computes_and_others_are_told() -> None:
     store = Store(1000)
-    assert store.claim("k") is None
-    flight = store.claim("k")
+    assert store.claim_result("k") is None
+    flight = store.claim_result("k")
     assert flight is not None
     assert not flight.done()
-    store.settle("k", Value(TEXT, "a"))
+    store.settle_result("k", Value(TEXT, "a"))
     assert flight.result(0) == Value(TEXT, "a")
-    assert store.claim("k") is None
-    waiting = store.claim("k")
+    assert store.claim_result("k") is None
+    waiting = store.claim_result("k")
     assert waiting is not None
-    store.settle("k", RuntimeError("no"))
+    store.settle_result("k", RuntimeError("no"))
     assert isinstance(waiting.exception(0), RuntimeError)
 
 

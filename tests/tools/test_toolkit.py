@@ -11,7 +11,7 @@ from formal_llm import CFG, PDA, Flowchart, Limits, Planner
 from formal_llm.errors import ResourceNotFound, ToolkitError
 from formal_llm.packs.openagi.toolkits import TOOLKITS
 from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit
-from formal_llm.tools.toolkit import OWN_TOOLKITS, applied, toolkit_named
+from formal_llm.tools.toolkit import OWN_TOOLKITS, applied_terminals, toolkit_named
 from tests.tools.picture_tools import KINDS, PACK, toolkit
 
 ALL = toolkit()
@@ -25,7 +25,7 @@ def test_all_of_openagi_fits() -> None:
     ALL.check(PACK.cfg, KINDS)
     ALL.check(PACK.cfg, KINDS, inputs=["input_image", "input_text"])
     ALL.check(PACK.cfg)
-    assert applied(PACK.cfg) == set(PACK.cfg.terminals) - {"input_image", "input_text"}
+    assert applied_terminals(PACK.cfg) == set(PACK.cfg.terminals) - {"input_image", "input_text"}
     assert len(ALL) == 15
     assert "denoising" in ALL
     assert ALL["denoising"].inputs == (IMAGE,)
@@ -90,7 +90,7 @@ def test_tools_without_inputs_and_classes_of_classes() -> None:
     cfg = CFG.from_string("T -> C T | now | doc\nC -> A | b\nA -> a1 | a2")
     kit = Toolkit([fake("now", (), TEXT), *(fake(name, (TEXT,), TEXT) for name in ("a1", "a2", "b"))])
     kit.check(cfg, {"T": "text", "doc": "text"})
-    assert applied(cfg) == {"a1", "a2", "b"}
+    assert applied_terminals(cfg) == {"a1", "a2", "b"}
     assert kit.without("a2").limits(cfg) == Limits({"a2": 0})
     with pytest.raises(ToolkitError, match=r"T -> now: now\(\) -> image gives an image, T is a text"):
         Toolkit([*kit.without("now"), fake("now", (), IMAGE)]).check(cfg, {"T": "text"})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.symbols import Production, selection_members
-from formal_llm.pictures.captions import WIDTH, cut, numbered, shorten, wrap
+from formal_llm.pictures.captions import WIDTH, cut_lines, number_text, shorten, wrap_text
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Pictur
             always listed, and come first in a box that cannot list all.
     """
     sheet = _Sheet(cfg, most, used)
-    boxes = [Box("", "", "point", tone=sheet.tone(True))]
-    arrows = [Arrow("", cfg.start, tone=sheet.tone(True))]
+    boxes = [Box("", "", "point", tone=sheet.get_tone(True))]
+    arrows = [Arrow("", cfg.start, tone=sheet.get_tone(True))]
     productions: dict[str, list[Production]] = {}
     for production in cfg.productions:
         productions.setdefault(production.head, []).append(production)
@@ -39,24 +39,32 @@ def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Pictur
     for head, group in productions.items():
         if head in cfg.classes:
             one_of = ": one of" if len(group) > 1 else ""
-            rows = [(shorten(cfg.label(production.body[0])), sheet.numbers(production)) for production in group]
-            boxes.append(sheet.box(head, _heading(cfg, head) + one_of, "class", rows))
+            rows = [
+                (shorten(cfg.label(production.body[0])), sheet.get_step_numbers(production)) for production in group
+            ]
+            boxes.append(sheet.draw_box(head, _write_heading(cfg, head) + one_of, "class", rows))
             continue
         kind: BoxKind = "start" if head == cfg.start else "nonterminal"
-        boxes.append(sheet.box(head, _heading(cfg, head), kind, [(_body(p), sheet.numbers(p)) for p in group]))
-        taken = {name for production in group if sheet.numbers(production) is not None for name in production.body}
+        boxes.append(
+            sheet.draw_box(
+                head, _write_heading(cfg, head), kind, [(_write_body(p), sheet.get_step_numbers(p)) for p in group]
+            )
+        )
+        taken = {
+            name for production in group if sheet.get_step_numbers(production) is not None for name in production.body
+        }
         for name in dict.fromkeys(name for production in group for name in production.body):
-            arrows.append(Arrow(head, name, tone=sheet.tone(name in taken)))
+            arrows.append(Arrow(head, name, tone=sheet.get_tone(name in taken)))
             if name not in cfg.nonterminals:
                 leaves[name] = None
     terminals = {name for _, body in used or () for name in body}
     for name in leaves:
         chosen = selection_members(name)
         if chosen is None:
-            boxes.append(Box(name, shorten(cfg.label(name)), "terminal", tone=sheet.tone(name in terminals)))
+            boxes.append(Box(name, shorten(cfg.label(name)), "terminal", tone=sheet.get_tone(name in terminals)))
         else:
-            rows = [(shorten(cfg.label(member)), sheet.chosen(name, member)) for member in chosen]
-            boxes.append(sheet.box(name, "some of", "class", rows))
+            rows = [(shorten(cfg.label(member)), sheet.get_chosen_steps(name, member)) for member in chosen]
+            boxes.append(sheet.draw_box(name, "some of", "class", rows))
     return Picture(tuple(boxes), tuple(arrows), "LR")
 
 
@@ -66,39 +74,39 @@ class _Sheet:
     def __init__(self, cfg: CFG, most: int, used: Used | None) -> None:
         self.cfg, self.most, self.used = cfg, most, used
 
-    def tone(self, used: bool) -> Tone:
+    def get_tone(self, used: bool) -> Tone:
         if self.used is None:
             return "plain"
         return "marked" if used else "faded"
 
-    def numbers(self, production: Production) -> tuple[int, ...] | None:
+    def get_step_numbers(self, production: Production) -> tuple[int, ...] | None:
         """The steps that use a production; None where it is not used."""
         return None if self.used is None else self.used.get((production.head, production.body))
 
-    def chosen(self, selection: str, member: str) -> tuple[int, ...] | None:
+    def get_chosen_steps(self, selection: str, member: str) -> tuple[int, ...] | None:
         """The steps for which a member of a selection is chosen; None where it never is."""
         found = [numbers for (head, body), numbers in (self.used or {}).items() if head == selection and member in body]
         return tuple(sorted({number for numbers in found for number in numbers})) if found else None
 
-    def box(self, name: str, label: str, kind: BoxKind, rows: list[tuple[str, tuple[int, ...] | None]]) -> Box:
+    def draw_box(self, name: str, label: str, kind: BoxKind, rows: list[tuple[str, tuple[int, ...] | None]]) -> Box:
         if len(rows) > self.most + 1:
             rows = sorted(rows, key=lambda row: row[1] is None)
         strong = tuple(place for place, (_, numbers) in enumerate(rows) if numbers is not None)
-        details = cut([numbered(numbers or (), text) for text, numbers in rows], max(self.most, len(strong)))
-        return Box(name, label, kind, details, self.tone(bool(strong)), strong)
+        details = cut_lines([number_text(numbers or (), text) for text, numbers in rows], max(self.most, len(strong)))
+        return Box(name, label, kind, details, self.get_tone(bool(strong)), strong)
 
 
-def _heading(cfg: CFG, name: str) -> str:
+def _write_heading(cfg: CFG, name: str) -> str:
     label = shorten(cfg.label(name))
     return name if label in (name, name.replace("_", " ")) else f"{label}  ({name})"
 
 
-def _body(production: Production) -> str:
+def _write_body(production: Production) -> str:
     body = "→ " + (" ".join("some(…)" if selection_members(name) else name for name in production.body) or "ε")
     if not production.text:
         return shorten(body)
     both = printable(f"{body}   “{production.text}”")
-    rows = wrap(f"“{shorten(production.text, 4 * WIDTH)}”", WIDTH).splitlines()
+    rows = wrap_text(f"“{shorten(production.text, 4 * WIDTH)}”", WIDTH).splitlines()
     indented = "\n".join("\u00a0" * 5 + row for row in rows)
     return both if len(both) <= WIDTH else f"{shorten(body)}\n{indented}"
 

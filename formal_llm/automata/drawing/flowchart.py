@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.flowgraph import FlowEdge, NodeKind
-from formal_llm.pictures.captions import cut, numbered, wrap
+from formal_llm.pictures.captions import cut_lines, number_text, wrap_text
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone
 
 #: What a plan takes of a chart, with the numbers of its steps: nodes that it comes by, arrows that it follows.
@@ -35,30 +35,30 @@ def flowchart_picture(
     boxes = []
     for node in chart.nodes:
         kind = chart.kind(node.id)
-        text = numbered((nodes or {}).get(node.id, ()), node.text)
-        label = wrap(text, _DIAMOND if kind == "decision" else _BOX)
-        boxes.append(Box(node.id, label, _LOOKS[kind], tone=_tone(nodes, node.id)))
+        text = number_text((nodes or {}).get(node.id, ()), node.text)
+        label = wrap_text(text, _DIAMOND if kind == "decision" else _BOX)
+        boxes.append(Box(node.id, label, _LOOKS[kind], tone=_get_tone(nodes, node.id)))
     between: dict[tuple[str, str], list[FlowEdge]] = {}
     for edge in chart.edges:
         between.setdefault((edge.source, edge.target), []).append(edge)
-    lines = [_arrow(group, most, arrows) for group in between.values()]
+    lines = [_draw_arrow(group, most, arrows) for group in between.values()]
     sideways = chart.direction in ("LR", "RL")
     return Picture(tuple(boxes), tuple(lines), "LR" if sideways else "TB", chart.title or None)
 
 
-def _tone(taken: Collection[object] | None, what: object) -> Tone:
+def _get_tone(taken: Collection[object] | None, what: object) -> Tone:
     if taken is None:
         return "plain"
     return "marked" if what in taken else "faded"
 
 
-def _arrow(edges: list[FlowEdge], most: int, taken: Arrows | None) -> Arrow:
+def _draw_arrow(edges: list[FlowEdge], most: int, taken: Arrows | None) -> Arrow:
     on = [edge for edge in edges if taken is not None and edge in taken]
-    texts = [wrap(numbered((taken or {}).get(edge, ()), edge.text), _ANSWER) for edge in on or edges]
+    texts = [wrap_text(number_text((taken or {}).get(edge, ()), edge.text), _ANSWER) for edge in on or edges]
     if len(texts) > 1:
         texts = [f"• {text}" for text in texts]
     if on and len(on) < len(edges):
         others = len(edges) - len(on)
         texts.append(f"… or {others} other{'s' if others > 1 else ''}")
-    label = "\n".join(cut([text for text in texts if text], most))
-    return Arrow(edges[0].source, edges[0].target, label, tone=_tone(taken, (on or edges)[0]))
+    label = "\n".join(cut_lines([text for text in texts if text], most))
+    return Arrow(edges[0].source, edges[0].target, label, tone=_get_tone(taken, (on or edges)[0]))

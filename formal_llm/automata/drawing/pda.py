@@ -10,7 +10,7 @@ from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import find_reachable, selection_members
 from formal_llm.automata.models.transition import Transition
-from formal_llm.pictures.captions import ALTERNATIVES_WIDTH, cut, numbered, shorten, wrap
+from formal_llm.pictures.captions import ALTERNATIVES_WIDTH, cut_lines, number_text, shorten, wrap_text
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, printable
 
 if TYPE_CHECKING:
@@ -54,41 +54,43 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None, stand
             automaton left out.
         standing: the state in which a run stands, which is marked and never folded away.
     """
-    states = _from_the_start(pda, _useful(pda) if pda.factors else pda.states)
-    edges = _edges(pda, states)
+    states = _from_the_start(pda, _find_productive_states(pda) if pda.factors else pda.states)
+    edges = _merge_edges(pda, states)
     left_out = len(pda.states) - len(states)
-    notes = [f"{_states(left_out)} from which no plan can be finished left out"] if left_out else []
+    notes = [f"{_count_states(left_out)} from which no plan can be finished left out"] if left_out else []
     if len(states) > _FOLD:
         edges = _folded_edges(edges, {pda.start_state, standing, *pda.accepting_states})
-        states = _kept(pda, states, edges)
+        states = _select_connected_states(pda, states, edges)
     if walked is not None and len(states) > _MANY:
         edges = [edge for edge in edges if any(t in walked for route in edge.routes for t in route)]
-        kept = _kept(pda, states, edges)
-        notes = [f"{_states(len(pda.states) - len(kept))} that the plan does not come by left out"]
+        kept = _select_connected_states(pda, states, edges)
+        notes = [f"{_count_states(len(pda.states) - len(kept))} that the plan does not come by left out"]
         states = kept
     passed = {pda.start_state} | {s for t in walked or () for s in (t.state, t.target)}
     ids = {state: str(number) for number, state in enumerate(states)}
-    names = {state: _name(pda, state) for state in states}
+    names = {state: _name_state(pda, state) for state in states}
     framed = any(len(label) > _CIRCLE or details for label, details in names.values())
-    boxes = [Box("start", "", "point", tone=_tone(walked, True))]
+    boxes = [Box("start", "", "point", tone=_get_tone(walked, True))]
     for state, (label, details) in names.items():
         final = state in pda.accepting_states
         kind: BoxKind = (
             ("long_accepting" if framed else "accepting") if final else ("long_state" if framed else "state")
         )
-        tone = "marked" if state == standing else _tone(walked, state in passed)
+        tone = "marked" if state == standing else _get_tone(walked, state in passed)
         boxes.append(Box(ids[state], label, kind, details, tone))
-    arrows = [Arrow("start", ids[pda.start_state], tone=_tone(walked, True))]
+    arrows = [Arrow("start", ids[pda.start_state], tone=_get_tone(walked, True))]
     for edge in edges:
         on = [route for route in edge.routes if all(t in (walked or ()) for t in route)]
-        lines = _lines(pda, edge.routes, most) if not on else _walked_lines(pda, edge, on, most, walked or {})
+        lines = (
+            _write_route_lines(pda, edge.routes, most) if not on else _walked_lines(pda, edge, on, most, walked or {})
+        )
         weight = min(10 * len(edge.routes) - 9, 100)
-        drawn = _tone(walked, bool(on))
+        drawn = _get_tone(walked, bool(on))
         arrows.append(Arrow(ids[edge.source], ids[edge.target], "\n".join(lines), tone=drawn, weight=weight))
     return Picture(tuple(boxes), tuple(arrows), "LR", "; ".join(notes) or None)
 
 
-def _tone(walked: Walked | None, on: bool) -> Tone:
+def _get_tone(walked: Walked | None, on: bool) -> Tone:
     if walked is None:
         return "plain"
     return "marked" if on else "faded"
@@ -97,7 +99,7 @@ def _tone(walked: Walked | None, on: bool) -> Tone:
 # -- states -----------------------------------------------------------------------------------------------------
 
 
-def _useful(pda: PDA) -> dict[State, None]:
+def _find_productive_states(pda: PDA) -> dict[State, None]:
     """The states from which a final one can be reached, whatever the stack holds; always the start."""
     before: dict[State, list[State]] = {}
     for transition in pda.transitions:
@@ -115,30 +117,30 @@ def _from_the_start(pda: PDA, states: Collection[State]) -> list[State]:
     return [state for state in dict.fromkeys([*found, *states]) if state in states]
 
 
-def _kept(pda: PDA, states: Iterable[State], edges: Iterable[_Edge]) -> list[State]:
+def _select_connected_states(pda: PDA, states: Iterable[State], edges: Iterable[_Edge]) -> list[State]:
     """Of the states those that an edge still leads to or from, and the start."""
     touched = {pda.start_state} | {state for edge in edges for state in (edge.source, edge.target)}
     return [state for state in states if state in touched]
 
 
-def _states(count: int) -> str:
+def _count_states(count: int) -> str:
     return "1 state" if count == 1 else f"{count} states"
 
 
-def _name(pda: PDA, state: State) -> tuple[str, tuple[str, ...]]:
+def _name_state(pda: PDA, state: State) -> tuple[str, tuple[str, ...]]:
     """What a state's box says: a product's state is that of its base, and below it those of the constraints."""
-    parts = [*_parts(state)] if pda.factors else [str(state)]
-    label = wrap(shorten(parts[0], 3 * _FRAME), _FRAME)
+    parts = [*_flatten_pair(state)] if pda.factors else [str(state)]
+    label = wrap_text(shorten(parts[0], 3 * _FRAME), _FRAME)
     # A constraint that still stands where it began has noted nothing yet.
-    starts = [*_parts(pda.start_state)] if pda.factors else parts
+    starts = [*_flatten_pair(pda.start_state)] if pda.factors else parts
     return label, tuple(shorten(part, 44) for part, start in zip(parts[1:], starts[1:], strict=False) if part != start)
 
 
-def _parts(state: State) -> Iterable[str]:
+def _flatten_pair(state: State) -> Iterable[str]:
     """A product's state is a pair, and pairs of pairs are one list."""
     if isinstance(state, tuple):
         for part in state:
-            yield from _parts(part)
+            yield from _flatten_pair(part)
     else:
         yield str(state)
 
@@ -146,7 +148,7 @@ def _parts(state: State) -> Iterable[str]:
 # -- arrows -----------------------------------------------------------------------------------------------------
 
 
-def _edges(pda: PDA, states: Collection[State]) -> list[_Edge]:
+def _merge_edges(pda: PDA, states: Collection[State]) -> list[_Edge]:
     known = set(states)
     found: dict[tuple[State, State], _Edge] = {}
     for t in pda.transitions:
@@ -180,48 +182,50 @@ def _folded_edges(edges: list[_Edge], keep: Collection[State]) -> list[_Edge]:
     return [*found.values()]
 
 
-def _lines(pda: PDA, routes: Sequence[tuple[Transition, ...]], most: int) -> Sequence[str]:
+def _write_route_lines(pda: PDA, routes: Sequence[tuple[Transition, ...]], most: int) -> Sequence[str]:
     single = [route[0] for route in routes if len(route) == 1]
     if len(single) < len(routes):
         # Several transitions in a row take several lines: so it is said where the next way begins.
-        ways = [[*_route(pda, route)] for route in routes]
-        return cut([*ways[0], *(row for first, *rest in ways[1:] for row in (f"or {first}", *rest))], most)
+        ways = [[*_write_route(pda, route)] for route in routes]
+        return cut_lines([*ways[0], *(row for first, *rest in ways[1:] for row in (f"or {first}", *rest))], most)
     selects = any(t.pop is not None and selection_members(t.pop) for t in single)
     if pda.uses_stack and (len(single) > most or selects):
-        return cut([*_folded(single)], most)
-    return cut([row for route in routes for row in _route(pda, route)], most)
+        return cut_lines([*_fold_transitions(single)], most)
+    return cut_lines([row for route in routes for row in _write_route(pda, route)], most)
 
 
 def _walked_lines(
     pda: PDA, edge: _Edge, on: Sequence[tuple[Transition, ...]], most: int, walked: Walked
 ) -> Sequence[str]:
     """What the plan takes; the others are only counted."""
-    lines = [row for route in on for row in _route(pda, route, walked)]
+    lines = [row for route in on for row in _write_route(pda, route, walked)]
     others = len(edge.routes) - len(on)
-    return (*cut(lines, 2 * most), *([f"… or {others} other{'s' if others > 1 else ''}"] if others else []))
+    return (*cut_lines(lines, 2 * most), *([f"… or {others} other{'s' if others > 1 else ''}"] if others else []))
 
 
-def _route(pda: PDA, route: Sequence[Transition], walked: Walked | None = None) -> Iterable[str]:
+def _write_route(pda: PDA, route: Sequence[Transition], walked: Walked | None = None) -> Iterable[str]:
     for place, transition in enumerate(route):
         # Also where the automaton has a stack, most transitions of a product or chart leave it alone.
         alone = transition.read is not None and transition.pop is None and not transition.push
-        text = shorten(_notation(transition) if pda.uses_stack and not alone else printable(transition.read or "ε"))
-        yield ("then " if place else "") + numbered(walked[transition] if walked else (), text)
+        text = shorten(
+            _write_transition(transition) if pda.uses_stack and not alone else printable(transition.read or "ε")
+        )
+        yield ("then " if place else "") + number_text(walked[transition] if walked else (), text)
 
 
-def _word(names: Iterable[str]) -> str:
+def _write_stack_word(names: Iterable[str]) -> str:
     return " ".join("some(…)" if selection_members(name) else printable(name) for name in names) or "ε"
 
 
-def _left(transition: Transition) -> str:
-    return f"{printable(transition.read or 'ε')}, {_word([transition.pop] if transition.pop else ())}"
+def _write_left_side(transition: Transition) -> str:
+    return f"{printable(transition.read or 'ε')}, {_write_stack_word([transition.pop] if transition.pop else ())}"
 
 
-def _notation(transition: Transition) -> str:
-    return f"{_left(transition)} → {_word(transition.push)}"
+def _write_transition(transition: Transition) -> str:
+    return f"{_write_left_side(transition)} → {_write_stack_word(transition.push)}"
 
 
-def _folded(transitions: Iterable[Transition]) -> Iterable[str]:
+def _fold_transitions(transitions: Iterable[Transition]) -> Iterable[str]:
     pushed: dict[str, dict[str, None]] = {}
     matched: list[Transition] = []
     selecting: list[Transition] = []
@@ -231,20 +235,20 @@ def _folded(transitions: Iterable[Transition]) -> Iterable[str]:
         elif transition.read is None and transition.pop is not None and selection_members(transition.pop):
             selecting.append(transition)
         else:
-            pushed.setdefault(_left(transition), {})[_word(transition.push)] = None
+            pushed.setdefault(_write_left_side(transition), {})[_write_stack_word(transition.push)] = None
     # Matching comes first: it is one line, and must not be lost when a long list is cut.
     if len(matched) > 1:
         yield f"a, a → ε   for each of {len(matched)} terminals a"
     else:
-        yield from map(_notation, matched)
+        yield from map(_write_transition, matched)
     if selecting:
         count = max(len(selection_members(t.pop or "") or ()) for t in selecting)
         yield f"ε, some(…) → its terminals, one or more of {count}"
     for left, words in pushed.items():
-        yield _alternatives(f"{left} → ", [*words])
+        yield _write_alternatives(f"{left} → ", [*words])
 
 
-def _alternatives(line: str, words: Sequence[str]) -> str:
+def _write_alternatives(line: str, words: Sequence[str]) -> str:
     """``line`` with as many of the words as fit, and how many do not."""
     line += words[0]
     for number, word in enumerate(words[1:], 1):
@@ -276,6 +280,6 @@ def pda_graph(pda: PDA) -> networkx.MultiDiGraph:
             pop=transition.pop,
             push=transition.push,
             text=transition.text,
-            label=_notation(transition),
+            label=_write_transition(transition),
         )
     return graph

@@ -30,9 +30,9 @@ from formal_llm.automata.models.formula import Formula, quote_name
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol, quote_text
-from formal_llm.automata.notation.comments import collect, commented, framed, keep
+from formal_llm.automata.notation.comments import add_comments, add_outer_comments, attach_comments, collect_comments
 from formal_llm.automata.notation.formula import FormulaReader
-from formal_llm.automata.notation.imports import MOST_FILES, beside, read_beside
+from formal_llm.automata.notation.imports import MOST_FILES, read_beside, resolve_beside
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord, split_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.source import Place, SourceText
@@ -53,18 +53,20 @@ _CODE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^"#;])*')
 
 def read_behaviour(text: str, file: str | None = None) -> Behaviour:
     """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
-    source = SourceText.of(text, file, NotationError)
+    source = SourceText.from_text(text, file, NotationError)
     expressions = read_expressions(source)
     reader = _BehaviourReader(source)
-    behaviour = reader.behaviour(expressions)
+    behaviour = reader.read_behaviour(expressions)
     why = why_no_plan(behaviour) if behaviour.limits else None
     if why is not None:
-        source.fail(f"no sequence of states keeps the limits: {why.reason}", reader.limits_place)
+        source.fail_at(f"no sequence of states keeps the limits: {why.reason}", reader.limits_place)
     for warning in behaviour.warnings:
-        source.warn(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
+        source.warn_at(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
     if "#" in text or ";" in text:
-        found = collect(source.text, lambda line: _CODE.findall(line)[0], _anchors(behaviour, expressions[0]), "#;")
-        return keep(behaviour, found)
+        found = collect_comments(
+            source.text, lambda line: _CODE.findall(line)[0], _find_anchors(behaviour, expressions[0]), "#;"
+        )
+        return attach_comments(behaviour, found)
     return behaviour
 
 
@@ -73,27 +75,27 @@ class _BehaviourReader:
 
     def __init__(self, source: SourceText, way: tuple[Path, ...] = ()) -> None:
         self.source = source
-        self.fail = source.fail
+        self.fail = source.fail_at
         self.limits_place: Place | None = None
         self.way = way or ((Path(source.file).resolve(),) if source.file else ())
 
-    def _imports(self, section: SList | None) -> Iterator[tuple[Behaviour, Place]]:
+    def _read_imports(self, section: SList | None) -> Iterator[tuple[Behaviour, Place]]:
         for item in section.items[1:] if section is not None else ():
             if not isinstance(item, SAtom) or not item.quoted:
                 self.fail("an import is a text", item.place, suggestion='write (:import "search.agent")')
-            path = beside(self.source, item.text, item.place)
+            path = resolve_beside(self.source, item.text, item.place)
             if path in self.way:
                 names = " imports ".join(one.name for one in (*self.way[self.way.index(path) :], path))
                 self.fail(f"a circle of imports: {names}", item.place, suggestion="leave one of them out")
             if len(self.way) > MOST_FILES:
                 self.fail(f"imports more than {MOST_FILES} deep", item.place)
             other = read_beside(self.source, item.text, path, item.place)
-            yield _BehaviourReader(other, (*self.way, path)).behaviour(read_expressions(other)), item.place
+            yield _BehaviourReader(other, (*self.way, path)).read_behaviour(read_expressions(other)), item.place
 
-    def _sections(self, items: Iterable[Expression]) -> dict[str, SList]:
+    def _split_sections(self, items: Iterable[Expression]) -> dict[str, SList]:
         found: dict[str, SList] = {}
         for item in items:
-            head = self._keyword(item, _SECTIONS)
+            head = self._read_keyword(item, _SECTIONS)
             section = _SECTIONS[head.text]
             if section in found:
                 self.fail(f"a second {section}", head.place)
@@ -101,7 +103,7 @@ class _BehaviourReader:
             found[section] = item
         return found
 
-    def _keyword(self, item: Expression, known: Iterable[str]) -> SAtom:
+    def _read_keyword(self, item: Expression, known: Iterable[str]) -> SAtom:
         """The word that a group like ``(:text ...)`` begins with."""
         head = item.head if isinstance(item, SList) else None
         if head is None:
@@ -113,7 +115,7 @@ class _BehaviourReader:
             )
         return head
 
-    def _state(self, item: Expression) -> tuple[BehaviourState, Place]:
+    def _read_state(self, item: Expression) -> tuple[BehaviourState, Place]:
         """``NAME`` or ``(NAME (:text "...") (:flags ...))``."""
         name, *properties = item.items if isinstance(item, SList) else (item,)
         if not isinstance(name, SAtom):
@@ -124,21 +126,21 @@ class _BehaviourReader:
         flags: list[str] = []
         numbers: dict[str, Number] = {}
         for each in properties:
-            head = self._keyword(each, (":text", ":flags", ":numbers"))
+            head = self._read_keyword(each, (":text", ":flags", ":numbers"))
             assert isinstance(each, SList)
             values = each.items[1:]
             if head.text == ":text":
                 if text is not None:
                     self.fail(f"a second text for {name.text}", head.place)
-                text = self._text(head, values)
+                text = self._read_text(head, values)
             elif head.text == ":numbers":
                 for value in values:
-                    self._number(name.text, value, numbers)
+                    self._read_number(name.text, value, numbers)
             else:
-                flags += map(self._flag, values)
+                flags += map(self._read_flag, values)
         return BehaviourState(name.text, text.text if text else "", frozenset(flags), numbers), name.place
 
-    def _number(self, state: str, value: Expression, numbers: dict[str, Number]) -> None:
+    def _read_number(self, state: str, value: Expression, numbers: dict[str, Number]) -> None:
         """``(cost €0.02)``."""
         words = value.items if isinstance(value, SList) else ()
         if len(words) != 2 or not all(isinstance(word, SAtom) for word in words):
@@ -151,22 +153,22 @@ class _BehaviourReader:
         except ValueError as error:
             self.fail(str(error), much.place)
 
-    def _limits(self, section: SList | None) -> LimitsReader:
+    def _read_limits(self, section: SList | None) -> LimitsReader:
         reader = LimitsReader(self.source)
         for item in section.items[1:] if section is not None else ():
             if not isinstance(item, SAtom) or not item.quoted:
                 self.fail("a limit is a text", item.place, suggestion='write (:limits "%limit 5 NAME")')
             directive, words = split_line(item.text)
-            reader.read(PlacedWord(directive, item.place), [PlacedWord(word, item.place) for word in words])
+            reader.read_line(PlacedWord(directive, item.place), [PlacedWord(word, item.place) for word in words])
         return reader
 
-    def _text(self, head: SAtom, values: Sequence[Expression]) -> SAtom:
+    def _read_text(self, head: SAtom, values: Sequence[Expression]) -> SAtom:
         if len(values) == 1 and isinstance(values[0], SAtom) and values[0].quoted:
             return values[0]
         place = values[0].place if values else head.place
         return self.fail("a text stands in quotes, and there is one", place, suggestion='write (:text "[Thought]")')
 
-    def _flag(self, value: Expression) -> str:
+    def _read_flag(self, value: Expression) -> str:
         if not isinstance(value, SAtom) or value.text not in _FLAGS:
             near = did_you_mean(value.text, _FLAGS) if isinstance(value, SAtom) else None
             hint = f" (did you mean {near}?)" if near else ""
@@ -174,7 +176,7 @@ class _BehaviourReader:
             self.fail(f"unknown flag: {shown}{hint}", value.place, expected=_FLAGS)
         return value.text.removeprefix(":")
 
-    def behaviour(self, expressions: Sequence[Expression]) -> Behaviour:
+    def read_behaviour(self, expressions: Sequence[Expression]) -> Behaviour:
         if not expressions:
             self.fail("there is no behaviour", None, suggestion=f"write {_SHAPE}")
         if len(expressions) > 1:
@@ -185,14 +187,14 @@ class _BehaviourReader:
             self.fail("a behaviour is a definition", definition.place, suggestion=f"write {_SHAPE}")
         if len(definition.items) < 2 or not isinstance(definition.items[1], SAtom):
             self.fail("the definition has no name", head.place, suggestion=f"write {_SHAPE}")
-        sections = self._sections(definition.items[2:])
+        sections = self._split_sections(definition.items[2:])
         for needed in (":states", ":behavior"):
             if needed not in sections:
                 self.fail(f"{needed} is missing", definition.place, suggestion=f"write {_SHAPE}")
-        own = self._own_states(sections[":states"])
-        limits_read = self._limits(sections.get(":limits"))
+        own = self._read_own_states(sections[":states"])
+        limits_read = self._read_limits(sections.get(":limits"))
         self.limits_place = (sections.get(":limits") or sections[":behavior"]).place
-        states, formulas_of, imported = self._with_imports(own, sections.get(":import"))
+        states, formulas_of, imported = self._add_imported_states(own, sections.get(":import"))
         if not states:
             self.fail("there are no states", sections[":states"].place, suggestion=f"write {_SHAPE}")
         formulas = sections[":behavior"].items[1:]
@@ -202,10 +204,10 @@ class _BehaviourReader:
                 formulas[1].place if formulas else sections[":behavior"].place,
                 suggestion="put what comes one after the other into (next ...), what holds together into (and ...)",
             )
-        formula = FormulaReader(self.source, states, "state", formulas_of).read(formulas[0])
+        formula = FormulaReader(self.source, states, "state", formulas_of).read_formula(formulas[0])
         self.source.places[""] = formulas[0].place
         symbols = {name: Symbol(numbers=state.numbers) for name, state in states.items()}
-        limits = limits_read.limits(states, symbols, called="state", imported=imported)
+        limits = limits_read.build_limits(states, symbols, called="state", imported=imported)
         try:
             named = {*own, *formula.names, *limits.at_most, *limits.at_least}
             used = [state for name, state in states.items() if name in named]
@@ -213,11 +215,11 @@ class _BehaviourReader:
         except AutomatonError as error:
             self.fail(str(error), formulas[0].place)
 
-    def _own_states(self, section: SList) -> dict[str, BehaviourState]:
+    def _read_own_states(self, section: SList) -> dict[str, BehaviourState]:
         """The states that a behaviour declares itself."""
         states: dict[str, BehaviourState] = {}
         for item in section.items[1:]:
-            state, place = self._state(item)
+            state, place = self._read_state(item)
             if state.name in states:
                 first = self.source.places[state.name]
                 self.fail(f"a second state {state.name}; the first is in line {first.line}", place)
@@ -225,12 +227,12 @@ class _BehaviourReader:
             self.source.places[state.name] = place
         return states
 
-    def _with_imports(
+    def _add_imported_states(
         self, own: Mapping[str, BehaviourState], section: SList | None
     ) -> tuple[dict[str, BehaviourState], dict[str, Formula], Limits]:
         """All states, the formulas of the imported behaviours by their names, and the limits of those."""
         states, formulas, limits = dict(own), dict[str, Formula](), Limits()
-        for other, place in self._imports(section):
+        for other, place in self._read_imports(section):
             for state in other.states.values():
                 if states.setdefault(state.name, state) != state:
                     self.fail(f"the state {state.name} of {other.name} is another one than that of this name", place,
@@ -252,20 +254,23 @@ class _BehaviourReader:
 def write_behaviour(behaviour: Behaviour) -> str:
     """The behaviour in its notation, with the comments that it was read with; reading it back gives an equal one."""
 
-    def line(text: str, indent: int, key: str, closed: str = "") -> str:
-        return commented(" " * indent + text + closed, behaviour.comments.get(key), " " * indent)
+    def write_line(text: str, indent: int, key: str, closed: str = "") -> str:
+        return add_comments(" " * indent + text + closed, behaviour.comments.get(key), " " * indent)
 
-    lines = [line(f"(define {quote_name(behaviour.name)}", 0, _DEFINE), line("(:states", 2, "(:states")]
+    lines = [write_line(f"(define {quote_name(behaviour.name)}", 0, _DEFINE), write_line("(:states", 2, "(:states")]
     last = len(behaviour.states) - 1
-    lines += [line(said, 4, said, ")" * (n == last)) for n, said in enumerate(map(_state, behaviour.states.values()))]
+    lines += [
+        write_line(said, 4, said, ")" * (n == last))
+        for n, said in enumerate(map(_write_state, behaviour.states.values()))
+    ]
     if behaviour.limits:
-        lines.append(line(f"(:limits {' '.join(map(quote_text, _limit_lines(behaviour)))})", 2, "(:limits"))
+        lines.append(write_line(f"(:limits {' '.join(map(quote_text, _limit_lines(behaviour)))})", 2, "(:limits"))
     formula = behaviour.formula.pretty(4)
-    lines += [line("(:behavior", 2, "(:behavior"), line(formula, 4, formula, "))")]
-    return "\n".join(framed(lines, behaviour.comments)) + "\n"
+    lines += [write_line("(:behavior", 2, "(:behavior"), write_line(formula, 4, formula, "))")]
+    return "\n".join(add_outer_comments(lines, behaviour.comments)) + "\n"
 
 
-def _state(state: BehaviourState) -> str:
+def _write_state(state: BehaviourState) -> str:
     text = [f"(:text {quote_text(state.text)})"] if state.text else []
     flags = [f"(:flags {' '.join(f':{flag}' for flag in sorted(state.flags))})"] if state.flags else []
     pairs = " ".join(f"({quote_name(quantity)} {format_amount(value)})" for quantity, value in state.numbers.items())
@@ -273,7 +278,7 @@ def _state(state: BehaviourState) -> str:
     return f"({' '.join([quote_name(state.name), *text, *flags, *numbers])})"
 
 
-def _anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, str]]:
+def _find_anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, str]]:
     """The lines of what comments stand with, and what is printed for it: sections, states, the formula."""
     assert isinstance(definition, SList)
     found: list[tuple[Place, str]] = [(definition.place, _DEFINE)]
@@ -288,7 +293,7 @@ def _anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, st
             if name == ":states":
                 first = item.items[0] if isinstance(item, SList) else item
                 assert isinstance(first, SAtom)
-                key = _state(behaviour.states[first.text])
+                key = _write_state(behaviour.states[first.text])
             elif name == ":behavior":
                 key = behaviour.formula.pretty(4)
             found.append((item.place, key))

@@ -42,39 +42,41 @@ def read_bpmn(text: str, file: str | None = None, *, process: str | None = None)
         NotationError: the text is no BPMN, it does not hold the process or holds several, or the process describes no
             plans that a chart can show; with line and column.
     """
-    source = SourceText.of(text, file, NotationError)
+    source = SourceText.from_text(text, file, NotationError)
     root = read_xml(source)
     chosen = _choose_process(source, root, process)
     if chosen is not root:
         COVERAGE.check_tree(replace(root, children=[one for one in root.children if one.name != "process"]), source)
-    return _ProcessReader(source, chosen, {one.get("id"): one for one in root.children}).read_chart()
+    return _ProcessReader(source, chosen, {one.get_attribute("id"): one for one in root.children}).read_chart()
 
 
 def _choose_process(source: SourceText, root: Element, process: str | None) -> Element:
     found = [one for one in (root, *root.children) if one.name == "process"]
     if not found:
         others = sorted({one.name for one in root.children if "horeography" in one.name or "onversation" in one.name})
-        source.fail("there is no process in this" + (f", only <{others[0]}>" if others else ""), root.place,
+        source.fail_at("there is no process in this" + (f", only <{others[0]}>" if others else ""), root.place,
                     expected=("a <process> with tasks and flows",))  # fmt: skip
     pools = {
-        pool.get("processRef").rpartition(":")[2]: pool.get("name")
-        for one in root.all("collaboration")
-        for pool in one.all("participant")
+        pool.get_attribute("processRef").rpartition(":")[2]: pool.get_attribute("name")
+        for one in root.list_children("collaboration")
+        for pool in one.list_children("participant")
     }
-    names = [(pools.get(one.get("id"), ""), one.get("name"), one.get("id")) for one in found]
+    names = [
+        (pools.get(one.get_attribute("id"), ""), one.get_attribute("name"), one.get_attribute("id")) for one in found
+    ]
     wanted = [one for one, known in zip(found, names, strict=True) if process is None or process in known]
-    filled = [one for one in wanted if any(one.all(*NODES))]
+    filled = [one for one in wanted if any(one.list_children(*NODES))]
     if not wanted:
-        source.fail(unknown("process", str(process), dict.fromkeys(filter(None, sum(names, ())))), root.place)
+        source.fail_at(unknown("process", str(process), dict.fromkeys(filter(None, sum(names, ())))), root.place)
     if not filled:
-        source.fail(f"the process {_name(wanted[0])} is empty: it has no tasks", wanted[0].place)
+        source.fail_at(f"the process {_get_name(wanted[0])} is empty: it has no tasks", wanted[0].place)
     if len(filled) > 1:
         shown = [
             next(filter(None, known), "(no name)") for one, known in zip(found, names, strict=True) if one in filled
         ]
-        shown = shown if len({*shown}) == len(shown) else [one.get("id") for one in filled]
-        key = filled[0].get("id")
-        source.fail(f"there are several processes in this: {', '.join(shown)}", filled[1].place,
+        shown = shown if len({*shown}) == len(shown) else [one.get_attribute("id") for one in filled]
+        key = filled[0].get_attribute("id")
+        source.fail_at(f"there are several processes in this: {', '.join(shown)}", filled[1].place,
                     suggestion=f"choose one: --process {key} (in code: from_bpmn(text, process={key!r}))")  # fmt: skip
     return filled[0]
 
@@ -121,18 +123,18 @@ class _ProcessReader:
         self._leave_out(self.process)
         COVERAGE.check_tree(self.process, self.source)
         self._drop_unreached(self._read_scope(self.top))
-        if find_problem(self._graph()) is not None:
+        if find_problem(self._build_graph()) is not None:
             self._copy_ends()
-        if find_problem(self._graph()) is None:
+        if find_problem(self._build_graph()) is None:
             self._draw_interruptions()
             self._check_forks()
         edges, places = zip(*self.edges, strict=True) if self.edges else ((), ())
         meant = Meaning(tuple(self.nodes.values()), edges, self.places, places)
-        return chart_of(meant, "LR", self.process.get("name"), self.source)
+        return chart_of(meant, "LR", self.process.get_attribute("name"), self.source)
 
     # -- nodes and arrows -----------------------------------------------------------------------------------------
 
-    def _new(self, name: str, text: str, shape: str, place: Place, scope: _Scope) -> str:
+    def _add_node(self, name: str, text: str, shape: str, place: Place, scope: _Scope) -> str:
         name = re.sub(r"\W+", "_", name).strip("_") or "node"
         name = f"{name}_" if name in RESERVED else name
         while name in self.nodes:
@@ -142,37 +144,39 @@ class _ProcessReader:
         self.scopes[name] = scope
         return name
 
-    def _draw(self, source: str, target: str, place: Place, text: str = "") -> None:
+    def _add_edge(self, source: str, target: str, place: Place, text: str = "") -> None:
         self.edges.append((FlowEdge(source, target, text), place))
 
-    def _ask(self, name: str, text: str, answers: Sequence[tuple[str, str]], place: Place, scope: _Scope) -> str:
-        made = self._new(name, text, "diam", place, scope)
+    def _add_question(
+        self, name: str, text: str, answers: Sequence[tuple[str, str]], place: Place, scope: _Scope
+    ) -> str:
+        made = self._add_node(name, text, "diam", place, scope)
         for answer, target in answers:
-            self._draw(made, target, place, answer)
+            self._add_edge(made, target, place, answer)
         return made
 
-    def _fork(self, name: str, targets: Sequence[str], place: Place, scope: _Scope) -> str:
-        made = self._new(name, "", "fork", place, scope)
+    def _add_fork(self, name: str, targets: Sequence[str], place: Place, scope: _Scope) -> str:
+        made = self._add_node(name, "", "fork", place, scope)
         for target in targets:
-            self._draw(made, target, place)
+            self._add_edge(made, target, place)
         return made
 
-    def _graph(self) -> FlowGraph:
+    def _build_graph(self) -> FlowGraph:
         return FlowGraph(tuple(self.nodes.values()), tuple(edge for edge, _ in self.edges))
 
-    def _events(self, element: Element) -> dict[str, Element]:
+    def _read_events(self, element: Element) -> dict[str, Element]:
         """What an event waits for or throws, by kind, such as ``error``."""
-        refs = [ref.text.strip().rpartition(":")[2] for ref in element.all("eventDefinitionRef")]
+        refs = [ref.text.strip().rpartition(":")[2] for ref in element.list_children("eventDefinitionRef")]
         found = [*element.children, *(self.definitions[ref] for ref in refs if ref in self.definitions)]
         ending = "EventDefinition"
         return {one.name.removesuffix(ending): one for one in found if one.name.endswith(ending)}
 
-    def _phrase(self, event: Element) -> str:
-        kinds = [*self._events(event), "other"]
-        return event.get("name") or ("it fails" if kinds[0] == "error" else f"{kinds[0]} event")
+    def _describe_event(self, event: Element) -> str:
+        kinds = [*self._read_events(event), "other"]
+        return event.get_attribute("name") or ("it fails" if kinds[0] == "error" else f"{kinds[0]} event")
 
-    def _warn(self, message: str, element: Element) -> None:
-        self.source.warn(message, element.place, stacklevel=3)
+    def _warn_about(self, message: str, element: Element) -> None:
+        self.source.warn_at(message, element.place, stacklevel=3)
 
     # -- what there is --------------------------------------------------------------------------------------------
 
@@ -180,15 +184,15 @@ class _ProcessReader:
         """Take compensation and event subprocesses out of the tree."""
         kept = []
         for element in inside.children:
-            border = element.name == "boundaryEvent" and "compensate" in self._events(element)
-            reason = "compensation undoes what is done" if border or _flag(element, "isForCompensation") else ""
-            if _flag(element, "triggeredByEvent"):
+            border = element.name == "boundaryEvent" and "compensate" in self._read_events(element)
+            reason = "compensation undoes what is done" if border or _is_flag_set(element, "isForCompensation") else ""
+            if _is_flag_set(element, "triggeredByEvent"):
                 reason = "it begins by an event of its own"
-                caught = {kind for start in element.all("startEvent") for kind in self._events(start)}
-                self.caught_apart.setdefault(inside.get("id"), set()).update(caught)
+                caught = {kind for start in element.list_children("startEvent") for kind in self._read_events(start)}
+                self.caught_apart.setdefault(inside.get_attribute("id"), set()).update(caught)
             if reason and element.is_standard:
-                self._warn(f"<{element.name}> {_name(element)} is left out: {reason}", element)
-                self.left_out.add(element.get("id"))
+                self._warn_about(f"<{element.name}> {_get_name(element)} is left out: {reason}", element)
+                self.left_out.add(element.get_attribute("id"))
                 continue
             if element.name in SUBPROCESSES:
                 self._leave_out(element)
@@ -197,71 +201,81 @@ class _ProcessReader:
 
     def _read_scope(self, scope: _Scope) -> str:
         """Draw what is in a process or subprocess; the node with which it begins."""
-        for element in scope.element.all(*NODES):
-            key = element.get("id")
+        for element in scope.element.list_children(*NODES):
+            key = element.get_attribute("id")
             if not key or key in self.elements:
-                self.source.fail("this element has no id" if not key else f"a second element with the id {key}",
+                self.source.fail_at("this element has no id" if not key else f"a second element with the id {key}",
                                  element.place)  # fmt: skip
             self.elements[key] = "", element
             scope.nodes[key] = element
-            if "timer" in self._events(element) and element.name != "startEvent":
-                self._warn(f"the timer {_name(element)} is an event that may happen at any time: plans have no clock",
-                           element)  # fmt: skip
+            if "timer" in self._read_events(element) and element.name != "startEvent":
+                self._warn_about(
+                    f"the timer {_get_name(element)} is an event that may happen at any time: plans have no clock",
+                    element,
+                )
         for element in scope.nodes.values():
-            host = element.get("attachedToRef")
+            host = element.get_attribute("attachedToRef")
             if element.name == "boundaryEvent":
                 if host not in scope.nodes:
-                    self.source.fail(unknown("task with an event at its border", host, scope.nodes), element.place)
+                    self.source.fail_at(unknown("task with an event at its border", host, scope.nodes), element.place)
                 scope.borders.setdefault(host, []).append(element)
-                self._declare(element, self._new(element.get("id"), "", "f-circ", element.place, scope))
+                self._declare_element(
+                    element, self._add_node(element.get_attribute("id"), "", "f-circ", element.place, scope)
+                )
         self._read_flows(scope)
         for element in scope.nodes.values():
             if element.name != "boundaryEvent":
                 self._read_node(element, scope)
         for key, element in scope.nodes.items():
             self._draw_flows(element, scope.leaving.get(key, []), scope)
-        return self._begin(scope)
+        return self._draw_start(scope)
 
-    def _declare(self, element: Element, entry: str, leave: str | None = None) -> None:
-        self.elements[element.get("id")] = entry, element
-        self.exits[element.get("id")] = leave or entry
+    def _declare_element(self, element: Element, entry: str, leave: str | None = None) -> None:
+        self.elements[element.get_attribute("id")] = entry, element
+        self.exits[element.get_attribute("id")] = leave or entry
 
-    def _entry(self, key: str) -> str:
+    def _get_entry(self, key: str) -> str:
         return self.elements[key][0]
 
     def _read_node(self, element: Element, scope: _Scope) -> None:
-        name, text = element.get("id"), element.get("name")
+        name, text = element.get_attribute("id"), element.get_attribute("name")
         for quantity in ("startQuantity", "completionQuantity"):
-            if element.get(quantity) not in ("", "1"):
-                self.source.fail(f"the {quantity} of {_name(element)} is not covered: several tokens at once",
+            if element.get_attribute(quantity) not in ("", "1"):
+                self.source.fail_at(f"the {quantity} of {_get_name(element)} is not covered: several tokens at once",
                                  element.place)  # fmt: skip
-        if element.name in SUBPROCESSES and any(element.all(*NODES)):
-            self._declare(element, *self._repeated(element, *self._read_subprocess(element, scope), scope))
+        if element.name in SUBPROCESSES and any(element.list_children(*NODES)):
+            self._declare_element(
+                element, *self._draw_repetition(element, *self._read_subprocess(element, scope), scope)
+            )
         elif element.name in (*TASKS, *SUBPROCESSES):
-            step = self._new(name, text or name, "rect", element.place, scope)
-            self._declare(element, *self._repeated(element, step, self._read_borders(element, step, scope), scope))
+            step = self._add_node(name, text or name, "rect", element.place, scope)
+            self._declare_element(
+                element, *self._draw_repetition(element, step, self._read_borders(element, step, scope), scope)
+            )
         elif element.name == "parallelGateway":
-            self._declare(element, self._new(name, "", "fork", element.place, scope))
+            self._declare_element(element, self._add_node(name, "", "fork", element.place, scope))
             if scope.entered.get(name, 0) > 1:
-                self.joins[self._entry(name)] = scope.entered[name]
+                self.joins[self._get_entry(name)] = scope.entered[name]
         elif element.name in CHOICES:
-            if element.get("eventGatewayType") == "Parallel":
-                self.source.fail(f"{_name(element)} waits for several events at once, which is not covered",
+            if element.get_attribute("eventGatewayType") == "Parallel":
+                self.source.fail_at(f"{_get_name(element)} waits for several events at once, which is not covered",
                                  element.place)  # fmt: skip
             several = len(scope.leaving.get(name, [])) > 1
             asked = "What happens?" if element.name == "eventBasedGateway" else "Which way?"
             shape, text = ("diam", text or asked) if several else ("f-circ", "")
-            self._declare(element, self._new(name, text, shape, element.place, scope))
+            self._declare_element(element, self._add_node(name, text, shape, element.place, scope))
         else:
-            self._declare(element, self._new(name, *self._event_shape(element, scope), element.place, scope))
+            self._declare_element(
+                element, self._add_node(name, *self._event_shape(element, scope), element.place, scope)
+            )
 
     def _event_shape(self, element: Element, scope: _Scope) -> tuple[str, str]:
         """The text and shape of an event: one with a name is a step, but for what only begins, ends or jumps."""
-        text, kinds = element.get("name"), self._events(element)
+        text, kinds = element.get_attribute("name"), self._read_events(element)
         if element.name == "startEvent":
             return (text or "Start", "stadium") if scope is self.top else ("", "f-circ")
         if "compensate" in kinds:
-            self._warn(f"<{element.name}> {_name(element)} is passed over: compensation is left out", element)
+            self._warn_about(f"<{element.name}> {_get_name(element)} is passed over: compensation is left out", element)
         if kinds.keys() & {"link", "compensate"}:
             return "", "f-circ"
         if element.name == "endEvent":
@@ -270,107 +284,121 @@ class _ProcessReader:
 
     def _read_borders(self, element: Element, step: str, scope: _Scope) -> str:
         """Draw the events at the border of a step; the node from which flows lead on."""
-        events = scope.borders.get(element.get("id"), [])
+        events = scope.borders.get(element.get_attribute("id"), [])
         if not events:
             return step
-        rest = first = self._new(f"{step}_done", "", "f-circ", element.place, scope)
-        stops = [(self._phrase(event), self._entry(event.get("id"))) for event in events if _interrupts(event)]
+        rest = first = self._add_node(f"{step}_done", "", "f-circ", element.place, scope)
+        stops = [
+            (self._describe_event(event), self._get_entry(event.get_attribute("id")))
+            for event in events
+            if _is_interrupting(event)
+        ]
         if 0 < len(stops) < len(events):  # what runs beside the step goes on when it is interrupted
-            question = f"What follows {_name(element)}?"
-            first = self._ask(f"{step}_next", question, [("it is done", rest), *stops], element.place, scope)
+            question = f"What follows {_get_name(element)}?"
+            first = self._add_question(f"{step}_next", question, [("it is done", rest), *stops], element.place, scope)
         for event in events:
-            first = first if _interrupts(event) else self._beside(event, first, scope)
-        self._draw(step, first, element.place)
+            first = first if _is_interrupting(event) else self._draw_side_event(event, first, scope)
+        self._add_edge(step, first, element.place)
         for text, target in stops if len(stops) == len(events) else ():
-            self._draw(step, target, element.place, text)
+            self._add_edge(step, target, element.place, text)
         return rest
 
-    def _beside(self, event: Element, rest: str, scope: _Scope) -> str:
+    def _draw_side_event(self, event: Element, rest: str, scope: _Scope) -> str:
         """A question whether an event happens that stops nothing; what it starts runs beside the rest."""
-        self._warn(f"{_name(event)} may happen once at most here; the standard lets it happen again", event)
-        key, text = event.get("id"), self._phrase(event)
-        fork = self._fork(f"{key}_beside", (rest, self._entry(key)), event.place, scope)
-        return self._ask(f"{key}_asked", f"{text.rstrip('?')}?", [("no", rest), ("yes", fork)], event.place, scope)
+        self._warn_about(f"{_get_name(event)} may happen once at most here; the standard lets it happen again", event)
+        key, text = event.get_attribute("id"), self._describe_event(event)
+        fork = self._add_fork(f"{key}_beside", (rest, self._get_entry(key)), event.place, scope)
+        return self._add_question(
+            f"{key}_asked", f"{text.rstrip('?')}?", [("no", rest), ("yes", fork)], event.place, scope
+        )
 
     def _read_subprocess(self, element: Element, scope: _Scope) -> tuple[str, str]:
         """Draw a subprocess with what is at its border; its first and last nodes."""
-        name = element.get("id")
+        name = element.get_attribute("id")
         events = scope.borders.get(name, [])
         inner = _Scope(element, scope.around, events)
-        inner.end = end = self._new(f"{name}_end", "", "f-circ", element.place, inner)
+        inner.end = end = self._add_node(f"{name}_end", "", "f-circ", element.place, inner)
         entry = self._read_scope(inner)
         if element.name == "adHocSubProcess":
-            end = self._new(f"{name}_done", "", "f-circ", element.place, inner)
-            self._draw(entry, end, element.place, "done")
-            self._draw(inner.end, entry, element.place)
-        for event in sorted(events, key=_interrupts, reverse=True):
-            key = event.get("id")
+            end = self._add_node(f"{name}_done", "", "f-circ", element.place, inner)
+            self._add_edge(entry, end, element.place, "done")
+            self._add_edge(inner.end, entry, element.place)
+        for event in sorted(events, key=_is_interrupting, reverse=True):
+            key = event.get_attribute("id")
             if key in self.thrown:
                 continue
-            if _interrupts(event):
+            if _is_interrupting(event):
                 self.interrupted.append((inner, event))
-                answers = [("no", entry), ("yes", self._entry(key))]
-                text = f"{self._phrase(event).rstrip('?')}?"
-                entry = self._ask(f"{key}_asked", text, answers, event.place, inner)
+                answers = [("no", entry), ("yes", self._get_entry(key))]
+                text = f"{self._describe_event(event).rstrip('?')}?"
+                entry = self._add_question(f"{key}_asked", text, answers, event.place, inner)
             else:
-                entry = self._beside(event, entry, scope)
+                entry = self._draw_side_event(event, entry, scope)
         return entry, end
 
-    def _repeated(self, element: Element, entry: str, leave: str, scope: _Scope) -> tuple[str, str]:
+    def _draw_repetition(self, element: Element, entry: str, leave: str, scope: _Scope) -> tuple[str, str]:
         """The first and last nodes of what is done several times, or once."""
-        several = next(element.all("multiInstanceLoopCharacteristics"), None)
-        loop = several or next(element.all("standardLoopCharacteristics"), None)
+        several = next(element.list_children("multiInstanceLoopCharacteristics"), None)
+        loop = several or next(element.list_children("standardLoopCharacteristics"), None)
         if loop is None:
             return entry, leave
         if several is not None:
-            self._warn(f"{_name(element)} is done for each of several things: here it is done any number of times, one"
-                       " after the other", element)  # fmt: skip
-        elif loop.get("loopMaximum"):
-            self._warn(f"the loopMaximum of {_name(element)} is left out: here it is done any number of times", element)
-        name = element.get("id")
-        done = self._new(f"{name}_left", "", "f-circ", element.place, scope)
+            self._warn_about(
+                f"{_get_name(element)} is done for each of several things: here it is done any number of times, one"
+                " after the other",
+                element,
+            )
+        elif loop.get_attribute("loopMaximum"):
+            self._warn_about(
+                f"the loopMaximum of {_get_name(element)} is left out: here it is done any number of times", element
+            )
+        name = element.get_attribute("id")
+        done = self._add_node(f"{name}_left", "", "f-circ", element.place, scope)
         answers = [("yes", entry), ("no", done)]
-        again = self._ask(f"{name}_again", f"{_name(element)}: once more?", answers, element.place, scope)
-        self._draw(leave, again, element.place)
-        before = several is not None or _flag(loop, "testBefore")
+        again = self._add_question(f"{name}_again", f"{_get_name(element)}: once more?", answers, element.place, scope)
+        self._add_edge(leave, again, element.place)
+        before = several is not None or _is_flag_set(loop, "testBefore")
         return (again if before else entry), done
 
     # -- flows ----------------------------------------------------------------------------------------------------
 
     def _read_flows(self, scope: _Scope) -> None:
-        for flow in scope.element.all("sequenceFlow"):
-            ends = flow.get("sourceRef"), flow.get("targetRef")
+        for flow in scope.element.list_children("sequenceFlow"):
+            ends = flow.get_attribute("sourceRef"), flow.get_attribute("targetRef")
             if self.left_out.isdisjoint(ends):
                 for end in ends:
                     if end not in scope.nodes:
-                        self.source.fail(unknown("end of a flow", end, scope.nodes), flow.place,
+                        self.source.fail_at(unknown("end of a flow", end, scope.nodes), flow.place,
                                          suggestion="flows lead over no border of a process or subprocess")  # fmt: skip
                 one, other = (scope.nodes[end].name for end in ends)
                 if one == "endEvent" or other in ("startEvent", "boundaryEvent"):
-                    self.source.fail("a flow leads out of no end event, and into no start event or event at a border",
-                                     flow.place)  # fmt: skip
+                    self.source.fail_at(
+                        "a flow leads out of no end event, and into no start event or event at a border", flow.place
+                    )
                 scope.leaving.setdefault(ends[0], []).append(flow)
             scope.entered[ends[1]] = scope.entered.get(ends[1], 0) + 1
 
     def _draw_flows(self, element: Element, flows: Sequence[Element], scope: _Scope) -> None:
-        leave, kinds = self.exits[element.get("id")], self._events(element)
+        leave, kinds = self.exits[element.get_attribute("id")], self._read_events(element)
         throws = element.name in ("endEvent", "intermediateThrowEvent")
         if throws and "link" in kinds:
-            self._draw(leave, self._link_target(element, kinds["link"], scope), element.place)
+            self._add_edge(leave, self._link_target(element, kinds["link"], scope), element.place)
             return
-        if throws and (caught := self._throw(element, kinds, scope)) is not None:
+        if throws and (caught := self._draw_throw(element, kinds, scope)) is not None:
             leave = caught
             if not leave:
                 return
-        targets = [self._entry(flow.get("targetRef")) for flow in flows]
+        targets = [self._get_entry(flow.get_attribute("targetRef")) for flow in flows]
         if not flows and scope is not self.top:
-            self._draw(leave, scope.end, element.place)
+            self._add_edge(leave, scope.end, element.place)
         elif len({*targets}) < len(targets) and element.name not in CHOICES:
-            self._refuse(leave, "two of its flows lead to one place, so what follows would be done by each of them")
+            self._refuse_node(
+                leave, "two of its flows lead to one place, so what follows would be done by each of them"
+            )
         elif len(flows) < 2 or element.name in (*CHOICES, "parallelGateway"):
             for flow, target in zip(flows, targets, strict=True):
-                text = _answer(element, flow) if element.name in CHOICES and len(flows) > 1 else ""
-                self._draw(leave, target, flow.place, text)
+                text = _get_answer_text(element, flow) if element.name in CHOICES and len(flows) > 1 else ""
+                self._add_edge(leave, target, flow.place, text)
         else:
             self._draw_several(element, leave, flows, targets, scope)
 
@@ -378,106 +406,125 @@ class _ProcessReader:
         self, element: Element, leave: str, flows: Sequence[Element], targets: Sequence[str], scope: _Scope
     ) -> None:
         """Several flows out of what is no gateway: all are followed, or one where the other is its default."""
-        default = [flow for flow in flows if flow.get("id") == element.get("default")]
-        conditional = [flow for flow in flows if any(flow.all("conditionExpression")) and flow not in default]
+        default = [flow for flow in flows if flow.get_attribute("id") == element.get_attribute("default")]
+        conditional = [flow for flow in flows if any(flow.list_children("conditionExpression")) and flow not in default]
         if not conditional and not default:
-            self._draw(leave, self._fork(f"{leave}_all", targets, element.place, scope), element.place)
+            self._add_edge(leave, self._add_fork(f"{leave}_all", targets, element.place, scope), element.place)
         elif len(flows) == 2 and len(conditional) == len(default) == 1:
-            texts = [_answer(element, flow) or "its condition holds" for flow in flows]
+            texts = [_get_answer_text(element, flow) or "its condition holds" for flow in flows]
             answers = list(zip(texts, targets, strict=True))
-            asked = self._ask(f"{leave}_next", f"What follows {_name(element)}?", answers, element.place, scope)
-            self._draw(leave, asked, element.place)
+            asked = self._add_question(
+                f"{leave}_next", f"What follows {_get_name(element)}?", answers, element.place, scope
+            )
+            self._add_edge(leave, asked, element.place)
         else:
-            self.source.fail(f"of the flows out of {_name(element)} any may be followed together, since some have"
-                             " conditions; that is not covered", flows[0].place,
-                             suggestion="put an exclusive or a parallel gateway behind it")  # fmt: skip
+            self.source.fail_at(
+                f"of the flows out of {_get_name(element)} any may be followed together, since some have"
+                " conditions; that is not covered",
+                flows[0].place,
+                suggestion="put an exclusive or a parallel gateway behind it",
+            )
 
     def _link_target(self, element: Element, link: Element, scope: _Scope) -> str:
         for key, other in scope.nodes.items():
-            caught = self._events(other).get("link", link)
-            if caught is not link and caught.get("name") == link.get("name") and other.name == "intermediateCatchEvent":
-                return self._entry(key)
-        name = link.get("name") or _name(element)
-        return self.source.fail(f"the link {name} leads nowhere: no event catches it", element.place)
+            caught = self._read_events(other).get("link", link)
+            if (
+                caught is not link
+                and caught.get_attribute("name") == link.get_attribute("name")
+                and other.name == "intermediateCatchEvent"
+            ):
+                return self._get_entry(key)
+        name = link.get_attribute("name") or _get_name(element)
+        return self.source.fail_at(f"the link {name} leads nowhere: no event catches it", element.place)
 
-    def _throw(self, element: Element, kinds: Mapping[str, Element], scope: _Scope) -> str | None:
+    def _draw_throw(self, element: Element, kinds: Mapping[str, Element], scope: _Scope) -> str | None:
         """Draw what an end or throw event throws to a border.
 
         Returns:
             The node from which flows lead on, empty where none does; None where nothing is thrown to a border.
         """
-        leave = self.exits[element.get("id")]
+        leave = self.exits[element.get_attribute("id")]
         if "terminate" in kinds:
             self.stops.append((leave, scope))
         kind = next((kind for kind in ("error", "cancel", "escalation") if kind in kinds), None)
         if kind is None:
             return None
-        thrown = kinds[kind].get(f"{kind}Ref")
+        thrown = kinds[kind].get_attribute(f"{kind}Ref")
         for around in scope.around:
-            if kind in self.caught_apart.get(around.element.get("id"), ()):
-                self.source.fail(f"{_name(element)} throws what an event subprocess catches, which is not covered",
-                                 element.place, suggestion="catch it at the border of a subprocess")  # fmt: skip
+            if kind in self.caught_apart.get(around.element.get_attribute("id"), ()):
+                self.source.fail_at(
+                    f"{_get_name(element)} throws what an event subprocess catches, which is not covered",
+                    element.place,
+                    suggestion="catch it at the border of a subprocess",
+                )
             for event in around.catches:
-                caught = self._events(event).get(kind)
-                if caught is None or caught.get(f"{kind}Ref") not in ("", thrown):
+                caught = self._read_events(event).get(kind)
+                if caught is None or caught.get_attribute(f"{kind}Ref") not in ("", thrown):
                     continue
-                key = event.get("id")
+                key = event.get_attribute("id")
                 self.thrown.add(key)
-                if _interrupts(event):
+                if _is_interrupting(event):
                     self.stops.append((leave, around))
-                    self._draw(leave, self._entry(key), element.place)
+                    self._add_edge(leave, self._get_entry(key), element.place)
                     return ""
-                fork = self._fork(f"{leave}_beside", (self._entry(key),), element.place, scope)
-                self._draw(leave, fork, element.place)
+                fork = self._add_fork(f"{leave}_beside", (self._get_entry(key),), element.place, scope)
+                self._add_edge(leave, fork, element.place)
                 return fork
         if kind == "escalation":
             return None
         self.stops.append((leave, self.top))
         if scope is not self.top:
-            self._warn(f"{_name(element)} is caught at no border: it ends the process here", element)
-            last = self._new(f"{leave}_end", "", "f-circ", element.place, self.top)
-            self._draw(leave, last, element.place)
+            self._warn_about(f"{_get_name(element)} is caught at no border: it ends the process here", element)
+            last = self._add_node(f"{leave}_end", "", "f-circ", element.place, self.top)
+            self._add_edge(leave, last, element.place)
         return ""
 
-    def _begin(self, scope: _Scope) -> str:
+    def _draw_start(self, scope: _Scope) -> str:
         """The node with which a process or subprocess begins."""
         starts = [one for one in scope.nodes.values() if one.name == "startEvent"]
         first = [one for key, one in scope.nodes.items()
                  if key not in scope.entered and one.name not in ("startEvent", "boundaryEvent")
-                 and not (one.name == "intermediateCatchEvent" and "link" in self._events(one))]  # fmt: skip
-        place, name = scope.element.place, _name(scope.element)
-        names = [one.get("name") for one in starts or first]
+                 and not (one.name == "intermediateCatchEvent" and "link" in self._read_events(one))]  # fmt: skip
+        place, name = scope.element.place, _get_name(scope.element)
+        names = [one.get_attribute("name") for one in starts or first]
         entries = [
-            (text if text and names.count(text) == 1 else one.get("id"), self._entry(one.get("id")))
+            (
+                text if text and names.count(text) == 1 else one.get_attribute("id"),
+                self._get_entry(one.get_attribute("id")),
+            )
             for text, one in zip(names, starts or first, strict=True)
         ]
         if scope.element.name == "adHocSubProcess":
-            if scope.element.get("ordering") != "Sequential" and any(scope.element.all("sequenceFlow")):
-                self._warn(f"what {name} holds is done one after the other here; the standard lets it run side by side",
-                           scope.element)  # fmt: skip
-            return self._ask(f"{scope.end}_next", f"{name}: what next?", entries, place, scope)
+            if scope.element.get_attribute("ordering") != "Sequential" and any(
+                scope.element.list_children("sequenceFlow")
+            ):
+                self._warn_about(
+                    f"what {name} holds is done one after the other here; the standard lets it run side by side",
+                    scope.element,
+                )
+            return self._add_question(f"{scope.end}_next", f"{name}: what next?", entries, place, scope)
         if len(starts) == 1 or (not starts and len(first) == 1):
             return entries[0][1]
         if not entries:
-            self.source.fail(f"nothing begins in {name}: flows lead to all that is in it" if scope.nodes
+            self.source.fail_at(f"nothing begins in {name}: flows lead to all that is in it" if scope.nodes
                              else f"the process {name} is empty: it has no tasks", place)  # fmt: skip
-        waiting = [one for one in first if _flag(one, "instantiate")]
+        waiting = [one for one in first if _is_flag_set(one, "instantiate")]
         if starts and scope is not self.top:
-            self.source.fail(f"{name} has several start events; a subprocess begins at one", starts[1].place)
+            self.source.fail_at(f"{name} has several start events; a subprocess begins at one", starts[1].place)
         if starts or len(waiting) == len(first):
             for _, entry in entries:
                 self.nodes[entry] = FlowNode(entry, "", "f-circ") if starts else self.nodes[entry]
-            return self._ask("begin", "Where does it begin?", entries, place, scope)
-        return self._fork("begin", [entry for _, entry in entries], place, scope)
+            return self._add_question("begin", "Where does it begin?", entries, place, scope)
+        return self._add_fork("begin", [entry for _, entry in entries], place, scope)
 
     # -- the whole ------------------------------------------------------------------------------------------------
 
     def _drop_unreached(self, start: str) -> None:
-        graph = self._graph()
+        graph = self._build_graph()
         reached = find_reachable([start], lambda name: [edge.target for edge in graph.leaving[name]])
         lost = [one for entry, one in self.elements.values() if entry not in reached and one.name != "boundaryEvent"]
         if lost:
-            self._warn(f"no flow leads from the start to {', '.join(map(_name, lost))}: left out", lost[0])
+            self._warn_about(f"no flow leads from the start to {', '.join(map(_get_name, lost))}: left out", lost[0])
         self.nodes = {name: node for name, node in self.nodes.items() if name in reached}
         self.edges = [(edge, place) for edge, place in self.edges if edge.source in reached]
 
@@ -489,29 +536,32 @@ class _ProcessReader:
                 for number in [n for n, (edge, _) in enumerate(self.edges) if edge.target == entry][1:]:
                     edge, place = self.edges[number]
                     shape, text = self.nodes[entry].shape, self.nodes[entry].text
-                    copy = self._new(f"{entry}_", text, shape, place, self.scopes[entry])
+                    copy = self._add_node(f"{entry}_", text, shape, place, self.scopes[entry])
                     self.edges[number] = replace(edge, target=copy), place
                     self.edges += [(replace(out, source=copy), place) for out in leaving]
                     self.stops += [(copy, scope) for stop, scope in self.stops if stop == entry]
 
     def _draw_interruptions(self) -> None:
         """What interrupts a subprocess may come after each step in it."""
-        graph = self._graph()
-        forks = [(fork, _region(graph, split)) for fork, split in find_splits(graph).items() if split]
+        graph = self._build_graph()
+        forks = [(fork, _find_region(graph, split)) for fork, split in find_splits(graph).items() if split]
         for scope, event in self.interrupted:
-            target = self._entry(event.get("id"))
+            target = self._get_entry(event.get_attribute("id"))
             steps = [name for name in self.nodes if scope in self.scopes[name].around and graph.kind(name) == "step"]
             forked = {name for fork, region in forks if scope in self.scopes[fork].around for name in region}
             if forked.intersection(steps):
-                self._warn(f"{_name(event)} interrupts {_name(scope.element)} only where nothing runs side by side"
-                           " here; the standard lets it come at any point", event)  # fmt: skip
+                self._warn_about(
+                    f"{_get_name(event)} interrupts {_get_name(scope.element)} only where nothing runs side by side"
+                    " here; the standard lets it come at any point",
+                    event,
+                )
             for step in steps:
                 if step not in forked and target in self.nodes:
-                    self._draw(step, target, event.place, self._phrase(event))
+                    self._add_edge(step, target, event.place, self._describe_event(event))
 
     def _check_forks(self) -> None:
         """Refuse forks whose tokens would not do what the chart shows."""
-        graph = self._graph()
+        graph = self._build_graph()
         before: dict[str, set[str]] = {name: set() for name in self.nodes}
         for edge in graph.edges:
             before[edge.target].add(edge.source)
@@ -519,28 +569,31 @@ class _ProcessReader:
         for fork, split in find_splits(graph).items():
             if split is None:
                 return  # refused with the chart
-            region = _region(graph, split)
+            region = _find_region(graph, split)
             if fork in region:
-                self._refuse(fork, "a branch of it leads back to it while others run")
+                self._refuse_node(fork, "a branch of it leads back to it while others run")
             for stop, scope in self.stops:
                 if stop in region and scope in self.scopes[fork].around:
-                    self._refuse(stop, f"it stops what runs side by side since {self._shown(fork)}")
-            for part in _parts(split):
+                    self._refuse_node(stop, f"it stops what runs side by side since {self._describe_node(fork)}")
+            for part in _iterate_splits(split):
                 self._check_join(fork, part, graph, before, joined)
         for gateway in self.joins:
             if gateway in self.nodes and gateway not in joined:
-                self._refuse(gateway, "it waits for all of its flows, and they do not all come from one fork")
+                self._refuse_node(gateway, "it waits for all of its flows, and they do not all come from one fork")
 
     def _check_join(
         self, fork: str, split: BranchSplit, graph: FlowGraph, before: Mapping[str, set[str]], joined: set[str]
     ) -> None:
         join = split.join
         if join in self.joins:
-            region = _region(graph, split)
+            region = _find_region(graph, split)
             entered = any(before[name] - region.keys() - {fork} for name in region)
             if entered or join in joined or self.joins[join] != len(split.branches):
-                self._refuse(join, f"it waits for {self.joins[join]} flows, and not each of them comes from one of the"
-                             f" {len(split.branches)} branches since {self._shown(fork)}")  # fmt: skip
+                self._refuse_node(
+                    join,
+                    f"it waits for {self.joins[join]} flows, and not each of them comes from one of the"
+                    f" {len(split.branches)} branches since {self._describe_node(fork)}",
+                )
             joined.add(join)
             return
         ends = [scope.end for scope in self.scopes[fork].around]
@@ -548,58 +601,64 @@ class _ProcessReader:
             join = graph.leaving[join][0].target if graph.leaving[join] else END
         if join != END and join not in ends:
             element = next((one for entry, one in self.elements.values() if entry == join), self.process)
-            if element.name != "endEvent" or self._events(element):
-                self._refuse(split.join, f"the branches since {self._shown(fork)} meet at it without a parallel"
-                             " gateway, so what follows would be done by each of them")  # fmt: skip
-            self._warn(f"{_name(element)} is passed once, when all branches since {self._shown(fork)} have come to it",
-                       element)  # fmt: skip
+            if element.name != "endEvent" or self._read_events(element):
+                self._refuse_node(
+                    split.join,
+                    f"the branches since {self._describe_node(fork)} meet at it without a parallel"
+                    " gateway, so what follows would be done by each of them",
+                )
+            self._warn_about(
+                f"{_get_name(element)} is passed once, when all branches since {self._describe_node(fork)} have come "
+                "to it",
+                element,
+            )
 
-    def _shown(self, node: str) -> str:
+    def _describe_node(self, node: str) -> str:
         """What messages call a node of the chart: the element that it was drawn for."""
         for key, (entry, element) in self.elements.items():
             if node in (entry, self.exits.get(key)) or node.startswith(f"{entry}_"):
-                return _name(element)
-        return _name(self.process)
+                return _get_name(element)
+        return _get_name(self.process)
 
-    def _refuse(self, node: str, reason: str) -> NoReturn:
-        self.source.fail(f"a chart cannot show {self._shown(node)}: {reason}", self.places[node],
+    def _refuse_node(self, node: str, reason: str) -> NoReturn:
+        self.source.fail_at(f"a chart cannot show {self._describe_node(node)}: {reason}", self.places[node],
                          suggestion="let all branches of a parallel gateway meet at one")  # fmt: skip
 
 
-def _name(element: Element) -> str:
-    return " ".join(element.get("name").split()) or element.get("id") or "(no name)"
+def _get_name(element: Element) -> str:
+    return " ".join(element.get_attribute("name").split()) or element.get_attribute("id") or "(no name)"
 
 
-def _flag(element: Element, name: str) -> bool:
-    return element.get(name) in ("true", "1")
+def _is_flag_set(element: Element, name: str) -> bool:
+    return element.get_attribute(name) in ("true", "1")
 
 
-def _interrupts(event: Element) -> bool:
-    return event.get("cancelActivity") not in ("false", "0")
+def _is_interrupting(event: Element) -> bool:
+    return event.get_attribute("cancelActivity") not in ("false", "0")
 
 
-def _answer(source: Element, flow: Element) -> str:
+def _get_answer_text(source: Element, flow: Element) -> str:
     """The text of a flow out of a decision: its name, its condition, or that it is the default."""
-    conditions = [found.text.strip() for found in flow.all("conditionExpression")]
+    conditions = [found.text.strip() for found in flow.list_children("conditionExpression")]
     wrapped = re.fullmatch(r"[$#=]?\{(.*)\}", conditions[0], re.DOTALL) if conditions else None
     condition = wrapped[1].strip() if wrapped else (conditions or [""])[0].lstrip("= ")
-    by_default = source.get("default") == flow.get("id") and bool(flow.get("id"))
-    return flow.get("name") or condition or ("else" if by_default else "")
+    by_default = source.get_attribute("default") == flow.get_attribute("id") and bool(flow.get_attribute("id"))
+    return flow.get_attribute("name") or condition or ("else" if by_default else "")
 
 
-def _parts(split: BranchSplit) -> Iterator[BranchSplit]:
+def _iterate_splits(split: BranchSplit) -> Iterator[BranchSplit]:
     """A split and those inside of it."""
     yield split
     for branch in split.branches:
         if isinstance(branch, BranchSplit):
-            yield from _parts(branch)
+            yield from _iterate_splits(branch)
 
 
-def _region(graph: FlowGraph, split: BranchSplit) -> Mapping[str, None]:
+def _find_region(graph: FlowGraph, split: BranchSplit) -> Mapping[str, None]:
     """The nodes in the branches of a fork, before they meet."""
-    begins = [branch for part in _parts(split) for branch in part.branches if isinstance(branch, str)]
+    begins = [branch for part in _iterate_splits(split) for branch in part.branches if isinstance(branch, str)]
 
-    def after(name: str) -> list[str]:
+    def find_targets(name: str) -> list[str]:
         return [edge.target for edge in graph.leaving[name] if edge.target != split.join]
 
-    return find_reachable([name for name in begins if name != split.join], after)
+    return find_reachable([name for name in begins if name != split.join], find_targets)

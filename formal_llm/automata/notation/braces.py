@@ -31,7 +31,7 @@ class Time(int):
     is_clock: bool
 
     @classmethod
-    def of(cls, seconds: int, *, is_clock: bool) -> Time:
+    def from_seconds(cls, seconds: int, *, is_clock: bool) -> Time:
         """So many seconds."""
         made = cls(seconds)
         made.is_clock = is_clock
@@ -49,18 +49,18 @@ class Time(int):
 Value = int | str
 
 
-def literal(text: str) -> Value:
+def parse_literal(text: str) -> Value:
     """A number, a time of day, a duration, or a name."""
     if re.fullmatch(r"-?\d{1,9}", text):
         return int(text)
     if re.fullmatch(_CLOCK, text):
-        return Time.of(read_clock(text), is_clock=True)
+        return Time.from_seconds(read_clock(text), is_clock=True)
     if re.fullmatch(_DURATION, text):
-        return Time.of(int(read_amount(text)), is_clock=False)
+        return Time.from_seconds(int(read_amount(text)), is_clock=False)
     return text
 
 
-def compute(text: str, values: Mapping[str, Value]) -> str:
+def compute_expression(text: str, values: Mapping[str, Value]) -> str:
     """The text that an expression stands for.
 
     Raises:
@@ -71,13 +71,13 @@ def compute(text: str, values: Mapping[str, Value]) -> str:
     """
     times: dict[str, Value] = {}
 
-    def named(found: re.Match[str]) -> str:
-        times[f"_time{len(times)}"] = literal(found[0])
+    def name_time(found: re.Match[str]) -> str:
+        times[f"_time{len(times)}"] = parse_literal(found[0])
         return f" _time{len(times) - 1} "
 
-    plain = _LITERAL.sub(named, text.strip())
+    plain = _LITERAL.sub(name_time, text.strip())
     form = _FORMAT.fullmatch(plain)
-    value = _evaluate(ast.parse((form[1] if form else plain).strip(), mode="eval").body, {**values, **times})
+    value = _evaluate_node(ast.parse((form[1] if form else plain).strip(), mode="eval").body, {**values, **times})
     if form is None:
         return str(value)
     if isinstance(value, (str, Time)):
@@ -85,7 +85,7 @@ def compute(text: str, values: Mapping[str, Value]) -> str:
     return format(value, form[2])
 
 
-def ranged(text: str, step: str | None) -> Sequence[Value] | None:
+def parse_range(text: str, step: str | None) -> Sequence[Value] | None:
     """The values of a range such as ``1..3`` or ``8:00..20:00``, with a step such as ``15min``; None for no range.
 
     Raises:
@@ -94,8 +94,8 @@ def ranged(text: str, step: str | None) -> Sequence[Value] | None:
     found = _RANGE.fullmatch(text)
     if found is None:
         return None
-    low, high = literal(found[1]), literal(found[2])
-    by = 1 if step is None else literal(step)
+    low, high = parse_literal(found[1]), parse_literal(found[2])
+    by = 1 if step is None else parse_literal(step)
     clocks = isinstance(low, Time), isinstance(high, Time)
     if clocks[0] != clocks[1]:
         raise ValueError(f"the ends of {text} are a time of day and a number")
@@ -110,7 +110,7 @@ def ranged(text: str, step: str | None) -> Sequence[Value] | None:
     if (high - low) // by >= MOST:
         raise ValueError(f"this range stands for more than {MOST:,} numbers")
     if clocks[0]:
-        return [Time.of(seconds, is_clock=True) for seconds in range(low, high + 1, by)]
+        return [Time.from_seconds(seconds, is_clock=True) for seconds in range(low, high + 1, by)]
     return range(low, high + 1, by)
 
 
@@ -129,20 +129,20 @@ _MADE: Mapping[Callable[[int, int], int], Mapping[tuple[_Kind, _Kind], _Kind]] =
 }
 
 
-def _evaluate(node: ast.expr, values: Mapping[str, Value]) -> Value:
+def _evaluate_node(node: ast.expr, values: Mapping[str, Value]) -> Value:
     match node:
         case ast.Name(id=name):
             return values[name]
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return number
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return _calculated(sub, 0, _evaluate(inner, values))
+            return _calculate(sub, 0, _evaluate_node(inner, values))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _calculated(_OPERATORS[type(sign)], _evaluate(left, values), _evaluate(right, values))
+            return _calculate(_OPERATORS[type(sign)], _evaluate_node(left, values), _evaluate_node(right, values))
     raise ValueError("not covered")
 
 
-def _calculated(operator: Callable[[int, int], int], one: Value, other: Value) -> int:
+def _calculate(operator: Callable[[int, int], int], one: Value, other: Value) -> int:
     if isinstance(one, str) or isinstance(other, str):
         raise TypeError("it computes with a name that is no number")
     value = operator(int(one), int(other))
@@ -153,4 +153,4 @@ def _calculated(operator: Callable[[int, int], int], one: Value, other: Value) -
     if kinds not in made:
         raise TypeError("it computes with times that do not fit: 9:15 + 30min, 10:00 - 9:15, 2 * 15min, 1h / 15min do")
     kind = made[kinds]
-    return value if kind is None else Time.of(value, is_clock=kind)
+    return value if kind is None else Time.from_seconds(value, is_clock=kind)

@@ -7,10 +7,10 @@ place, so that an error can name file, line and column and draw a caret. What
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
 
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
 from formal_llm.automata.models.cfg import CFG
@@ -26,7 +26,7 @@ from formal_llm.automata.models.symbols import (
     unquote_text,
 )
 from formal_llm.automata.notation.cfg_bodies import Bodies, first_token
-from formal_llm.automata.notation.cfg_syntax import PlainRule, statements
+from formal_llm.automata.notation.cfg_syntax import PlainRule, read_statements
 from formal_llm.automata.notation.cfg_writing import comments_of
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord
@@ -41,9 +41,9 @@ def read_grammar(text: str, file: str | None = None) -> CFG:
     """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
     source = with_imports(SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file))
     reader = _GrammarReader(source)
-    for statement in statements(source):
-        reader.read(statement)
-    cfg = reader.grammar()
+    for statement in read_statements(source):
+        reader.read_statement(statement)
+    cfg = reader.build_grammar()
     check_grammar_text(cfg, source)
     return cfg
 
@@ -56,9 +56,9 @@ def check_grammar_text(cfg: CFG, source: SourceText) -> None:
     """
     reason = empty_reason(cfg)
     if reason is not None:
-        source.fail(reason.message, source.places.get(reason.symbol), suggestion=reason.suggestion)
+        source.fail_at(reason.message, source.places.get(reason.symbol), suggestion=reason.suggestion)
     for warning in cfg_warnings(cfg):
-        source.warn(warning.message, source.places.get(warning.symbol), stacklevel=4)
+        source.warn_at(warning.message, source.places.get(warning.symbol), stacklevel=4)
 
 
 class _GrammarReader:
@@ -79,66 +79,66 @@ class _GrammarReader:
         self.described: list[Token] = []
         self.bodies = Bodies(source)
 
-    def read(self, statement: Tree[Token] | PlainRule) -> None:
+    def read_statement(self, statement: Tree[Token] | PlainRule) -> None:
         if isinstance(statement, PlainRule):
             self._plain_rule(statement)
         else:
-            getattr(self, f"_{statement.data}")(*statement.children)
+            self._READERS[str(statement.data)](self, *statement.children)
 
-    def fail(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
-        self.source.fail(problem, _place(token), suggestion=suggestion)
+    def fail_at(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
+        self.source.fail_at(problem, _place_of(token), suggestion=suggestion)
 
     # -- statements ---------------------------------------------------------------------------------------------
 
-    def _anchor(self, token: Token, key: str) -> None:
+    def _add_anchor(self, token: Token, key: str) -> None:
         if self.source.is_own(token.line or 1):
             self.anchors.append((token.line or 1, key))
 
     def _start_symbol(self, name: Token) -> None:
-        self._anchor(name, "%start")
+        self._add_anchor(name, "%start")
         if not self.source.is_own(name.line or 1) and (self.start is not None or 0 in self.homes.values()):
             return  # the importing file begins where it begins
         if self.start is not None:
-            self.fail(f"a second start symbol; the first was {self.start}", name)
+            self.fail_at(f"a second start symbol; the first was {self.start}", name)
         self.start = name
 
-    def _order(self, name: Token) -> None:
-        self._anchor(name, "%order")
+    def _read_order(self, name: Token) -> None:
+        self._add_anchor(name, "%order")
         if self.order == name and not self.source.is_own(name.line or 1):
             return
         if self.order is not None:
-            self.fail(f"a second order; the first was {self.order}", name)
+            self.fail_at(f"a second order; the first was {self.order}", name)
         if name not in ORDERS:
-            self.fail(unknown("order", name, ORDERS), name, suggestion="write %order backward, or %order forward")
+            self.fail_at(unknown("order", name, ORDERS), name, suggestion="write %order backward, or %order forward")
         self.order = cast("Order", str(name))
 
-    def _rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
-        name = self.bodies.see(head)
+    def _read_rule(self, head: Token, *parts: Tree[Token] | Token) -> None:
+        name = self.bodies.note_symbol(head)
         if parse_repetition(name) is not None:
-            self.fail(f"{name} reads as a repetition, and can have no rule of its own", head,
+            self.fail_at(f"{name} reads as a repetition, and can have no rule of its own", head,
                       suggestion="give the symbol another name, and this one as its label")  # fmt: skip
-        self._begin(name, _place(head))
+        self._begin_rule(name, _place_of(head))
         *texts, _, alternatives = parts
         if texts:
-            self._describe(head, cast("Tree[Token]", texts[0]))
+            self._set_description(head, cast("Tree[Token]", texts[0]))
         for alternative in cast("Tree[Token]", alternatives).children:
             first = first_token(alternative)
-            body, text = self.bodies.read(cast("Tree[Token]", alternative))
+            body, text = self.bodies.read_body(cast("Tree[Token]", alternative))
             self.productions.append(Production(name, body, unquote_text(text) if text is not None else None))
-            self._anchor(first, str(self.productions[-1]))
+            self._add_anchor(first, str(self.productions[-1]))
 
     def _plain_rule(self, rule: PlainRule) -> None:
         head, places = rule.head, self.source.places
-        self._begin(head.text, Place(head.line, head.column))
+        self._begin_rule(head.text, Place(head.line, head.column))
         for body in rule.bodies:
             if not all(name in places for name in body):
-                for name in rule.names():
+                for name in rule.list_names():
                     places.setdefault(name.text, Place(name.line, name.column))
             self.productions.append(Production(head.text, tuple(body)))
             if self.commented and self.source.is_own(rule.line):
                 self.anchors.append((rule.line, str(self.productions[-1])))
 
-    def _begin(self, head: str, place: Place) -> None:
+    def _begin_rule(self, head: str, place: Place) -> None:
         """The place of a rule is its head, also where the symbol was used before."""
         if not self.productions or self.productions[-1].head != head:
             self.source.places[head] = place
@@ -146,62 +146,73 @@ class _GrammarReader:
             home = self.source.part_of(place.line)
             if self.homes.setdefault(head, home) != home:
                 other = self.source.parts[self.homes[head]][1] or "this file"
-                self.source.fail(f"{head} has rules in two files; the others are in {other}", place,
+                self.source.fail_at(f"{head} has rules in two files; the others are in {other}", place,
                                  suggestion="give one of them another name")  # fmt: skip
 
-    def _terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
-        self._anchor(name, f"\0{name}")
-        self._describe(name, text)
-        self._numbers(name, *numbers)
+    def _read_terminal(self, name: Token, text: Tree[Token], *numbers: Tree[Token]) -> None:
+        self._add_anchor(name, f"\0{name}")
+        self._set_description(name, text)
+        self._read_numbers(name, *numbers)
 
-    def _numbers(self, name: Token, *numbers: Tree[Token]) -> None:
-        self._anchor(name, f"\0{name}")
+    def _read_numbers(self, name: Token, *numbers: Tree[Token]) -> None:
+        self._add_anchor(name, f"\0{name}")
         self.described.append(name)
         old = self.symbols.get(str(name), Symbol())
         amounts = dict(old.numbers)
         for pair in numbers:
             quantity, _, value = cast("list[Token]", pair.children)
             if str(quantity) in amounts:
-                self.fail(f"{name} has two numbers for {quantity}", quantity)
-            amounts[str(quantity)] = self._amount(value)
+                self.fail_at(f"{name} has two numbers for {quantity}", quantity)
+            amounts[str(quantity)] = self._read_amount(value)
         self.symbols[str(name)] = Symbol(old.label, old.description, amounts)
 
-    def _describe(self, name: Token, text: Tree[Token]) -> None:
+    def _set_description(self, name: Token, text: Tree[Token]) -> None:
         self.described.append(name)
         label, *more = (unquote_text(cast("Token", part)) for part in text.children)
         old = self.symbols.get(str(name), Symbol())
         new = Symbol(label, more[0] if more else "", old.numbers)
         if old.label and (old.label, old.description) != (new.label, new.description):
-            self.fail(f"{name} has two labels: {old.label!r} and {label!r}", name)
+            self.fail_at(f"{name} has two labels: {old.label!r} and {label!r}", name)
         self.symbols[str(name)] = new
 
-    def _limit(self, *words: Token) -> None:
+    def _read_limit(self, *words: Token) -> None:
         self._limit_line("%limit", words, words[0])
 
-    _sum_limit = _limit
-
-    def _require(self, *words: Token) -> None:
+    def _read_requirement(self, *words: Token) -> None:
         self._limit_line("%require", words, words[0])
 
-    def _times(self, directive: Token, *words: Token) -> None:
+    def _read_timetable(self, directive: Token, *words: Token) -> None:
         self._limit_line(str(directive), words, directive)
 
-    def _limit_line(self, directive: str, words: Sequence[Token], first: Token) -> None:
-        placed = [PlacedWord(word.strip(), _place(word)) for word in words]
-        self._anchor(first, f"\0{directive} {' '.join(word.text for word in placed)}")
-        self.limits.read(PlacedWord(directive, _place(first)), placed)
+    #: How each kind of statement in ``cfg.lark`` is read.
+    _READERS: ClassVar[Mapping[str, Callable[..., None]]] = {
+        "start_symbol": _start_symbol,
+        "order": _read_order,
+        "rule": _read_rule,
+        "terminal": _read_terminal,
+        "numbers": _read_numbers,
+        "limit": _read_limit,
+        "sum_limit": _read_limit,
+        "require": _read_requirement,
+        "times": _read_timetable,
+    }
 
-    def _amount(self, token: Token) -> int | Decimal:
+    def _limit_line(self, directive: str, words: Sequence[Token], first: Token) -> None:
+        placed = [PlacedWord(word.strip(), _place_of(word)) for word in words]
+        self._add_anchor(first, f"\0{directive} {' '.join(word.text for word in placed)}")
+        self.limits.read_line(PlacedWord(directive, _place_of(first)), placed)
+
+    def _read_amount(self, token: Token) -> int | Decimal:
         try:
             return read_amount(str(token))
         except ValueError as error:
-            self.fail(str(error), token)
+            self.fail_at(str(error), token)
 
     # -- the whole ----------------------------------------------------------------------------------------------
 
-    def grammar(self) -> CFG:
+    def build_grammar(self) -> CFG:
         if not self.productions:
-            self.source.fail("the grammar has no rule", None, suggestion="write at least one, such as: S -> a S | b")
+            self.source.fail_at("the grammar has no rule", None, suggestion="write at least one, such as: S -> a S | b")
         spelled = [*self.productions, *expand_all_sugar(self.productions)]
         heads = {production.head for production in spelled}
         terminals = {
@@ -209,47 +220,47 @@ class _GrammarReader:
         } - heads
         self._check_repeated(spelled)
         if self.start is not None and str(self.start) not in heads:
-            self.fail(unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
+            self.fail_at(unknown("start symbol", self.start, heads), self.start, suggestion="it needs a rule")
         for symbol, name in self.bodies.chosen:
             if str(name) in heads:
-                self.fail(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
+                self.fail_at(f"{symbol} holds the nonterminal {name}; a selection is made of terminals", name)
         for name in self.described:
-            self._check_symbol(str(name), _place(name), heads, terminals)
+            self._check_symbol(str(name), _place_of(name), heads, terminals)
             if str(name) not in heads | terminals:
-                self.fail(unknown("symbol", name, heads | terminals), name)
+                self.fail_at(unknown("symbol", name, heads | terminals), name)
             if str(name) in heads and self.symbols.get(str(name), Symbol()).numbers:
-                self.fail(f"{name} is a nonterminal; only terminals carry numbers", name)
+                self.fail_at(f"{name} is a nonterminal; only terminals carry numbers", name)
         for limited in self.limits.names:
             self._check_symbol(limited.text, limited.place, heads, terminals)
             if limited.text in heads:
-                self.source.fail(f"{limited.text} is a nonterminal; limits count terminals", limited.place)
-        limits = self.limits.limits(terminals, self.symbols, called="symbol")
+                self.source.fail_at(f"{limited.text} is a nonterminal; limits count terminals", limited.place)
+        limits = self.limits.build_limits(terminals, self.symbols, called="symbol")
         if limits.times and self.order is None:
-            self.source.fail("a clock needs to know which way plans run", self.limits.first_time,
+            self.source.fail_at("a clock needs to know which way plans run", self.limits.first_time,
                              suggestion="write %order forward, or %order backward")  # fmt: skip
         try:
             cfg = CFG(self.productions, str(self.start or ""), self.symbols, limits, self.order)
         except GrammarError as error:
-            self.source.fail(error.problem, None, suggestion=error.suggestion)
+            self.source.fail_at(error.problem, None, suggestion=error.suggestion)
         return replace(cfg, comments=comments_of(cfg, self.source.own_text, self.anchors)) if self.commented else cfg
 
     def _check_symbol(self, name: str, place: Place, heads: Container[str], terminals: Container[str]) -> None:
         again = parse_repetition(name)
         if again is not None and (again.of in heads or again.of in terminals):
             problem = f"{name} reads as a repetition of {again.of}; labels and limits are of symbols"
-            self.source.fail(problem, place)
+            self.source.fail_at(problem, place)
 
     def _check_repeated(self, spelled: Sequence[Production]) -> None:
         nullable = find_derivable_heads([(production.head, production.body) for production in spelled], ())
         for production in spelled:
             again = parse_repetition(production.head)
             if again is not None and again.of in nullable:
-                self.source.fail(
+                self.source.fail_at(
                     f"{again.of} may be empty, so to repeat it would make the same plan in many ways",
                     self.source.places.get(production.head),
                     suggestion=f"write {again.of}" if again.most == 1 else f"leave ε out of the rules of {again.of}",
                 )
 
 
-def _place(token: Token) -> Place:
+def _place_of(token: Token) -> Place:
     return Place(token.line or 1, token.column or 1)

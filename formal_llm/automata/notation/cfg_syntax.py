@@ -65,15 +65,15 @@ _TOKEN_NAMES = {
 
 
 @cache
-def _parser() -> Lark:
+def _get_parser() -> Lark:
     from lark import Lark
 
     text = resources.files("formal_llm.automata.notation").joinpath("cfg.lark").read_text(encoding="utf-8")
-    stripped = dict.fromkeys(("SYMBOL", "REPEATED", "CLOSE"), _stripped)
+    stripped = dict.fromkeys(("SYMBOL", "REPEATED", "CLOSE"), _strip_blanks)
     return Lark(text, parser="lalr", propagate_positions=False, maybe_placeholders=False, lexer_callbacks=stripped)
 
 
-def _stripped(symbol: Token) -> Token:
+def _strip_blanks(symbol: Token) -> Token:
     """A symbol without the blanks after it."""
     text = symbol.rstrip(" \t\f")
     return symbol if len(text) == len(symbol) else symbol.update(value=text)
@@ -88,23 +88,23 @@ class PlainRule(NamedTuple):
     @property
     def head(self) -> PlacedName:
         """The symbol before the arrow."""
-        return next(self.names())
+        return next(self.list_names())
 
     @property
     def bodies(self) -> list[list[str]]:
         """What stands behind the arrow, by alternatives."""
         return [alternative.split() for alternative in ARROW.split(self.text, maxsplit=1)[1].split("|")]
 
-    def names(self) -> Iterator[PlacedName]:
+    def list_names(self) -> Iterator[PlacedName]:
         """All the names, each with its place."""
         return (PlacedName(found[0], self.line, found.start() + 1) for found in _PLAIN_NAME.finditer(self.text))
 
 
-def statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
+def read_statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
     """The statements of a grammar: its plain rules, and the syntax trees of all else.
 
     Raises:
-        GrammarError: as :func:`parse` does.
+        GrammarError: as :func:`parse_grammar` does.
     """
     lines = source.text.split("\n")
     plain = _plain_rules(lines)
@@ -112,13 +112,13 @@ def statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
         lines[rule.line - 1] = ""
     rest = "\n".join(lines)
     if not re.sub(r"#[^\n]*", "", rest).strip(" \t\f\n"):
-        return [*plain] if plain else [*cast("list[Tree[Token]]", parse(source).children)]
+        return [*plain] if plain else [*cast("list[Tree[Token]]", parse_grammar(source).children)]
     # A plain rule is a whole statement: without it the rest can be read just if it could with it. What is wrong is told
     # of the whole text.
-    tree = _try(rest)
+    tree = _try_parse(rest)
     if tree is None:
-        return cast("list[Tree[Token] | PlainRule]", parse(source).children)
-    return sorted([*plain, *cast("list[Tree[Token]]", tree.children)], key=_line)
+        return cast("list[Tree[Token] | PlainRule]", parse_grammar(source).children)
+    return sorted([*plain, *cast("list[Tree[Token]]", tree.children)], key=_line_of)
 
 
 def _plain_rules(lines: Sequence[str]) -> list[PlainRule]:
@@ -135,21 +135,21 @@ def _plain_rules(lines: Sequence[str]) -> list[PlainRule]:
     return found[::-1]
 
 
-def _line(statement: Tree[Token] | PlainRule) -> int:
+def _line_of(statement: Tree[Token] | PlainRule) -> int:
     return statement.line if isinstance(statement, PlainRule) else cast("Token", statement.children[0]).line or 1
 
 
-def _try(text: str) -> Tree[Token] | None:
+def _try_parse(text: str) -> Tree[Token] | None:
     """The syntax tree of a text; None where it has none."""
     from lark.exceptions import UnexpectedInput
 
     try:
-        return _parser().parse(text)
+        return _get_parser().parse(text)
     except UnexpectedInput:
         return None
 
 
-def parse(source: SourceText) -> Tree[Token]:
+def parse_grammar(source: SourceText) -> Tree[Token]:
     """The syntax tree of a grammar; its children are the statements.
 
     Raises:
@@ -158,43 +158,43 @@ def parse(source: SourceText) -> Tree[Token]:
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
     if not re.sub(r"#[^\n]*", "", source.text).strip():
-        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S -> a S | b")
+        source.fail_at("the grammar is empty", None, suggestion="write at least one rule, such as: S -> a S | b")
     try:
-        return _parser().parse(source.text)
+        return _get_parser().parse(source.text)
     except UnexpectedToken as error:
         _refuse_token(source, error)
     except UnexpectedCharacters as error:
         _refuse_character(source, error)
     except UnexpectedInput as error:
-        source.fail("this cannot be read", Place(error.line, error.column))
+        source.fail_at("this cannot be read", Place(error.line, error.column))
 
 
 def _refuse_token(source: SourceText, error: UnexpectedToken) -> NoReturn:
     """Raise what is wrong about a token that the notation does not allow in its place."""
-    expected = _expected(error.accepts or error.expected)
+    expected = _name_expected(error.accepts or error.expected)
     place = Place(error.line, error.column)
     at_end = error.token.type in {"$END", "_NL"}
     if error.token.type == "$END":
         lines = source.text.rstrip("\n").split("\n")
         place = Place(len(lines), len(lines[-1]) + 1)
     elif error.token.type == "_NL":
-        place = Place(error.line, len(uncommented(source.text.split("\n")[error.line - 1])) + 1)
+        place = Place(error.line, len(strip_comment(source.text.split("\n")[error.line - 1])) + 1)
     what = "the line ends too early" if at_end else f"unexpected {error.token.rstrip()!r}"
-    line = uncommented(source.text.split("\n")[place.line - 1])
+    line = strip_comment(source.text.split("\n")[place.line - 1])
     comma = _DECIMAL_COMMA.search(line)
     if comma and error.token.type == "COMMA":
-        source.fail(f"{comma[1]!r} has a comma for a decimal point", Place(place.line, comma.start(1) + 1),
+        source.fail_at(f"{comma[1]!r} has a comma for a decimal point", Place(place.line, comma.start(1) + 1),
                     suggestion=f"write {comma[1].replace(',', '.')}")  # fmt: skip
     heads = re.match(r"\s*([^\s%|\"(]+)\s+([^\s|\"(]+)[^|\"(]*?(?:->|→|::=)", line)
     if heads and place.column <= heads.end() and not ARROW.match(heads[2]):
-        source.fail(f"two symbols before the arrow: {heads[1]} and {heads[2]}",
+        source.fail_at(f"two symbols before the arrow: {heads[1]} and {heads[2]}",
                     Place(place.line, heads.start(2) + 1),
                     suggestion=f"one nonterminal stands there; write: {heads[1]} -> ...")  # fmt: skip
     second = re.match(r"\s*[^\s%|\"]+\s*", line)
     if second and not ARROW.search(line) and '"' not in line:
         what, expected = "the arrow is missing", ["'->' after the symbol", 'or a "label" for it']
         place = Place(place.line, second.end() + 1)
-    source.fail(what, place, expected=expected, suggestion=_advice(source, place))
+    source.fail_at(what, place, expected=expected, suggestion=_guess_mistake(source, place))
 
 
 def _refuse_character(source: SourceText, error: UnexpectedCharacters) -> NoReturn:
@@ -205,24 +205,24 @@ def _refuse_character(source: SourceText, error: UnexpectedCharacters) -> NoRetu
     if error.char == "%":
         what = f"unknown directive {line[error.column - 1 :].split()[0]}"
     if error.char == "(" and re.match(r"\w", line[: error.column - 1][-1:]):
-        source.fail(what, place, suggestion="a group stands behind a blank, as in: f (x | y)")
+        source.fail_at(what, place, suggestion="a group stands behind a blank, as in: f (x | y)")
     if error.char == '"':
         what = 'a text that does not end on its line (closing " is missing)'
-    source.fail(what, place, expected=_expected(error.allowed or ()), suggestion=_advice(source, place))
+    source.fail_at(what, place, expected=_name_expected(error.allowed or ()), suggestion=_guess_mistake(source, place))
 
 
-def uncommented(line: str) -> str:
+def strip_comment(line: str) -> str:
     """A line without its comment and the blanks at its end; a number sign in a text begins no comment."""
     kept = re.match(r'(?:[^"#]|"(?:[^"\\]|\\.)*"?)*', line)
     return (kept[0] if kept else line).rstrip()
 
 
-def _expected(names: object) -> list[str]:
+def _name_expected(names: object) -> list[str]:
     shown = [_TOKEN_NAMES.get(name, name) for name in sorted(cast("set[str]", names))]
     return [name for name in dict.fromkeys(shown) if not name.startswith("__") and name not in {"COMMENT", "BLANK"}]
 
 
-def _advice(source: SourceText, place: Place) -> str | None:
+def _guess_mistake(source: SourceText, place: Place) -> str | None:
     """What the author of the line probably meant."""
     line = source.text.split("\n")[place.line - 1]
     wrong_arrow = re.search(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>", line)

@@ -50,24 +50,24 @@ def lines_in(source: SourceText, begin: int, end: int) -> Iterator[LimitLine]:
     """The lines in the comments of a part of a text."""
     text = source.text
 
-    def words(start: int, stop: int) -> Iterator[PlacedWord]:
-        return (PlacedWord(found[0], source.at(found.start())) for found in _WORD.finditer(text, start, stop))
+    def find_words(start: int, stop: int) -> Iterator[PlacedWord]:
+        return (PlacedWord(found[0], source.place_of(found.start())) for found in _WORD.finditer(text, start, stop))
 
     for comment in COMMENT.finditer(text, begin, end):
         start, stop = comment.span(1)
         if found := _DIRECTIVE.match(text, start, stop):
-            yield LimitLine(_directive(source, found), tuple(words(found.end(), stop)))
+            yield LimitLine(_place_directive(source, found), tuple(find_words(found.end(), stop)))
         elif found := _BUDGET.match(text, start, stop):
-            (quantity,), (most,) = words(*found.span(2)), words(*found.span(3))
-            yield LimitLine(_directive(source, found, "%limit"), (quantity, PlacedWord("<=", most.place), most))
+            (quantity,), (most,) = find_words(*found.span(2)), find_words(*found.span(3))
+            yield LimitLine(_place_directive(source, found, "%limit"), (quantity, PlacedWord("<=", most.place), most))
         elif found := _NUMBER_LAST.match(text, start, stop) or _NUMBER_FIRST.match(text, start, stop):
             last = found.re is _NUMBER_LAST
-            (number,), names = words(*found.span(3 if last else 2)), tuple(words(*found.span("names")))
-            yield LimitLine(_directive(source, found), (number, *names), meant=last and len(names) == 1)
+            (number,), names = find_words(*found.span(3 if last else 2)), tuple(find_words(*found.span("names")))
+            yield LimitLine(_place_directive(source, found), (number, *names), meant=last and len(names) == 1)
 
 
-def _directive(source: SourceText, found: re.Match[str], directive: str = "") -> PlacedWord:
-    return PlacedWord(directive or f"%{found[1]}", source.at(found.start(1)))
+def _place_directive(source: SourceText, found: re.Match[str], directive: str = "") -> PlacedWord:
+    return PlacedWord(directive or f"%{found[1]}", source.place_of(found.start(1)))
 
 
 def read_order(lines: Sequence[LimitLine], source: SourceText) -> Literal["any", "drawn"]:
@@ -77,7 +77,7 @@ def read_order(lines: Sequence[LimitLine], source: SourceText) -> Literal["any",
         if line.meant and line.directive.text == "%parallel":
             said = [word.text for word in line.words]
             if said not in (["any"], ["drawn"]):
-                _fail(source, line.directive, f"%parallel is any or drawn, not {' '.join(said) or 'nothing'}",
+                _fail_at(source, line.directive, f"%parallel is any or drawn, not {' '.join(said) or 'nothing'}",
                       "write: %% %parallel drawn, to have branches done one after the other")  # fmt: skip
             order = "drawn" if said == ["drawn"] else "any"
     return order
@@ -102,18 +102,18 @@ def read_limits(
         if directive == "%numbers":
             _read_numbers(line, known, numbers, source)
         elif directive in DIRECTIVES:
-            reader.read(line.directive, line.words)
+            reader.read_line(line.directive, line.words)
         else:
             near = did_you_mean(directive, _KNOWN)
             hint = f"did you mean {near}?" if near else "a comment of a flowchart may hold %limit and %require"
-            _fail(source, line.directive, f"unknown directive {directive}", hint)
+            _fail_at(source, line.directive, f"unknown directive {directive}", hint)
     for name in reader.names:
         if name.text not in known:
             answers = chart.answers(name.text) if chart.is_decision(name.text) else {}
             way_out = f"it is a decision; count its answers: {', '.join(answers)}" if answers else None
-            source.fail(unknown("step or answer in a limit", name.text, known), name.place, suggestion=way_out)
+            source.fail_at(unknown("step or answer in a limit", name.text, known), name.place, suggestion=way_out)
     symbols = {name: Symbol(numbers=amounts) for name, amounts in numbers.items()}
-    return reader.limits(known, symbols, called="step or answer"), numbers
+    return reader.build_limits(known, symbols, called="step or answer"), numbers
 
 
 def is_limit_line(line: LimitLine, known: Collection[str]) -> bool:
@@ -134,24 +134,24 @@ def _read_numbers(
 ) -> None:
     name, *pairs = line.words or (line.directive,)
     if not pairs:
-        _fail(source, name, "%numbers has a step and its numbers", "write: %% %numbers NAME time=15min")
+        _fail_at(source, name, "%numbers has a step and its numbers", "write: %% %numbers NAME time=15min")
     if name.text not in known:
-        _fail(source, name, unknown("step or answer", name.text, known))
+        _fail_at(source, name, unknown("step or answer", name.text, known))
     for at, pair in enumerate(pairs, 1):
         quantity, sign, value = pair.text.partition("=")
         if pair.text.isdigit() and pairs[at - 2].text[-1:].isdigit():
-            _fail(source, pairs[at - 2], "a comma stands for a decimal point here",
+            _fail_at(source, pairs[at - 2], "a comma stands for a decimal point here",
                   f"write {pairs[at - 2].text}.{pair.text}")  # fmt: skip
         if not sign:
-            _fail(source, pair, f"{pair.text!r} is no number", "write, for instance, time=15min")
+            _fail_at(source, pair, f"{pair.text!r} is no number", "write, for instance, time=15min")
         amounts = numbers.setdefault(name.text, {})
         if quantity in amounts:
-            _fail(source, pair, f"{name.text} has two numbers for {quantity}")
+            _fail_at(source, pair, f"{name.text} has two numbers for {quantity}")
         try:
             amounts[quantity] = read_amount(value)
         except ValueError as error:
-            _fail(source, pair, str(error))
+            _fail_at(source, pair, str(error))
 
 
-def _fail(source: SourceText, word: PlacedWord, problem: str, suggestion: str | None = None) -> NoReturn:
-    source.fail(problem, word.place, suggestion=suggestion)
+def _fail_at(source: SourceText, word: PlacedWord, problem: str, suggestion: str | None = None) -> NoReturn:
+    source.fail_at(problem, word.place, suggestion=suggestion)

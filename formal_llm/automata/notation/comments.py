@@ -18,13 +18,13 @@ W = TypeVar("W", bound=Written)
 TOP, END = "", "end of the file"
 
 
-def keep(value: W, comments: Mapping[str, Comment]) -> W:
+def attach_comments(value: W, comments: Mapping[str, Comment]) -> W:
     """A value that was just read, with its comments."""
     object.__setattr__(value, "comments", FrozenDict(comments))
     return value
 
 
-def collect(
+def collect_comments(
     text: str, code: Callable[[str], str], anchors: Iterable[tuple[int, str]], signs: Sequence[str] = ("#",)
 ) -> dict[str, Comment]:
     """The comments of a text, by the keys of the statements that they stand with.
@@ -48,19 +48,19 @@ def collect(
             said = ""
         here = keys.get(number)
         if here is not None:
-            _add(found, here[0], above=waiting)
-            _add(found, here[-1], beside=said)
+            _add_comment(found, here[0], above=waiting)
+            _add_comment(found, here[-1], beside=said)
             waiting, seen = [], True
         elif said:
             waiting.append(said)
         elif not line.strip() and waiting and not seen:
-            _add(found, TOP, above=waiting)
+            _add_comment(found, TOP, above=waiting)
             waiting = []
-    _add(found, END, above=waiting)
+    _add_comment(found, END, above=waiting)
     return found
 
 
-def _add(found: dict[str, Comment], key: str, *, above: Iterable[str] = (), beside: str = "") -> None:
+def _add_comment(found: dict[str, Comment], key: str, *, above: Iterable[str] = (), beside: str = "") -> None:
     above = tuple(above)
     if above or beside:
         old = found.get(key, Comment())
@@ -78,7 +78,7 @@ def nearest(words: Sequence[str], limits: Sequence[str], terminals: Mapping[str,
     return next(iter([*exact, *near, *same]), terminals.get(first, ""))
 
 
-def commented(line: str, comment: Comment | None, indent: str = "") -> str:
+def add_comments(line: str, comment: Comment | None, indent: str = "") -> str:
     """A line with its comments, those above it as far to the right as ``indent``."""
     if comment is None:
         return line
@@ -86,7 +86,7 @@ def commented(line: str, comment: Comment | None, indent: str = "") -> str:
     return "\n".join([*above, f"{line}  {comment.beside}" if comment.beside else line])
 
 
-def framed(lines: Iterable[str], comments: Mapping[str, Comment]) -> list[str]:
+def add_outer_comments(lines: Iterable[str], comments: Mapping[str, Comment]) -> list[str]:
     """Lines, between the comments at the top and at the end of the file."""
     top, end = (comments[key].above if key in comments else () for key in (TOP, END))
     return [*top, *([""] if top else []), *lines, *end]

@@ -47,23 +47,23 @@ class Coverage:
     warned: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
 
-    def treatment(self, name: str) -> Treatment:
+    def get_treatment(self, name: str) -> Treatment:
         """How an element (``"task"``) or attribute (``"task@name"``) is treated."""
         for known in (name, f"@{name.partition('@')[2]}") if "@" in name else (name,):
-            for table, treatment in self._tables():
+            for table, treatment in self._list_tables():
                 if known in table:
                     return treatment
         return "unknown"
 
-    def _tables(self) -> tuple[tuple[AbstractSet[str], Treatment], ...]:
+    def _list_tables(self) -> tuple[tuple[AbstractSet[str], Treatment], ...]:
         refused, warned, harmless = self.refused.keys(), self.warned.keys(), self.harmless.keys()
         return (refused, "refused"), (warned, "warned"), (self.meant, "meant"), (harmless, "harmless")
 
-    def _reason(self, name: str) -> str:
+    def _get_reason(self, name: str) -> str:
         both = {**self.warned, **self.refused}
         return both.get(name) or both[f"@{name.partition('@')[2]}"]
 
-    def report(self, name: str, shown: str, source: SourceText, place: Place | None) -> Treatment:
+    def report_part(self, name: str, shown: str, source: SourceText, place: Place | None) -> Treatment:
         """Warn of a part that is left out or not known, or refuse it.
 
         Args:
@@ -75,13 +75,13 @@ class Coverage:
         Raises:
             NotationError: the part is refused.
         """
-        treatment = self.treatment(name)
+        treatment = self.get_treatment(name)
         if treatment == "refused":
-            source.fail(f"{shown} is not covered: {self._reason(name)}", place)
+            source.fail_at(f"{shown} is not covered: {self._get_reason(name)}", place)
         if treatment == "warned":
-            source.warn(f"{shown} is left out: {self._reason(name)}", place, stacklevel=2)
+            source.warn_at(f"{shown} is left out: {self._get_reason(name)}", place, stacklevel=2)
         if treatment == "unknown":
-            source.warn(f"{shown} is left out: {self.standard} has no such part", place, stacklevel=2)
+            source.warn_at(f"{shown} is left out: {self.standard} has no such part", place, stacklevel=2)
         return treatment
 
     def check_tree(self, element: Element, source: SourceText, unknown: set[str] | None = None) -> None:
@@ -101,14 +101,15 @@ class Coverage:
         unknown = set() if unknown is None else unknown
         if not element.is_standard or element.name in unknown:
             return
-        shown = f"<{element.name}> {' '.join((element.get('name') or element.get('id')).split())}".rstrip()
-        treatment = self.report(element.name, shown, source, element.place)
+        name = element.get_attribute("name") or element.get_attribute("id")
+        shown = f"<{element.name}> {' '.join(name.split())}".rstrip()
+        treatment = self.report_part(element.name, shown, source, element.place)
         unknown |= {element.name} if treatment == "unknown" else set()
         if treatment != "meant":
             return
         for attribute in (f"@{name}" for name in element.attributes if f"@{name}" not in unknown):
             of = f"the attribute {attribute[1:]} of {shown}"
-            if self.report(element.name + attribute, of, source, element.place) == "unknown":
+            if self.report_part(element.name + attribute, of, source, element.place) == "unknown":
                 unknown.add(attribute)
         for child in element.children:
             self.check_tree(child, source, unknown)

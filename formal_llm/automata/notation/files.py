@@ -79,7 +79,7 @@ class ReaderOptions:
     process: str | None = None
     final: tuple[str, ...] = ()
 
-    def options(self, kind: type[Rules], path: Path) -> dict[str, object]:
+    def options_for(self, kind: type[Rules], path: Path) -> dict[str, object]:
         """What is given, for the reader of a file.
 
         Raises:
@@ -114,7 +114,7 @@ def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), p
     path = Path(path)
     ending = path.suffix
     kind = _kind_of(text, path)
-    options = ReaderOptions(process, tuple(final)).options(kind or CFG, path)
+    options = ReaderOptions(process, tuple(final)).options_for(kind or CFG, path)
     if kind is not None:
         notation = notation_of(kind)
         other = ending[1:] if kind is PDA or ending not in (".mmd", ".mermaid") else ""
@@ -160,5 +160,5 @@ def read_rules(path: str | Path, *, final: Sequence[str] = (), process: str | No
         raise NotationError(
             f"the ending {path.suffix} names no notation of rules; there are: {', '.join(endings())}", file=str(path)
         )
-    ReaderOptions(process, tuple(final)).options(CFG, path)
+    ReaderOptions(process, tuple(final)).options_for(CFG, path)
     return CFG.from_file(path)

@@ -14,7 +14,7 @@ from formal_llm.automata.models.flowgraph import FlowGraph
 from formal_llm.automata.models.quantities import Number, read_amount
 from formal_llm.automata.models.written import Comment
 from formal_llm.automata.notation.chart_limits import is_limit_line, number_lines, read_limits, read_order
-from formal_llm.automata.notation.comments import END, TOP, collect, keep, nearest
+from formal_llm.automata.notation.comments import END, TOP, attach_comments, collect_comments, nearest
 from formal_llm.automata.notation.mermaid import ParsedChart, parse
 from formal_llm.automata.notation.mermaid_groups import Meaning, meaning
 from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
@@ -34,7 +34,7 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     Raises:
         NotationError: it cannot be read, or describes no plans; with line, column and a caret.
     """
-    source = SourceText.of(text, file, NotationError)
+    source = SourceText.from_text(text, file, NotationError)
     drawing = parse(source)
     meant = meaning(drawing.vertices, drawing.links, drawing.groups)
     chart = chart_of(meant, drawing.direction, drawing.title, source, read_order(drawing.limits, source))
@@ -47,7 +47,7 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
     why = why_no_plan(chart.pda())
     if why is not None:
         first = next((line for line in drawing.limits if line.meant), drawing.limits[0])
-        source.fail(f"no way through the chart keeps its limits: {why.reason}", first.directive.place)
+        source.fail_at(f"no way through the chart keeps its limits: {why.reason}", first.directive.place)
     return _with_comments(chart, meant, drawing, source)
 
 
@@ -63,7 +63,7 @@ def chart_of(
     if problem is not None:
         place = meant.node_places[problem.node] if problem.node is not None else None
         place = meant.edge_places[problem.edge] if problem.edge is not None else place
-        source.fail(problem.message, place, suggestion=problem.suggestion)
+        source.fail_at(problem.message, place, suggestion=problem.suggestion)
     return Flowchart(meant.nodes, meant.edges, direction, title, order=order)
 
 
@@ -74,7 +74,7 @@ def _warn_of_lonely(chart: Flowchart, meant: Meaning, source: SourceText) -> Non
     for name in chart.starts:
         if not chart.leaving[name]:
             near = did_you_mean(name, (other.id for other in chart.nodes if other.id != name))
-            source.warn(
+            source.warn_at(
                 f"no arrow leads to {name} or from it, so it is a whole plan by itself"
                 + (f"; did you mean {near}?" if near else "; draw an arrow to it, or leave it out"),
                 meant.node_places[name], stacklevel=4,
@@ -93,7 +93,7 @@ def _warn_of_numbers(
         with suppress(ValueError):
             for pair in pairs.split():
                 read_amount(pair.partition("=")[2])
-            source.warn(f"{pairs!r} is text of the step {node.id}, and no number of it; write numbers as a comment:"
+            source.warn_at(f"{pairs!r} is text of the step {node.id}, and no number of it; write numbers as a comment:"
                         f" %% %numbers {node.id} {pairs}", meant.node_places[node.id], stacklevel=4)  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def write_flowchart(chart: Flowchart) -> str:
         lines += ["---", f"title: '{quoted}'", "---"]
     if TOP in chart.comments:
         lines += [*chart.comments[TOP].above, ""]
-    for key, line in [(_HEADER, f"flowchart {chart.direction}"), *_statements(chart)]:
+    for key, line in [(_HEADER, f"flowchart {chart.direction}"), *_write_statements(chart)]:
         indent = "" if key == _HEADER else "    "
         comment = chart.comments.get(key, Comment())
         lines += [indent + said for said in (*comment.above, comment.beside) if said]
@@ -116,7 +116,7 @@ def write_flowchart(chart: Flowchart) -> str:
     return "\n".join([*lines, *chart.comments.get(END, Comment()).above]) + "\n"
 
 
-def _statements(chart: Flowchart) -> Iterator[tuple[str, str]]:
+def _write_statements(chart: Flowchart) -> Iterator[tuple[str, str]]:
     """The lines below the header, each with the key of its comments."""
     limits = ["%parallel drawn"] if chart.order == "drawn" else []
     for line in (*limits, *chart.limits.lines(), *number_lines(chart.numbers)):
@@ -138,15 +138,15 @@ def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, sourc
     """A chart with the comments of its text, each with what is printed for the first thing on its line."""
     if not drawing.comments:
         return chart
-    printed = [key for key, _ in _statements(chart)]
+    printed = [key for key, _ in _write_statements(chart)]
     limits = [line for line in printed if line.startswith("%")]
     nodes, edges = (printed[len(limits) :][: len(chart.nodes)], printed[len(limits) + len(chart.nodes) :])
-    found = [(source.at(drawing.begins), _HEADER)]
+    found = [(source.place_of(drawing.begins), _HEADER)]
     found += [(meant.node_places[node.id], key) for node, key in zip(chart.nodes, nodes, strict=True)]
     found += list(zip(meant.edge_places, edges, strict=True))
     # Of each line is kept whether something stands on it, and its comment, unless that is a limit.
     lines = ["x" * bool(line.strip()) for line in source.text.split("\n")]
-    said = {source.at(offset).line: comment.rstrip() for offset, comment in drawing.comments}
+    said = {source.place_of(offset).line: comment.rstrip() for offset, comment in drawing.comments}
     for line in drawing.limits:
         if is_limit_line(line, chart.terminals):
             place = line.directive.place
@@ -155,4 +155,6 @@ def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, sourc
     for number, comment in said.items():
         lines[number - 1] = comment
     anchors = [(place.line, key) for place, key in sorted(found) if key]
-    return keep(chart, collect("\n".join(lines), lambda line: "" if line.startswith("%%") else line, anchors, ("%%",)))
+    return attach_comments(
+        chart, collect_comments("\n".join(lines), lambda line: "" if line.startswith("%%") else line, anchors, ("%%",))
+    )

@@ -51,7 +51,7 @@ def read_formula(text: str, alphabet: Alphabet) -> Formula:
     Raises:
         NotationError: with line, column, a caret and what was expected there.
     """
-    return _read(SourceText.of(text, None, NotationError), _terminals(alphabet))[0]
+    return _read_one_formula(SourceText.from_text(text, None, NotationError), _terminals_of(alphabet))[0]
 
 
 def constraint(
@@ -69,41 +69,41 @@ def constraint(
         NotationError: the text cannot be read, names a terminal that there is not, or no sequence satisfies it.
         Undecided: ``max_states`` are not enough.
     """
-    terminals = _terminals(alphabet)
-    source = SourceText.of(str(text), None, NotationError)
+    terminals = _terminals_of(alphabet)
+    source = SourceText.from_text(str(text), None, NotationError)
     # A value with something wrong in it is read back from its text: that raises an error that shows the place.
-    if isinstance(text, Formula) and not _trouble(text, terminals):
+    if isinstance(text, Formula) and not _warn_about_formula(text, terminals):
         formula, place = text, Place(1, 1)
     else:
-        formula, place = _read(source, terminals)
+        formula, place = _read_one_formula(source, terminals)
     dfa = minimal_dfa(formula, terminals, max_states=max_states)
     if not dfa.accepting:
-        source.fail("no sequence satisfies this formula", place)
+        source.fail_at("no sequence satisfies this formula", place)
     known: Mapping[str, Symbol] = getattr(alphabet, "symbols", {})
     symbols = {terminal: known[terminal] for terminal in terminals if terminal in known}
     called = " ".join(str(text).split()) if name is None else name
     return finite_pda(dfa, name=called, symbols=symbols, alphabet=terminals)
 
 
-def _terminals(alphabet: Alphabet) -> tuple[str, ...]:
+def _terminals_of(alphabet: Alphabet) -> tuple[str, ...]:
     if isinstance(alphabet, str):
         raise TypeError("the alphabet is a grammar, an automaton, or a sequence of names; not one text")
     return tuple(alphabet.terminals if isinstance(alphabet, HasTerminals) else alphabet)
 
 
-def _read(source: SourceText, terminals: Iterable[str]) -> tuple[Formula, Place]:
+def _read_one_formula(source: SourceText, terminals: Iterable[str]) -> tuple[Formula, Place]:
     """The one formula of a text, and its place."""
     expressions = read_expressions(source)
     if len(expressions) != 1:
-        source.fail(
+        source.fail_at(
             f"{len(expressions)} formulas, where one is needed" if expressions else "there is no formula",
             expressions[1].place if expressions else None,
             suggestion="combine several: (and (...) (...))" if expressions else None,
         )
-    return FormulaReader(source, terminals, "terminal").read(expressions[0]), expressions[0].place
+    return FormulaReader(source, terminals, "terminal").read_formula(expressions[0]), expressions[0].place
 
 
-def _trouble(formula: Formula, names: Iterable[str]) -> bool:
+def _warn_about_formula(formula: Formula, names: Iterable[str]) -> bool:
     """Whether a formula names what is not there, or has an ``always`` that nothing but ε satisfies."""
     return bool(set(formula.names) - set(names)) or any(
         not satisfied_by_one(part.parts[0], names) for part in formula.walk() if isinstance(part, Always)
@@ -129,7 +129,7 @@ class FormulaReader:
         self.formulas = formulas or {}
         self._known = frozenset(self.names)
 
-    def read(self, expression: Expression) -> Formula:
+    def read_formula(self, expression: Expression) -> Formula:
         """The formula that an expression writes.
 
         Warns where an ``eventually`` asks for nothing, and of a name that is also a word of the notation.
@@ -138,33 +138,33 @@ class FormulaReader:
             NotationError: an unknown name or operator, a wrong number of parts, an ``always`` that nothing satisfies.
         """
         if isinstance(expression, SAtom):
-            return self._atom(expression)
+            return self._read_atom(expression)
         head = expression.head
         if head is None:
-            self.source.fail(
+            self.source.fail_at(
                 "a group begins with an operator",
                 expression.items[0].place if expression.items else expression.place,
                 expected=list(_OPERATORS),
             )
-        make, least, most = self._operator(head)
+        make, least, most = self._find_operator(head)
         parts = expression.items[1:]
         if len(parts) < least or (most is not None and len(parts) > most):
             wanted = f"{least} part{'s' if least > 1 else ''}" if most else f"at least {least} part"
-            self.source.fail(
+            self.source.fail_at(
                 f"({head.text} ...) takes {wanted}, not {len(parts)}",
                 expression.place if len(parts) < least else parts[most or 0].place,
                 suggestion="put what stands one after the other into (next ...)"
                 if most and len(parts) > most
                 else None,
             )
-        formula = make(*map(self.read, parts))
-        self._check(head, expression, formula)
+        formula = make(*map(self.read_formula, parts))
+        self._check_formula(head, expression, formula)
         return formula
 
-    def _atom(self, word: SAtom) -> Formula:
+    def _read_atom(self, word: SAtom) -> Formula:
         if not word.quoted and word.text in _CONSTANTS:
             if word.text in self._known:
-                self.source.warn(
+                self.source.warn_at(
                     f"there is a {self.kind} of this name, but {word.text} means what it always means; "
                     f'write "{word.text}" for the {self.kind}',
                     word.place,
@@ -174,30 +174,30 @@ class FormulaReader:
             return self.formulas[word.text]
         if word.text not in self._known:
             if not word.quoted and (word.text in _OPERATORS or _UNTIL.fullmatch(word.text)):
-                self.source.fail(
+                self.source.fail_at(
                     f"{word.text} is an operator", word.place, suggestion=f"write ({word.text} ...) in parentheses"
                 )
             near = did_you_mean(word.text, (*self.names, *self.formulas, *_CONSTANTS))
-            self.source.fail(
+            self.source.fail_at(
                 f"unknown {self.kind}: {word.text}" + (f" (did you mean {near}?)" if near else ""),
                 word.place,
-                suggestion=None if near else f"there are: {_listed(self.names)}",
+                suggestion=None if near else f"there are: {_list_names(self.names)}",
             )
         return Atom(name=word.text)
 
-    def _operator(self, head: SAtom) -> tuple[Callable[..., Formula], int, int | None]:
+    def _find_operator(self, head: SAtom) -> tuple[Callable[..., Formula], int, int | None]:
         bounded = _UNTIL.fullmatch(head.text)
         if bounded is not None:
             first, second = bounded.groups()
             least = 0 if second is None else int(first)
             most = int(first) if second is None else None if second == "*" else int(second)
             if most is not None and least > most:
-                self.source.fail(f"at least {least} and at most {most} times is impossible", head.place)
+                self.source.fail_at(f"at least {least} and at most {most} times is impossible", head.place)
             return (lambda body, end: until(body, end, least, most)), 2, 2
         if head.text in _OPERATORS:
             return _OPERATORS[head.text]
         if head.text in self._known or head.text in _CONSTANTS:
-            self.source.fail(
+            self.source.fail_at(
                 f"{head.text} is a {self.kind}, not an operator"
                 if head.text in self._known
                 else f"{head.text} takes no parts",
@@ -208,30 +208,30 @@ class FormulaReader:
         suggestion = f"did you mean {near}?" if near else None
         if head.text.startswith("until"):
             suggestion = "until, until_5 (at most 5 times), until_2_5 (2 to 5 times), until_2_* (at least 2 times)"
-        return self.source.fail(
+        return self.source.fail_at(
             f"unknown operator: {head.text}",
             head.place,
             expected=[] if suggestion else list(_OPERATORS),
             suggestion=suggestion,
         )
 
-    def _check(self, head: SAtom, group: SList, formula: Formula) -> None:
+    def _check_formula(self, head: SAtom, group: SList, formula: Formula) -> None:
         if isinstance(formula, Always) and head.text == "always":
             if not satisfied_by_one(formula.parts[0], self.names):
-                self.source.fail(
+                self.source.fail_at(
                     f"no single {self.kind} satisfies what is inside, so this allows the empty sequence only",
                     group.place,
                     suggestion=f"(always f) looks at each {self.kind} alone; (until f empty) repeats a sequence",
                 )
         elif head.text == "eventually" and formula.nullable:
-            self.source.warn(
+            self.source.warn_at(
                 "the empty sequence satisfies what is inside, so every sequence has such a part; "
                 "for a single one that is not a, write (eventually (and any (not a)))",
                 group.place,
             )
 
 
-def _listed(names: Iterable[str], most: int = 12) -> str:
+def _list_names(names: Iterable[str], most: int = 12) -> str:
     shown = list(names)
     more = f", and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more

@@ -46,7 +46,7 @@ def with_imports(source: SourceText, quoted: re.Pattern[str] | None = None) -> S
         named: set[Path] = set()
         held = {
             line for found in (quoted.finditer(part.text) if quoted else ())
-            for line in range(part.at(found.start()).line + 1, part.at(found.end()).line + 1)
+            for line in range(part.place_of(found.start()).line + 1, part.place_of(found.end()).line + 1)
         }  # fmt: skip
         for number, line in enumerate(lines, 1):
             found = _IMPORT.fullmatch(line)
@@ -54,20 +54,20 @@ def with_imports(source: SourceText, quoted: re.Pattern[str] | None = None) -> S
                 continue
             lines[number - 1] = ""
             place = Place(number, line.index("%import") + 1)
-            path = _path(part, found[1], place)
+            path = _resolve_path(part, found[1], place)
             if path in way:
                 names = " imports ".join(one.name for one in (*way[way.index(path) :], path))
-                part.fail(f"a circle of imports: {names}", place, suggestion="leave one of them out")
+                part.fail_at(f"a circle of imports: {names}", place, suggestion="leave one of them out")
             if path in named:
-                part.warn(f"{path.name} is imported twice; once is enough", place, stacklevel=5)
+                part.warn_at(f"{path.name} is imported twice; once is enough", place, stacklevel=5)
             elif path not in read:
                 if len(read) >= MOST_FILES:
-                    part.fail(f"more than {MOST_FILES} files are imported", place)
+                    part.fail_at(f"more than {MOST_FILES} files are imported", place)
                 read[path] = way
-                todo.append((_read(part, found[1], path, place), (*way, path)))
+                todo.append((_read_import(part, found[1], path, place), (*way, path)))
             elif any(path == one for one in read) and _imports_back(path, way, todo):
                 names = " imports ".join(one.name for one in (*way, path))
-                part.fail(f"a circle of imports: {names}", place, suggestion="leave one of them out")
+                part.fail_at(f"a circle of imports: {names}", place, suggestion="leave one of them out")
             named.add(path)
         texts.append(("\n".join(lines), part.file))
     whole = SourceText("\n".join(text for text, _ in texts), source.file, error=source.error)
@@ -102,23 +102,23 @@ def imported_files(path: str | Path) -> list[Path]:
     return list(found)
 
 
-def _path(part: SourceText, written: str | None, place: Place) -> Path:
+def _resolve_path(part: SourceText, written: str | None, place: Place) -> Path:
     if not written or not unquote_text(written):
-        part.fail("%import needs the name of a file, in quotes", place, suggestion='write: %import "tools.cfg"')
-    return beside(part, unquote_text(written), place)
+        part.fail_at("%import needs the name of a file, in quotes", place, suggestion='write: %import "tools.cfg"')
+    return resolve_beside(part, unquote_text(written), place)
 
 
-def beside(part: SourceText, name: str, place: Place) -> Path:
+def resolve_beside(part: SourceText, name: str, place: Place) -> Path:
     """The file of a name, relative to the one that imports it.
 
     Raises:
         NotationError: the text comes from no file, or the path is absolute.
     """
     if part.file is None:
-        part.fail("a text that comes from no file cannot import others: paths are relative to the file", place,
+        part.fail_at("a text that comes from no file cannot import others: paths are relative to the file", place,
                   suggestion="read it with from_file, or name its place: from_string(text, file=...)")  # fmt: skip
     if Path(name).is_absolute():
-        part.fail(f"{name} is an absolute path", place, suggestion="write it relative to the file that imports it")
+        part.fail_at(f"{name} is an absolute path", place, suggestion="write it relative to the file that imports it")
     return (Path(part.file).parent / name).resolve()
 
 
@@ -131,15 +131,15 @@ def read_beside(part: SourceText, name: str, path: Path, place: Place) -> Source
     try:
         text = read_text(path, part.error, MOST_BYTES)
     except NotationError as error:
-        part.fail(f"{name} cannot be imported: {error.problem}", place, suggestion=error.suggestion)
-    return SourceText.of(text, str(Path(part.file or "").parent / name), part.error)
+        part.fail_at(f"{name} cannot be imported: {error.problem}", place, suggestion=error.suggestion)
+    return SourceText.from_text(text, str(Path(part.file or "").parent / name), part.error)
 
 
-def _read(part: SourceText, written: str, path: Path, place: Place) -> SourceText:
+def _read_import(part: SourceText, written: str, path: Path, place: Place) -> SourceText:
     made = read_beside(part, unquote_text(written), path, place)
     first = next((n for n, line in enumerate(made.text.split("\n"), 1) if line.split("#")[0].strip()), None)
     if first is not None and made.text.split("\n")[first - 1].lstrip().startswith("|"):
-        made.fail("the file begins with '|', and there is no rule that it could go on with", Place(first, 1))
+        made.fail_at("the file begins with '|', and there is no rule that it could go on with", Place(first, 1))
     return made
 
 

@@ -25,29 +25,29 @@ def read_letters(text: str, start: str = "") -> CFG:
         arrows = list(ARROW.finditer(rule[0]))
         if len(arrows) != 1:
             at = arrows[1].start() if arrows else len(rule[0]) - len(rule[0].lstrip())
-            source.fail("a second arrow" if arrows else "the arrow is missing", source.at(rule.start() + at))
+            source.fail_at("a second arrow" if arrows else "the arrow is missing", source.place_of(rule.start() + at))
         arrow = arrows[0]
-        head = _letters(source, rule.start(), rule[0][: arrow.start()])
+        head = _split_letters(source, rule.start(), rule[0][: arrow.start()])
         if len(head) != 1 or head[0] in EMPTY_WORDS:
-            source.fail("one symbol must stand before the arrow", source.at(rule.start()))
+            source.fail_at("one symbol must stand before the arrow", source.place_of(rule.start()))
         at = rule.start() + arrow.end()
         for alternative in rule[0][arrow.end() :].split("|"):
-            body = [name for name in _letters(source, at, alternative) if name not in EMPTY_WORDS]
+            body = [name for name in _split_letters(source, at, alternative) if name not in EMPTY_WORDS]
             productions.append(Production(head[0], tuple(body)))
             at += len(alternative) + 1
     if not productions:
-        source.fail("the grammar is empty", None, suggestion="write at least one rule, such as: S → aS | b")
+        source.fail_at("the grammar is empty", None, suggestion="write at least one rule, such as: S → aS | b")
     cfg = CFG(productions, start)
     check_grammar_text(cfg, source)
     return cfg
 
 
-def _letters(source: SourceText, at: int, text: str) -> list[str]:
+def _split_letters(source: SourceText, at: int, text: str) -> list[str]:
     """The symbols of one side of a rule that begins at position ``at`` of the source."""
     symbols = _LETTER.findall(text)
     wrong = re.search(r"\S+", _LETTER.sub(lambda match: " " * len(match[0]), text))
     if wrong:
-        source.fail(f"{wrong[0]!r} is no symbol: letters with digits are", source.at(at + wrong.start()))
+        source.fail_at(f"{wrong[0]!r} is no symbol: letters with digits are", source.place_of(at + wrong.start()))
     if not symbols:
-        source.fail("an empty side of a rule", source.at(at), suggestion="write ε for the empty word")
+        source.fail_at("an empty side of a rule", source.place_of(at), suggestion="write ε for the empty word")
     return symbols

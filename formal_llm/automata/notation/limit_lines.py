@@ -91,7 +91,7 @@ def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
         if first != second or first == "=":
             raise WrongWord(3, "a range has the same sign twice", f"write, for instance, %limit 1 <= {quantity} <= 5")
         ends = (0, 4) if first == "<=" else (4, 0)
-        least, most = (_amount(words[at], at) for at in ends)
+        least, most = (_read_amount(words[at], at) for at in ends)
         if least > most:
             raise WrongWord(0, f"the range from {format_amount(least)} to {format_amount(most)} is empty")
         return SumLimit(quantity, most, least), 2
@@ -104,13 +104,13 @@ def _one_bound(words: Sequence[str]) -> tuple[SumLimit, int]:
     """``kg <= 5`` or, the other way round, ``5 >= kg``."""
     turned = words[0][:1].isdigit() and not words[2][:1].isdigit()
     named, valued = (2, 0) if turned else (0, 2)
-    value, quantity, sign = _amount(words[valued], valued), words[named], words[1]
+    value, quantity, sign = _read_amount(words[valued], valued), words[named], words[1]
     if sign == "=":
         return SumLimit(quantity, value, value), named
     return (SumLimit(quantity, value) if (sign == "<=") != turned else SumLimit(quantity, at_least=value)), named
 
 
-def _amount(word: str, at: int) -> int | Decimal:
+def _read_amount(word: str, at: int) -> int | Decimal:
     try:
         return read_amount(word)
     except ValueError as error:
@@ -144,7 +144,7 @@ class CollectedLimits:
         least = {name: count for name, count in at_least.items() if count is not None}
         return Limits(most, least, at_most.get(""), tuple(self._sums), self._times)
 
-    def read(self, directive: str, words: Sequence[str]) -> _NamedWords:
+    def read_line(self, directive: str, words: Sequence[str]) -> _NamedWords:
         """Read one more line.
 
         Raises:
@@ -208,7 +208,7 @@ def read_line(text: str) -> Limits:
         WrongWord: it cannot be read; words are counted from that after the directive.
     """
     found = CollectedLimits()
-    found.read(*split_line(text))
+    found.read_line(*split_line(text))
     return found.limits
 
 
@@ -256,18 +256,18 @@ class LimitsReader:
         self._quantities: list[HasPlace] = []
         self._first_time: HasPlace | None = None
 
-    def read(self, directive: HasPlace, words: Sequence[HasPlace]) -> None:
+    def read_line(self, directive: HasPlace, words: Sequence[HasPlace]) -> None:
         """Read one line.
 
         Raises:
             NotationError: a word that cannot be where it is, or is missing; a second line that differs.
         """
         try:
-            named = self._collected.read(directive.text, [word.text for word in words])
+            named = self._collected.read_line(directive.text, [word.text for word in words])
         except WrongWord as error:
             at = words[min(error.at, len(words) - 1)] if words else directive
             hint = error.suggestion and error.suggestion.replace(directive.text, f"{self._prefix}{directive.text}")
-            self._source.fail(str(error), at.place, suggestion=hint)
+            self._source.fail_at(str(error), at.place, suggestion=hint)
         self.names += [words[at] for at in named.terminals]
         self._quantities += [words[at] for at in named.quantities]
         if directive.text in EXAMPLES and self._first_time is None:
@@ -278,7 +278,7 @@ class LimitsReader:
         """Where the first line of a timetable is."""
         return None if self._first_time is None else self._first_time.place
 
-    def limits(
+    def build_limits(
         self,
         terminals: Collection[str],
         symbols: Mapping[str, Symbol],
@@ -298,7 +298,7 @@ class LimitsReader:
             NotationError: an unknown terminal or quantity, a timetable without a clock or with two that differ, amounts
                 of one quantity in two units; with the place.
         """
-        fail, limits = self._source.fail, self._collected.limits
+        fail, limits = self._source.fail_at, self._collected.limits
         for name in self.names:
             if name.text not in terminals:
                 fail(unknown(f"{called} in a limit", name.text, terminals), name.place)
@@ -345,21 +345,21 @@ def _with_times(known: Timetable, line: Timetable) -> Timetable:
     if known.clock is not None and line.clock is not None:
         raise WrongWord(0, f"a second clock; the first was {known.clock}")
     for window in line.windows:
-        old = next((one for one in known.windows if one.terminal == window.terminal and _alike(one, window)), None)
+        old = next((one for one in known.windows if one.terminal == window.terminal and _are_alike(one, window)), None)
         if old is not None:
             hint = "several spans stand on one line: 9:00-12:00 14:00-18:00" if old.spans[0].begin is not None else None
             raise WrongWord(0, f"a second line for {window.terminal}; the first was {old}", hint)
     return Timetable(known.clock or line.clock, known.windows + line.windows, known.gaps + line.gaps)
 
 
-def _alike(one: Window, other: Window) -> bool:
+def _are_alike(one: Window, other: Window) -> bool:
     return (one.spans[0].begin is None) == (other.spans[0].begin is None)
 
 
 # -- each line --------------------------------------------------------------------------------------------------------
 
 
-def _clock(words: Sequence[str]) -> Timetable:
+def _read_clock_line(words: Sequence[str]) -> Timetable:
     names, spans = _named_spans("%clock", words)
     if len(names) != 1 or len(spans) != 1:
         at = 1 if len(names) > 1 else len(words)
@@ -367,7 +367,7 @@ def _clock(words: Sequence[str]) -> Timetable:
     return Timetable(Clock(names[0], spans[0]))
 
 
-def _window(words: Sequence[str]) -> Timetable:
+def _read_window(words: Sequence[str]) -> Timetable:
     names, spans = _named_spans("%window", words)
     return Timetable(windows=tuple(Window(name, tuple(sorted(spans, key=lambda span: span.edges))) for name in names))
 
@@ -382,7 +382,7 @@ def _named_spans(directive: str, words: Sequence[str]) -> tuple[list[str], list[
         if at + 2 < len(words) and (_DASH.fullmatch(words[at + 1]) or words[at + 1] == "to"):
             word, size = f"{word}-{words[at + 2]}", 3
         if word[:1].isdigit() and (":" in word or _DASH.search(word)):
-            spans.append(_span(word, at))
+            spans.append(_read_span(word, at))
         elif word in _ARROWS:
             raise WrongWord(at, f"unexpected {word!r}", f"write: {EXAMPLES[directive]}")
         else:
@@ -394,32 +394,32 @@ def _named_spans(directive: str, words: Sequence[str]) -> tuple[list[str], list[
     return names, spans
 
 
-def _span(word: str, at: int) -> Span:
+def _read_span(word: str, at: int) -> Span:
     parts = _DASH.split(word)
     if len(parts) != 2:
         raise WrongWord(at, f"{word!r} is no span of time", "write, for instance, 9:00-12:00")
-    first, last = (_time(part, at) for part in parts)
+    first, last = (_read_time(part, at) for part in parts)
     if last <= first:
         later = f"for the next day write {parts[0]}-{clock_text(last + 86_400)}" if last < 86_400 else None
         raise WrongWord(at, f"{word} ends before it begins", later)
     return Span(first, last)
 
 
-def _time(word: str, at: int) -> int:
+def _read_time(word: str, at: int) -> int:
     try:
         return read_clock(word)
     except ValueError as error:
         raise WrongWord(at, str(error)) from None
 
 
-def _deadline(words: Sequence[str]) -> Timetable:
+def _read_deadline(words: Sequence[str]) -> Timetable:
     if len(words) < 2:
         raise WrongWord(len(words), "%deadline needs names and a time", f"write: {EXAMPLES['%deadline']}")
-    end = _time(words[-1], len(words) - 1)
+    end = _read_time(words[-1], len(words) - 1)
     return Timetable(windows=tuple(Window(name, (Span(None, end),)) for name in words[:-1]))
 
 
-def _gap(words: Sequence[str]) -> Timetable:
+def _read_gap(words: Sequence[str]) -> Timetable:
     example = f"write: {EXAMPLES['%gap']}"
     if not words:
         raise WrongWord(0, "%gap has no time", example)
@@ -439,8 +439,8 @@ def _gap(words: Sequence[str]) -> Timetable:
 
 
 _READERS: Mapping[str, Callable[[Sequence[str]], Timetable]] = {
-    "%clock": _clock,
-    "%window": _window,
-    "%deadline": _deadline,
-    "%gap": _gap,
+    "%clock": _read_clock_line,
+    "%window": _read_window,
+    "%deadline": _read_deadline,
+    "%gap": _read_gap,
 }

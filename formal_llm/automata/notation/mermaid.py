@@ -68,7 +68,7 @@ def parse(source: SourceText) -> ParsedChart:
     Raises:
         NotationError: the text is no flowchart, or uses what is not covered; with the place.
     """
-    return _ChartParser(source).parse()
+    return _ChartParser(source).parse_chart()
 
 
 class _ChartParser(NodeScanner):
@@ -83,80 +83,87 @@ class _ChartParser(NodeScanner):
 
     # -- statements ---------------------------------------------------------------------------------------------
 
-    def parse(self) -> ParsedChart:
+    def parse_chart(self) -> ParsedChart:
         self.drawing.title, self.at = read_title(self.source)
-        self._gap()
-        self._header()
+        self._skip_gap()
+        self._read_header()
         while self.at < len(self.text):
-            self._statement()
-            self.take(_BLANKS)
-            if self.at < len(self.text) and not self.sees("\n", ";", "%%"):
-                self._unexpected()
-            self._gap()
+            self._read_statement()
+            self.take_match(_BLANKS)
+            if self.at < len(self.text) and not self.is_ahead("\n", ";", "%%"):
+                self._refuse_text()
+            self._skip_gap()
         if self.open:
-            self.fail("this subgraph does not end", self.open[-1][1].at, expected=("a line with 'end'",))
+            self.fail_here("this subgraph does not end", self.open[-1][1].at, expected=("a line with 'end'",))
         for name, at in self.styled.items():
             if name not in self.drawing.vertices and name not in self.drawing.groups:
                 near = did_you_mean(name, self.drawing.vertices)
-                self.fail(f"the style of {name}, which is in no other line; Mermaid draws a box of its own for it", at,
-                          suggestion=f"did you mean {near}?" if near else "leave the line out")  # fmt: skip
+                self.fail_here(
+                    f"the style of {name}, which is in no other line; Mermaid draws a box of its own for it",
+                    at,
+                    suggestion=f"did you mean {near}?" if near else "leave the line out",
+                )
         return self.drawing
 
-    def _header(self) -> None:
+    def _read_header(self) -> None:
         start = self.at
-        header = self.take(_HEADER)
+        header = self.take_match(_HEADER)
         if header is None:
             if start == len(self.text):
-                self.source.fail("the flowchart is empty", None, suggestion="write: flowchart TD, then A --> B")
-            if self.sees("---"):
-                self.fail("the title block at the beginning does not end", expected=("a second line of ---",))
-            if self.sees("```"):
-                self.fail("this is a block of Markdown", suggestion="leave out the lines with ``` around the flowchart")
+                self.source.fail_at("the flowchart is empty", None, suggestion="write: flowchart TD, then A --> B")
+            if self.is_ahead("---"):
+                self.fail_here("the title block at the beginning does not end", expected=("a second line of ---",))
+            if self.is_ahead("```"):
+                self.fail_here(
+                    "this is a block of Markdown", suggestion="leave out the lines with ``` around the flowchart"
+                )
             if other := _OTHER_DIAGRAM.match(self.text, start):
                 way = "read it with PDA.from_mermaid or read_rules" if other[1] == "stateDiagram" else None
-                self.fail(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",),
+                self.fail_here(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",),
                           suggestion=way)  # fmt: skip
             word = re.split(r"[\s;]", self.text[start:], maxsplit=1)[0]
             near = did_you_mean(word, ["flowchart", "graph"])
-            self.fail(
+            self.fail_here(
                 "the flowchart does not begin with its header",
                 expected=("flowchart TD", "flowchart LR"),
                 suggestion=f"did you mean {near}?" if near else None,
             )
         self.drawing.begins = header.start()
         if header[2] and not header[2].startswith("%%"):
-            self.drawing.direction = self._direction(header[2], header.start(2))
+            self.drawing.direction = self._read_direction(header[2], header.start(2))
         elif header[2]:
             self.at = header.start(2)
-        self.take(_BLANKS)
-        if self.at < len(self.text) and not self.sees("\n", ";", "%%"):
-            self.fail("a new line is missing behind the header")
-        self._gap()
+        self.take_match(_BLANKS)
+        if self.at < len(self.text) and not self.is_ahead("\n", ";", "%%"):
+            self.fail_here("a new line is missing behind the header")
+        self._skip_gap()
 
-    def _gap(self) -> None:
+    def _skip_gap(self) -> None:
         """Go past blanks, ends of statements and comments; what a comment says of limits is noted."""
         start = self.at
-        self.take(_GAP)
+        self.take_match(_GAP)
         if "%" in self.text[start : self.at]:
             self.drawing.limits += lines_in(self.source, start, self.at)
             gap = _SETTINGS.sub(lambda found: " " * len(found[0]), self.text[start : self.at])
             self.drawing.comments += [(start + found.start(), found[0]) for found in COMMENT.finditer(gap)]
 
-    def _direction(self, word: str, at: int) -> str:
+    def _read_direction(self, word: str, at: int) -> str:
         if word not in DIRECTIONS:
-            self.fail(f"unknown direction {word}", at, expected=("TD", "TB", "LR", "RL", "BT"))
+            self.fail_here(f"unknown direction {word}", at, expected=("TD", "TB", "LR", "RL", "BT"))
         return DIRECTIONS[word]
 
-    def _statement(self) -> None:
+    def _read_statement(self) -> None:
         start = self.at
         word = ID.match(self.text, start)
         name = word[0] if word else ""
         if name == "subgraph":
             self.at += len(name)
-            self._subgraph(start)
+            self._read_subgraph(start)
         elif name == "end" and not self.text[start + 3 : start + 4].strip(" \t\n;%"):
             if not self.open:
-                self.fail("this 'end' ends no subgraph", suggestion="a node cannot be called end; write End, or stop")
+                self.fail_here(
+                    "this 'end' ends no subgraph", suggestion="a node cannot be called end; write End, or stop"
+                )
             closed, group = self.open.pop()
             group.members = [one for one in group.mentions if one not in self.owned and one != closed]
             self.owned |= set(group.members)
@@ -165,21 +172,21 @@ class _ChartParser(NodeScanner):
             self.at += len(name)
         elif name == "direction":
             self.at += len(name)
-            self.take(_BLANKS)
+            self.take_match(_BLANKS)
             found = re.compile(r"[^\s;]*").match(self.text, self.at)
-            self._direction(found[0] if found else "", self.at)
-            self.take(_REST)
-        elif self.take(_IGNORED):
+            self._read_direction(found[0] if found else "", self.at)
+            self.take_match(_REST)
+        elif self.take_match(_IGNORED):
             styled = _STYLED.match(self.text, start) if name == "style" else None
             self.styled |= {styled[1]: start} if styled else {}
             block = re.compile(r"\s*\{[^}]*\}").match(self.text, self.at) if name == "accDescr" else None
             self.at = block.end() if block else self.at
-            self.take(_CLICK if name == "click" else _REST)
+            self.take_match(_CLICK if name == "click" else _REST)
         else:
-            self._chain()
+            self._read_chain()
 
-    def _subgraph(self, start: int) -> None:
-        title = self.take(_REST)
+    def _read_subgraph(self, start: int) -> None:
+        title = self.take_match(_REST)
         named = _GROUP.match(title[0]) if title else None
         name, text = (named["name"].strip(), named["text"]) if named else ("", None)
         text = name if text is None else text.strip('"` ')
@@ -187,29 +194,29 @@ class _ChartParser(NodeScanner):
         self.drawing.groups[name] = Group(read_text(text), start)
         self.open.append((name, self.drawing.groups[name]))
 
-    def _chain(self) -> None:
-        left = self._group(None)
+    def _read_chain(self) -> None:
+        left = self._read_node_group(None)
         while True:
             start = self.at
-            self.take(SPACE)
-            if edge_id := self.take(_EDGE_ID):
+            self.take_match(SPACE)
+            if edge_id := self.take_match(_EDGE_ID):
                 self.edge_ids.add(edge_id[0][:-1])
             at = self.at
-            if self.sees("~~~"):
-                self.take(re.compile("~+"))  # only holds nodes apart
-                self.take(SPACE)
-                left = self._group(at)
+            if self.is_ahead("~~~"):
+                self.take_match(re.compile("~+"))  # only holds nodes apart
+                self.take_match(SPACE)
+                left = self._read_node_group(at)
                 continue
-            link = self._link()
+            link = self._read_link()
             if link is None:
                 self.at = start
                 return
             text, tail = link
-            self.take(SPACE)
-            right = self._group(at)
-            place = self.source.at(at)
+            self.take_match(SPACE)
+            right = self._read_node_group(at)
+            place = self.source.place_of(at)
             if len(left) * len(right) > _MOST_ARROWS:
-                self.fail(f"this stands for more than {_MOST_ARROWS:,} arrows", at)
+                self.fail_here(f"this stands for more than {_MOST_ARROWS:,} arrows", at)
             for one, others in ((left, right), (right, left))[tail == "back" : 1 + (tail != "")]:
                 self.wide += len(others) > 1
                 number = self.wide if len(others) > 1 else 0
@@ -218,39 +225,39 @@ class _ChartParser(NodeScanner):
 
     # -- links --------------------------------------------------------------------------------------------------
 
-    def _link(self) -> tuple[str, str] | None:
+    def _read_link(self) -> tuple[str, str] | None:
         """The text of a link, and ``back`` where it points backwards, ``both`` where both ways; None without a link."""
         start = self.at
-        link = self.take(_LINK)
+        link = self.take_match(_LINK)
         if link is not None:
             head = link["normal"] or link["thick"] or link["dotted"] or "-"
-            ends = self._ends(start, link["tail"], head)
-            self.take(_BLANKS)
-            return (self._between_bars() if self.sees("|") else ""), ends
-        opened = self.take(_OPEN)
+            ends = self._read_arrow_ends(start, link["tail"], head)
+            self.take_match(_BLANKS)
+            return (self._between_bars() if self.is_ahead("|") else ""), ends
+        opened = self.take_match(_OPEN)
         if opened is None:
             return None
-        quoted = self.take(QUOTED)
+        quoted = self.take_match(QUOTED)
         close = _CLOSE[opened["line"]].search(self.text, self.at)
         if close is None or "\n" in self.text[self.at : close.start()]:
             if opened["tail"] == "<":
-                self.fail(f"the arrow {opened[0]} points backwards and is too short for Mermaid", start,
+                self.fail_here(f"the arrow {opened[0]} points backwards and is too short for Mermaid", start,
                           suggestion="write: B --> A")  # fmt: skip
             self.at = start
             wrong = _WRONG_ARROW.match(self.text, start)
-            self.fail("this arrow does not end", expected=("-->", "-.->", "-->|text|", "-- text -->"),
+            self.fail_here("this arrow does not end", expected=("-->", "-.->", "-->|text|", "-- text -->"),
                       suggestion="write '-->'" if wrong else None)  # fmt: skip
         if quoted is not None and close.start() != self.at:
-            self.fail("the text of the arrow goes on behind its quotes", expected=("-->",))
+            self.fail_here("the text of the arrow goes on behind its quotes", expected=("-->",))
         text = quoted[2] if quoted is not None else self.text[self.at : close.start()]
         self.at = close.end()
-        ends = self._ends(start, opened["tail"], close[0][-1])
+        ends = self._read_arrow_ends(start, opened["tail"], close[0][-1])
         return read_text(text, markdown=bool(quoted and quoted[1])), ends
 
-    def _ends(self, start: int, tail: str | None, head: str) -> str:
+    def _read_arrow_ends(self, start: int, tail: str | None, head: str) -> str:
         """Which way an arrow points: its signs for circles and crosses point nowhere."""
         if head in "xo" and re.match(r"\w", self.text[self.at : self.at + 1]):
-            self.fail(f"{head!r} may be the head of the arrow or the first letter of a word", start,
+            self.fail_here(f"{head!r} may be the head of the arrow or the first letter of a word", start,
                       suggestion=f"put a blank before or behind the {head}")  # fmt: skip
         if tail != "<":
             return ""
@@ -259,76 +266,76 @@ class _ChartParser(NodeScanner):
     def _between_bars(self) -> str:
         start = self.at
         self.at += 1
-        quoted = self.take(QUOTED)
+        quoted = self.take_match(QUOTED)
         end = re.compile(r"[^|\n]*").match(self.text, self.at)
         assert end is not None
         if self.text[end.end() : end.end() + 1] != "|":
-            self.fail("the text of the arrow does not end", start, expected=("'|' behind it",))
+            self.fail_here("the text of the arrow does not end", start, expected=("'|' behind it",))
         if quoted is not None and end[0].strip():
-            self.fail("the text of the arrow goes on behind its quotes", expected=("'|'",))
+            self.fail_here("the text of the arrow goes on behind its quotes", expected=("'|'",))
         self.at = end.end() + 1
         return read_text(quoted[2] if quoted is not None else end[0], markdown=bool(quoted and quoted[1]))
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
-    def _group(self, arrow: int | None) -> list[str]:
+    def _read_node_group(self, arrow: int | None) -> list[str]:
         """Nodes with ``&`` between them; ``arrow`` is where the arrow before them stands."""
-        names = [self._node(arrow)]
+        names = [self._read_node(arrow)]
         while (more := re.compile(r"\s*&\s*").match(self.text, self.at)) is not None:
             self.at = more.end()
-            names.append(self._node(arrow))
+            names.append(self._read_node(arrow))
         return list(dict.fromkeys(names))
 
-    def _node(self, arrow: int | None) -> str:
+    def _read_node(self, arrow: int | None) -> str:
         start = self.at
-        name = self.take(ID)
+        name = self.take_match(ID)
         if name is None:
-            if arrow is not None and self.sees(">"):
+            if arrow is not None and self.is_ahead(">"):
                 self.at = arrow
-                self._unexpected()
-            if arrow is not None and (start >= len(self.text) or self.sees(";", "%%")):
-                self.fail("this arrow leads nowhere: a node is missing behind it", arrow)
+                self._refuse_text()
+            if arrow is not None and (start >= len(self.text) or self.is_ahead(";", "%%")):
+                self.fail_here("this arrow leads nowhere: a node is missing behind it", arrow)
             if _LINK.match(self.text, start) or _OPEN.match(self.text, start):
-                self.fail("a node is missing before this arrow", start)
-            self._unexpected()
+                self.fail_here("a node is missing before this arrow", start)
+            self._refuse_text()
         if name[0] in RESERVED:
             near = name[0].capitalize()
-            self.fail(f"{name[0]!r} is a word of Mermaid and cannot be the name of a node", start,
+            self.fail_here(f"{name[0]!r} is a word of Mermaid and cannot be the name of a node", start,
                       suggestion=f"write {near}, or {near}[{name[0]}]")  # fmt: skip
         text: str | None = None
         shape: str | None = None
-        if self.sees("@{"):
-            text, shape = self.attributes()
+        if self.is_ahead("@{"):
+            text, shape = self.read_attributes()
             if name[0] in self.edge_ids:
                 return name[0]
         else:
             for opening in BRACKETS:
-                if self.sees(opening):
-                    text, shape = self.bracketed(opening)
+                if self.is_ahead(opening):
+                    text, shape = self.read_bracketed_text(opening)
                     break
-        self.take(_CLASS)
-        self._see(Vertex(name[0], text, shape, self.source.at(start)))
+        self.take_match(_CLASS)
+        self._add_node(Vertex(name[0], text, shape, self.source.place_of(start)))
         if self.open:
             self.open[-1][1].mentions[name[0]] = None
         return name[0]
 
-    def _see(self, new: Vertex) -> None:
+    def _add_node(self, new: Vertex) -> None:
         old = self.drawing.vertices.get(new.id)
         if old is None or (old.text is None and old.shape is None):
             self.drawing.vertices[new.id] = new if old is None or new.shape is not None else old
         elif new.shape is not None and (new.text, new.shape) != (old.text, old.shape):
             what = f"texts: {old.text!r} and {new.text!r}" if new.text != old.text else "shapes"
-            self.source.fail(
+            self.source.fail_at(
                 f"{new.id} has two {what}; the first is in line {old.place.line}", new.place,
                 suggestion="give the second node a name of its own, or leave its text out",
             )  # fmt: skip
 
     # -- what cannot be read ------------------------------------------------------------------------------------
 
-    def _unexpected(self) -> NoReturn:
+    def _refuse_text(self) -> NoReturn:
         """Say what is wrong with what stands here, and what its author probably meant."""
         if wrong := _WRONG_ARROW.match(self.text, self.at):
-            self.fail(f"{wrong[0]!r} is no arrow of a flowchart", suggestion="write '-->'")
+            self.fail_here(f"{wrong[0]!r} is no arrow of a flowchart", suggestion="write '-->'")
         word = re.compile(r"[^\s;]+").match(self.text, self.at)
         sign = self.text[self.at : self.at + 1]
         suggestion = None
@@ -344,5 +351,5 @@ class _ChartParser(NodeScanner):
             suggestion = "leave out the lines with ``` around the flowchart"
         elif ID.match(self.text, self.at):
             suggestion = "the name of a node is one word; put its text in brackets: A[text]"
-        self.fail(f"unexpected {word[0] if word else 'end of the text'!r}",
+        self.fail_here(f"unexpected {word[0] if word else 'end of the text'!r}",
                   expected=("an arrow such as -->", "the end of the line"), suggestion=suggestion)  # fmt: skip

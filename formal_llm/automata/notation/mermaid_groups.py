@@ -58,7 +58,7 @@ class Meaning(NamedTuple):
 
 def meaning(vertices: Mapping[str, Vertex], links: Sequence[Link], groups: Mapping[str, Group]) -> Meaning:
     """The chart that a drawing means."""
-    return _Meaning(vertices, links, groups).made()
+    return _Meaning(vertices, links, groups).build_meaning()
 
 
 class _Meaning:
@@ -75,10 +75,10 @@ class _Meaning:
                 self.places[v.id] = v.place
         self.edges: list[tuple[FlowEdge, Place]] = []
 
-    def made(self) -> Meaning:
+    def build_meaning(self) -> Meaning:
         tied = [link for link in self.links if not self.groups.keys().isdisjoint((link.source, link.target))]
         doors = {link.target: () for link in tied if link.target in self.groups}
-        into = {name: tuple(self._doors(name, into=True)) for name in doors}
+        into = {name: tuple(self._find_doors(name, into=True)) for name in doors}
         out = self._ways_out([link for link in tied if link.source in self.groups])
         forks: dict[tuple[int, str], str] = {}
         begun: set[tuple[str, str]] = set()
@@ -90,35 +90,35 @@ class _Meaning:
             bar = link.source in self.nodes and self.nodes[link.source].shape == "fork"
             if not link.group or len(wide[link.group]) == 1 or bar:
                 for source in sources:
-                    self._draw(source, targets, link)
+                    self._draw_link(source, targets, link)
                 continue
             key = link.group, link.text
             if key not in forks:
-                forks[key] = self._new(f"{link.source}_all", FlowNode("x", "", "fork"), link.place)
+                forks[key] = self._add_node(f"{link.source}_all", FlowNode("x", "", "fork"), link.place)
             fork = forks[key]
             for source in sources:
                 if (source, fork) not in begun:
                     begun.add((source, fork))
-                    self._draw(source, (fork,), link)
+                    self._draw_link(source, (fork,), link)
             if (fork, link.target) not in begun:
                 begun.add((fork, link.target))
                 if len(targets) > 1:  # the subgraph begins in one of several places
-                    choice = self._new(f"{link.target}_begin", FlowNode("x", "", "rect"), link.place)
-                    self._draw(fork, (choice,), link._replace(text=""))
-                    self._draw(choice, targets, link._replace(text=""))
+                    choice = self._add_node(f"{link.target}_begin", FlowNode("x", "", "rect"), link.place)
+                    self._draw_link(fork, (choice,), link._replace(text=""))
+                    self._draw_link(choice, targets, link._replace(text=""))
                 else:
-                    self._draw(fork, targets, link._replace(text=""))
+                    self._draw_link(fork, targets, link._replace(text=""))
         edges, places = zip(*self.edges, strict=True) if self.edges else ((), ())
         return Meaning(tuple(self.nodes.values()), edges, self.places, places)
 
-    def _draw(self, source: str, targets: Sequence[str], link: Link) -> None:
+    def _draw_link(self, source: str, targets: Sequence[str], link: Link) -> None:
         if len(targets) > 1 and link.text:  # one answer, then a choice of where the subgraph begins
-            choice = self._new(f"{link.target}_begin", FlowNode("x", "", "rect"), link.place)
+            choice = self._add_node(f"{link.target}_begin", FlowNode("x", "", "rect"), link.place)
             self.edges.append((FlowEdge(source, choice, link.text), link.place))
             source, link = choice, link._replace(text="")
         self.edges += [(FlowEdge(source, target, link.text), link.place) for target in targets]
 
-    def _new(self, name: str, node: FlowNode, place: Place) -> str:
+    def _add_node(self, name: str, node: FlowNode, place: Place) -> str:
         found, number = name, 1
         while found in self.nodes or found in self.groups:
             number += 1
@@ -134,19 +134,19 @@ class _Meaning:
         found: dict[str, tuple[str, ...]] = {}
         for name in dict.fromkeys(link.source for link in links):
             leaving = [link for link in links if link.source == name]
-            exits = list(self._doors(name, into=False))
+            exits = list(self._find_doors(name, into=False))
             if len(leaving) > 1 and any(link.text for link in leaving):
                 asking = [one for one in exits if self.nodes[one].shape == "diam"]
                 others = [one for one in exits if one not in asking]
                 if others:
                     question = FlowNode("x", self.groups[name].title, "diam")
-                    choice = self._new(f"{name}_next", question, leaving[0].place)
+                    choice = self._add_node(f"{name}_next", question, leaving[0].place)
                     self.edges += [(FlowEdge(one, choice), leaving[0].place) for one in others]
                     exits = [*asking, choice]
             found[name] = tuple(exits)
         return found
 
-    def _doors(self, name: str, *, into: bool) -> Iterator[str]:
+    def _find_doors(self, name: str, *, into: bool) -> Iterator[str]:
         """The nodes at which a subgraph is entered, or left."""
         todo = [name]
         for group in todo:
@@ -154,7 +154,7 @@ class _Meaning:
                 yield group
                 continue
             children = self.groups[group].members
-            child_of = {inner: child for child in children for inner in self._inside(child)}
+            child_of = {inner: child for child in children for inner in self._iterate_members(child)}
             used, other = set[str](), set[str]()
             for link in self.links:
                 one, two = child_of.get(link.source), child_of.get(link.target)
@@ -164,7 +164,7 @@ class _Meaning:
             free = [child for child in children if child not in used] or (children[:1] if into else children)
             todo += [child for child in free if child not in other] or free
 
-    def _inside(self, name: str) -> Iterator[str]:
+    def _iterate_members(self, name: str) -> Iterator[str]:
         todo = [name]
         for one in todo:
             yield one

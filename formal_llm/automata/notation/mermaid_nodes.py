@@ -54,10 +54,10 @@ def read_text(written: str, *, markdown: bool = False) -> str:
     if markdown:
         for emphasis in _EMPHASIS:
             text = emphasis.sub(r"\2", text)
-    return normalize_text(_ENTITY.sub(_sign, text))
+    return normalize_text(_ENTITY.sub(_unescape_sign, text))
 
 
-def _sign(match: re.Match[str]) -> str:
+def _unescape_sign(match: re.Match[str]) -> str:
     if match[1] is not None:
         return chr(int(match[1])) if int(match[1]) < 0x110000 else match[0]
     sign = unescape(f"&{match[2]};")
@@ -97,89 +97,89 @@ class NodeScanner:
         self.text = source.text
         self.at = 0
 
-    def fail(
+    def fail_here(
         self, problem: str, at: int | None = None, *, expected: tuple[str, ...] = (), suggestion: str | None = None
     ) -> NoReturn:
         """Raise for a problem here, or at another offset."""
-        self.source.fail(
-            problem, self.source.at(self.at if at is None else at), expected=expected, suggestion=suggestion
+        self.source.fail_at(
+            problem, self.source.place_of(self.at if at is None else at), expected=expected, suggestion=suggestion
         )
 
-    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    def take_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Go past what matches here; None where nothing does."""
         match = pattern.match(self.text, self.at)
         if match is not None:
             self.at = match.end()
         return match
 
-    def sees(self, *words: str) -> bool:
+    def is_ahead(self, *words: str) -> bool:
         """Whether one of these stands here."""
         return self.text.startswith(words, self.at)
 
-    def bracketed(self, opening: str) -> tuple[str, str]:
+    def read_bracketed_text(self, opening: str) -> tuple[str, str]:
         """The text and shape of a node whose opening bracket stands here."""
         start = self.at
         self.at += len(opening)
         closings = dict(BRACKETS[opening])
         expected = tuple(f"{closing!r}" for closing in closings)
-        self.take(_PROPERTY)
-        quoted = self.take(QUOTED)
+        self.take_match(_PROPERTY)
+        quoted = self.take_match(QUOTED)
         if quoted is None:
             if re.compile(r'\s*"').match(self.text, self.at):
-                self.fail("this quote is not closed", self.text.index('"', self.at), expected=("'\"'",))
+                self.fail_here("this quote is not closed", self.text.index('"', self.at), expected=("'\"'",))
             begin = self.at
-            while self.at < len(self.text) and not self.sees(*closings):
-                if self.take(PLACEHOLDER):
+            while self.at < len(self.text) and not self.is_ahead(*closings):
+                if self.take_match(PLACEHOLDER):
                     continue
                 if self.text[self.at] in '[](){}|"':
                     self._text_ends_badly(opening, start, begin, expected)
                 self.at += 1
             if self.at >= len(self.text) or _ARROW_INSIDE.search(self.text, begin, self.at):
-                self.fail(f"the bracket {opening!r} is not closed", start, expected=expected)
+                self.fail_here(f"the bracket {opening!r} is not closed", start, expected=expected)
         for closing, shape in closings.items():
-            if self.sees(closing):
+            if self.is_ahead(closing):
                 text = quoted[2] if quoted is not None else self.text[begin : self.at]
                 self.at += len(closing)
                 return read_text(text, markdown=bool(quoted and quoted[1])), shape
-        return self.fail(f"the bracket {opening!r} is not closed behind its text", expected=expected)
+        return self.fail_here(f"the bracket {opening!r} is not closed behind its text", expected=expected)
 
     def _text_ends_badly(self, opening: str, start: int, begin: int, expected: tuple[str, ...]) -> NoReturn:
         sign = self.text[self.at]
         if re.search(r"\n|--|==|-\.", self.text[begin : self.at]):
-            self.fail(f"the bracket {opening!r} is not closed", start, expected=expected)
+            self.fail_here(f"the bracket {opening!r} is not closed", start, expected=expected)
         if sign in "])}":
-            self.fail(f"the bracket {opening!r} is closed by {sign!r}", expected=expected)
-        self.fail(f"{sign!r} in a text without quotes", suggestion='put the text in quotes: A["text"]')
+            self.fail_here(f"the bracket {opening!r} is closed by {sign!r}", expected=expected)
+        self.fail_here(f"{sign!r} in a text without quotes", suggestion='put the text in quotes: A["text"]')
 
-    def attributes(self) -> tuple[str | None, str | None]:
+    def read_attributes(self) -> tuple[str | None, str | None]:
         """``@{ shape: name, label: "text" }``."""
         start = self.at
         self.at += 2
         text: str | None = None
         shape: str | None = None
         if self.text.find("}", self.at) < 0:
-            self.fail("the bracket '@{' is not closed", start, expected=("'}'",))
+            self.fail_here("the bracket '@{' is not closed", start, expected=("'}'",))
         while not re.compile(r"[\s,]*\}").match(self.text, self.at):
-            pair = self.take(_PAIR)
+            pair = self.take_match(_PAIR)
             if pair is None:
-                self.take(SPACE)
-                self.fail("this cannot be read", expected=("shape: name", 'label: "text"'))
+                self.take_match(SPACE)
+                self.fail_here("this cannot be read", expected=("shape: name", 'label: "text"'))
             value = pair["double"] or pair["single"] or (pair["bare"] or "").strip()
             if pair["key"] == "label":
                 markdown = len(value) > 1 and value[0] == value[-1] == "`"
                 text = read_text(value.strip("`") if markdown else value, markdown=markdown)
             elif pair["key"] == "shape":
-                shape = self._shape(value, pair.end("key"))
+                shape = self._read_shape(value, pair.end("key"))
             elif pair["key"] not in _STYLING:
-                self.fail(f"unknown attribute {pair['key']}", pair.start("key"), expected=("shape", "label"))
+                self.fail_here(f"unknown attribute {pair['key']}", pair.start("key"), expected=("shape", "label"))
         self.at = self.text.index("}", self.at) + 1
         return text, shape or (None if text is None else "rect")
 
-    def _shape(self, name: str, at: int) -> str:
+    def _read_shape(self, name: str, at: int) -> str:
         at = self.text.index(name, at) if name else at
         if name in COMMENTS:
             return "comment"
         if name not in SHAPES:
             near = did_you_mean(name, SHAPES)
-            self.fail(f"unknown shape {name}", at, suggestion=f"did you mean {near}?" if near else None)
+            self.fail_here(f"unknown shape {name}", at, suggestion=f"did you mean {near}?" if near else None)
         return SHAPES[name]

@@ -29,13 +29,17 @@ def read_title(source: SourceText) -> tuple[str, int]:
         if entry[1] not in _KEYS:
             near = did_you_mean(entry[1], _KEYS)
             hint = "limits are written as comments: %% %limit 2 NAME" if entry[1] in ("limit", "limits") else None
-            source.fail(f"unknown key in the title block: {entry[1]}", source.at(block.start(1) + entry.start()),
-                        expected=_KEYS, suggestion=f"did you mean {near}?" if near else hint)  # fmt: skip
+            source.fail_at(
+                f"unknown key in the title block: {entry[1]}",
+                source.place_of(block.start(1) + entry.start()),
+                expected=_KEYS,
+                suggestion=f"did you mean {near}?" if near else hint,
+            )
     title = _TITLE.search(block[1])
-    return normalize_text(_yaml(title[1])) if title else "", block.end()
+    return normalize_text(_read_yaml_scalar(title[1])) if title else "", block.end()
 
 
-def _yaml(value: str) -> str:
+def _read_yaml_scalar(value: str) -> str:
     if value.startswith('"'):
         try:
             return str(parse_json(value))

@@ -6,9 +6,9 @@ The lines are read by :mod:`formal_llm.automata.notation.pda_lines`; here is wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.pda import PDA
@@ -17,7 +17,7 @@ from formal_llm.automata.models.tabulation import some_run_accepts
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
 from formal_llm.automata.notation import pda_lines
 from formal_llm.automata.notation.imports import with_imports
-from formal_llm.automata.notation.limit_lines import LimitsReader
+from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader
 from formal_llm.automata.notation.pda_lines import ANY, DIRECTIVES, PdaLine, PdaToken, PlainTransition, fields, unquoted
 from formal_llm.automata.notation.pda_writing import with_comments
 from formal_llm.automata.notation.source import SourceText
@@ -28,11 +28,11 @@ _ASKING = ("ask", "decide")
 
 def read_pda(text: str, file: str | None = None) -> PDA:
     """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
-    source = with_imports(SourceText.of(text, file, NotationError))
+    source = with_imports(SourceText.from_text(text, file, NotationError))
     reader = _PdaReader(source)
     for line in pda_lines.statements(source):
-        reader.read(line)
-    return with_comments(reader.automaton(), source)
+        reader.read_line(line)
+    return with_comments(reader.build_automaton(), source)
 
 
 class _PdaReader:
@@ -52,12 +52,12 @@ class _PdaReader:
         self.limits = LimitsReader(source)
         self.asked: dict[str, tuple[PdaToken, str, bool]] = {}
 
-    def fail(
+    def fail_at(
         self, problem: str, at: PdaToken, *, suggestion: str | None = None, expected: Sequence[str] = ()
     ) -> NoReturn:
-        self.source.fail(problem, at.place, suggestion=suggestion, expected=expected)
+        self.source.fail_at(problem, at.place, suggestion=suggestion, expected=expected)
 
-    def read(self, line: PdaLine | PlainTransition) -> None:
+    def read_line(self, line: PdaLine | PlainTransition) -> None:
         if isinstance(line, PlainTransition):
             state, read, pop, target, push = line
             made = Transition(state.text, read, None if pop.is_empty else pop.text, target, push)
@@ -68,15 +68,15 @@ class _PdaReader:
             if first.text not in DIRECTIVES:
                 meant = did_you_mean(first.text, DIRECTIVES)
                 hint = f"did you mean {meant}?" if meant else f"directives are {', '.join(DIRECTIVES)}"
-                self.fail(f"unknown directive {first.text}", first, suggestion=hint)
-            if self.source.is_own(first.place.line) or not self._says(first.text, line.tokens[1:]):
-                getattr(self, f"_{first.text[1:]}")(first, line.tokens[1:])
+                self.fail_at(f"unknown directive {first.text}", first, suggestion=hint)
+            if self.source.is_own(first.place.line) or not self._is_declared(first.text, line.tokens[1:]):
+                self._READERS[first.text](self, first, line.tokens[1:])
         elif any(token.kind in ("comma", "arrow") for token in line.tokens):
-            self._transition(line)
+            self._read_transition(line)
         else:
-            self._label(line)
+            self._read_label(line)
 
-    def _says(self, directive: str, tokens: Sequence[PdaToken]) -> bool:
+    def _is_declared(self, directive: str, tokens: Sequence[PdaToken]) -> bool:
         """Whether something is told of the whole before, so that an imported file does not tell it."""
         own = bool(self.transitions) and self.source.is_own(self.transitions[0][1].place.line)
         said = {"%start": own or self.start is not None, "%stack": bool(self.stack), "%name": bool(self.name)}
@@ -84,37 +84,37 @@ class _PdaReader:
 
     # -- lines --------------------------------------------------------------------------------------------------
 
-    def _transition(self, line: PdaLine) -> None:
+    def _read_transition(self, line: PdaLine) -> None:
         arrows = [place for place, token in enumerate(line.tokens) if token.kind == "arrow"]
         if len(arrows) != 1:
             at = line.tokens[arrows[1]] if arrows else line.end
             what = "a second arrow" if arrows else "the arrow is missing"
-            self.fail(what, at, expected=("state, read, pop -> state, push",))
+            self.fail_at(what, at, expected=("state, read, pop -> state, push",))
         left = fields(self.source, line.tokens[: arrows[0]], line.tokens[arrows[0]])
         if len(left) != 3:
-            self.fail(f"{len(left)} parts before the arrow; there are three: state, read, pop", line.tokens[0],
+            self.fail_at(f"{len(left)} parts before the arrow; there are three: state, read, pop", line.tokens[0],
                       suggestion="write ε where nothing is read or popped")  # fmt: skip
         for field in left:
             if len(field) > 1:
-                self.fail(f"unexpected {field[1].text!r}", field[1], expected=("','",))
-        right, strings = self._texts(list(line.tokens[arrows[0] + 1 :]))
+                self.fail_at(f"unexpected {field[1].text!r}", field[1], expected=("','",))
+        right, strings = self._read_texts(list(line.tokens[arrows[0] + 1 :]))
         parts = fields(self.source, right, line.end)
         if len(parts) != 2 or len(parts[0]) > 1:
             at = parts[0][1] if parts and len(parts[0]) > 1 else parts[2][0] if len(parts) > 2 else line.end
-            self.fail("behind the arrow stand a state, a comma, and what is pushed, with blanks between", at,
+            self.fail_at("behind the arrow stand a state, a comma, and what is pushed, with blanks between", at,
                       expected=("state, push ...",), suggestion="write ε where nothing is pushed")  # fmt: skip
         state, read, pop = (field[0] for field in left)
         target, push = parts[0][0], parts[1]
         for token in (state, target):
             if token.is_empty or token.kind == "any":
-                self.fail(f"{token.text} is no state", token)
+                self.fail_at(f"{token.text} is no state", token)
         if read.kind == "any":
-            self.fail("* stands for any symbol of the stack; what is read must be named", read)
+            self.fail_at("* stands for any symbol of the stack; what is read must be named", read)
         if len(push) > 1 and any(token.is_empty for token in push):
-            self.fail("ε stands alone, where nothing is pushed", next(token for token in push if token.is_empty))
+            self.fail_at("ε stands alone, where nothing is pushed", next(token for token in push if token.is_empty))
         if pop.kind != "any" and any(token.kind == "any" for token in push):
             star = next(token for token in push if token.kind == "any")
-            self.fail("* behind the arrow is the symbol that * before it pops", star)
+            self.fail_at("* behind the arrow is the symbol that * before it pops", star)
         text, question, decision = strings
         made = Transition(
             state.text,
@@ -128,7 +128,7 @@ class _PdaReader:
         )
         self.transitions.append((made, state, pop))
 
-    def _texts(self, tokens: list[PdaToken]) -> tuple[list[PdaToken], tuple[str, str, bool]]:
+    def _read_texts(self, tokens: list[PdaToken]) -> tuple[list[PdaToken], tuple[str, str, bool]]:
         """What stands behind the arrow, less the text and the question at its end."""
         text = question = ""
         decision = False
@@ -139,14 +139,14 @@ class _PdaReader:
             text = unquoted(tokens.pop())
         return tokens, (text, question, decision)
 
-    def _label(self, line: PdaLine) -> None:
+    def _read_label(self, line: PdaLine) -> None:
         name, *rest = line.tokens
         if (
             name.kind != "name"
             or not rest
             or (rest[0].kind != "string" and not pda_lines.NUMBER.fullmatch(rest[0].text))
         ):
-            self.fail("this is neither a transition nor a label", rest[0] if name.kind == "name" and rest else name,
+            self.fail_at("this is neither a transition nor a label", rest[0] if name.kind == "name" and rest else name,
                       expected=("state, read, pop -> state, push", 'terminal "label"'))  # fmt: skip
         texts: list[str] = []
         while rest and rest[0].kind == "string" and len(texts) < 2:
@@ -156,77 +156,86 @@ class _PdaReader:
         for token in rest:
             quantity, much = pda_lines.number_of(self.source, token)
             if quantity in numbers:
-                self.fail(f"{name.text} has two numbers for {quantity}", token)
+                self.fail_at(f"{name.text} has two numbers for {quantity}", token)
             numbers[quantity] = much
         if texts and old and old.label:
-            self.fail(f"{name.text} has two labels: {old.label!r} and {texts[0]!r}", name)
+            self.fail_at(f"{name.text} has two labels: {old.label!r} and {texts[0]!r}", name)
         label, description = (*texts, "", "")[:2] if texts or old is None else (old.label, old.description)
         self.symbols[name.text] = Symbol(label, description, numbers)
         self.labelled.append(name)
 
     # -- directives ---------------------------------------------------------------------------------------------
 
-    def _names(self, directive: PdaToken, tokens: Sequence[PdaToken], example: str) -> list[PdaToken]:
+    def _read_names(self, directive: PdaToken, tokens: Sequence[PdaToken], example: str) -> list[PdaToken]:
         names = [token for token in tokens if token.kind != "comma"]
         for token in names:
             if token.kind != "name" or token.is_empty:
-                self.fail(f"unexpected {token.text!r}", token, expected=("a name",))
+                self.fail_at(f"unexpected {token.text!r}", token, expected=("a name",))
         if not names:
-            self.fail(f"{directive.text} names nothing", directive, suggestion=f"write: {directive.text} {example}")
+            self.fail_at(f"{directive.text} names nothing", directive, suggestion=f"write: {directive.text} {example}")
         return names
 
-    def _start(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
-        names = self._names(directive, tokens, "STATE")
+    def _read_start(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        names = self._read_names(directive, tokens, "STATE")
         if self.start is not None or len(names) > 1:
-            self.fail("a second initial state; there is one", names[-1])
+            self.fail_at("a second initial state; there is one", names[-1])
         self.start = names[0]
 
-    def _accept(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
-        self.accepting += self._names(directive, tokens, "STATE ...")
+    def _read_accepting(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        self.accepting += self._read_names(directive, tokens, "STATE ...")
 
-    def _stack(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
-        self.stack += [token.text for token in self._names(directive, tokens, "SYMBOL ...")]
+    def _read_stack(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        self.stack += [token.text for token in self._read_names(directive, tokens, "SYMBOL ...")]
 
-    def _name(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+    def _read_name(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         if len(tokens) != 1 or tokens[0].kind != "string":
-            self.fail("%name is followed by a text", directive, suggestion='write: %name "working hours"')
+            self.fail_at("%name is followed by a text", directive, suggestion='write: %name "working hours"')
         self.name = unquoted(tokens[0])
 
-    def _order(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
-        names = self._names(directive, tokens, "backward")
+    def _read_order(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+        names = self._read_names(directive, tokens, "backward")
         if self.order is not None or len(names) > 1:
-            self.fail("a second order; there is one", names[-1])
+            self.fail_at("a second order; there is one", names[-1])
         if names[0].text not in ORDERS:
-            self.fail(unknown("order", names[0].text, ORDERS), names[0])
+            self.fail_at(unknown("order", names[0].text, ORDERS), names[0])
         self.order = names[0].text
 
-    def _ask(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+    def _read_question(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         if [token.kind for token in tokens] != ["name", "string"]:
-            self.fail(f"{directive.text} is followed by a state and a question", directive,
+            self.fail_at(f"{directive.text} is followed by a state and a question", directive,
                       suggestion=f'write: {directive.text} STATE "Which one?"')  # fmt: skip
         state, question = tokens
         if state.text in self.asked:
-            self.fail(f"a second question for the state {state.text}", state)
+            self.fail_at(f"a second question for the state {state.text}", state)
         self.asked[state.text] = (state, unquoted(question), directive.text == "%decide")
 
-    _decide = _ask
-
-    def _limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
+    def _read_limit(self, directive: PdaToken, tokens: Sequence[PdaToken]) -> None:
         for token in tokens:
             if token.kind in ("string", "directive"):
-                self.fail(f"unexpected {token.text!r}", token, expected=("a name",))
-        self.limits.read(directive, [token for token in tokens if token.kind != "comma"])
+                self.fail_at(f"unexpected {token.text!r}", token, expected=("a name",))
+        self.limits.read_line(directive, [token for token in tokens if token.kind != "comma"])
 
-    _require = _clock = _window = _deadline = _gap = _limit
+    #: How each directive is read.
+    _READERS: ClassVar[Mapping[str, Callable[[_PdaReader, PdaToken, Sequence[PdaToken]], None]]] = {
+        "%start": _read_start,
+        "%order": _read_order,
+        "%accept": _read_accepting,
+        "%stack": _read_stack,
+        "%name": _read_name,
+        **dict.fromkeys(("%ask", "%decide"), _read_question),
+        **dict.fromkeys(("%limit", "%require", *EXAMPLES), _read_limit),
+    }
 
     # -- the whole ----------------------------------------------------------------------------------------------
 
-    def automaton(self) -> PDA:
+    def build_automaton(self) -> PDA:
         if not self.transitions:
-            self.source.fail("the automaton has no transition", None, suggestion="write, for instance: p, a, ε -> q, ε")
+            self.source.fail_at(
+                "the automaton has no transition", None, suggestion="write, for instance: p, a, ε -> q, ε"
+            )
         if not self.accepting:
-            self.source.fail("no final state: no run can accept", None, suggestion="write: %accept STATE ...")
-        made, origin = self._made()
+            self.source.fail_at("no final state: no run can accept", None, suggestion="write: %accept STATE ...")
+        made, origin = self._build_transitions()
         pda = PDA(
             made,
             start=self.start.text if self.start is not None else made[0].state,
@@ -238,16 +247,16 @@ class _PdaReader:
             check=False,
         )
         self._check_names(pda)
-        pda = pda.with_limits(self.limits.limits(pda.terminals, pda.symbols))
+        pda = pda.with_limits(self.limits.build_limits(pda.terminals, pda.symbols))
         problem = find_problem(pda.transitions, pda.start_state, pda.accepting_states, pda.stack_symbols)
         if problem is not None:
             named = [*origin.get(problem.transition, ()), *self.accepting, *([self.start] if self.start else [])]
             at = next((token for token in named if token.text == problem.name), named[0])
-            self.source.fail(problem.message, at.place)
+            self.source.fail_at(problem.message, at.place)
         self._check_runs(pda)
         return pda
 
-    def _made(self) -> tuple[list[Transition], dict[Transition | None, tuple[PdaToken, PdaToken]]]:
+    def _build_transitions(self) -> tuple[list[Transition], dict[Transition | None, tuple[PdaToken, PdaToken]]]:
         """The transitions with their questions, those on any symbol of the stack written out; and where they stand."""
         named = [name for made, *_ in self.transitions for name in (*made.push, made.pop) if name not in (None, ANY)]
         stack = [str(name) for name in dict.fromkeys([*self.stack, *named])]
@@ -269,19 +278,19 @@ class _PdaReader:
     def _check_names(self, pda: PDA) -> None:
         for token in self.labelled:
             if token.text not in pda.terminals:
-                self.fail(unknown("terminal", token.text, pda.terminals), token)
+                self.fail_at(unknown("terminal", token.text, pda.terminals), token)
         for state, (token, *_) in self.asked.items():
             if state not in pda.states:
-                self.fail(f"unknown state {state}" + suggest_name(state, pda.states), token)
+                self.fail_at(f"unknown state {state}" + suggest_name(state, pda.states), token)
 
     def _check_runs(self, pda: PDA) -> None:
         """An error where nothing is accepted, a warning where some runs are lost."""
         why = why_no_plan(pda) if pda.limits else None
         if why is not None or not some_run_accepts(pda, pda.transitions):
             reason = "what is popped never lies there" if why is None else why.reason
-            self.source.fail(f"no run accepts: {reason}", self.accepting[0].place,
+            self.source.fail_at(f"no run accepts: {reason}", self.accepting[0].place,
                              suggestion="follow the transitions from the initial state to a final one")  # fmt: skip
         for state in dead_ends(pda.transitions, pda.start_state, pda.accepting_states):
             others = (other for other in pda.states if other != state)
             message = f"no transition leaves the state {state}, and it is not final{suggest_name(state, others)}"
-            self.source.warn(message, None, stacklevel=4)
+            self.source.warn_at(message, None, stacklevel=4)

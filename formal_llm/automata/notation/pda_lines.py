@@ -15,7 +15,7 @@ from typing import NamedTuple, NoReturn
 
 from formal_llm.automata.models.quantities import read_amount
 from formal_llm.automata.models.symbols import quote_text
-from formal_llm.automata.notation.braces import MOST, Value, compute, literal, ranged
+from formal_llm.automata.notation.braces import MOST, Value, compute_expression, parse_literal, parse_range
 from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
@@ -98,30 +98,30 @@ def statements(source: SourceText) -> Iterator[PdaLine | PlainTransition]:
             braces.
     """
     for number, text in enumerate(source.text.split("\n"), 1):
-        plain = _plain(text, number)
+        plain = _read_plain_line(text, number)
         if plain is not None:
             yield plain
             continue
-        tokens, end = _tokens(source, text, number)
+        tokens, end = _tokenize(source, text, number)
         if not tokens:
             continue
         at = next((n for n, token in enumerate(tokens) if _begins_clause(tokens[n:])), len(tokens))
         if at == 0:
-            source.fail("a clause stands behind a statement, on its line", tokens[0].place)
-        clauses = list(_clauses(source, tokens[at:], end))
+            source.fail_at("a clause stands behind a statement, on its line", tokens[0].place)
+        clauses = list(_read_clauses(source, tokens[at:], end))
         size = 1
         for name, values in clauses:
             size *= len(values)
             if size > MOST:
-                source.fail(f"this line stands for more than {MOST:,} lines", name.place)
+                source.fail_at(f"this line stands for more than {MOST:,} lines", name.place)
         for chosen in product(*(values for _, values in clauses)):
             named = {name.text: value for (name, _), value in zip(clauses, chosen, strict=True)}
-            line = PdaLine(tuple(_filled(source, token, named) for token in tokens[:at]), end)
+            line = PdaLine(tuple(_fill_braces(source, token, named) for token in tokens[:at]), end)
             _check_decimal_comma(source, line)
             yield line
 
 
-def _plain(text: str, number: int) -> PlainTransition | None:
+def _read_plain_line(text: str, number: int) -> PlainTransition | None:
     """The transition of a line; None where it takes more than a look to read it."""
     found = _PLAIN.fullmatch(text)
     if found is None:
@@ -138,21 +138,21 @@ def _plain(text: str, number: int) -> PlainTransition | None:
     )
 
 
-def _tokens(source: SourceText, text: str, number: int) -> tuple[list[PdaToken], PdaToken]:
+def _tokenize(source: SourceText, text: str, number: int) -> tuple[list[PdaToken], PdaToken]:
     tokens: list[PdaToken] = []
     at = end = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         place = Place(number, at + 1)
         if match is None:
-            _unreadable(source, text, place)
+            _refuse_text(source, text, place)
         at = match.end()
         kind = str(match.lastgroup)
         if kind == "blank":
             continue
         end = at
         if kind == "quoted":
-            tokens.append(PdaToken("name", _unescaped(match[0][1:-1]), place, quoted=True))
+            tokens.append(PdaToken("name", _unescape_text(match[0][1:-1]), place, quoted=True))
         elif match[0] == "%empty":
             tokens.append(PdaToken("name", "ε", place))
         else:
@@ -160,13 +160,13 @@ def _tokens(source: SourceText, text: str, number: int) -> tuple[list[PdaToken],
     return tokens, PdaToken("end", "the end of the line", Place(number, end + 1))
 
 
-def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
+def _refuse_text(source: SourceText, text: str, place: Place) -> NoReturn:
     sign = text[place.column - 1]
     arrow = None if re.search("->|→", text) else _WRONG_ARROW.search(text)
     if sign in "\"'":
-        source.fail(f"a text that does not end on its line (closing {sign} is missing)", place)
+        source.fail_at(f"a text that does not end on its line (closing {sign} is missing)", place)
     if sign in "{}":
-        source.fail(f"the brace {sign!r} stands alone", place, suggestion="a name with a number in it is: q{t+1}")
+        source.fail_at(f"the brace {sign!r} stands alone", place, suggestion="a name with a number in it is: q{t+1}")
     suggestion = f"write '->' instead of {arrow[0]!r}" if arrow else None
     if sign in "<>" and text.lstrip().startswith("%limit"):
         suggestion = f"write {sign}=, which allows that amount too"
@@ -174,18 +174,18 @@ def _unreadable(source: SourceText, text: str, place: Place) -> NoReturn:
         suggestion = "write the transition without brackets: state, read, pop -> state, push ..."
     elif sign == "*":
         suggestion = "* stands alone, for any symbol of the stack; a name with such a sign is written in quotes: '*'"
-    source.fail(f"unexpected character {sign!r}", place, suggestion=suggestion)
+    source.fail_at(f"unexpected character {sign!r}", place, suggestion=suggestion)
 
 
 def number_of(source: SourceText, token: PdaToken) -> tuple[str, int | Decimal]:
     """The quantity of a token such as ``minutes=20``, and how much of it."""
     pair = NUMBER.fullmatch(token.text) if token.kind == "name" else None
     if pair is None:
-        source.fail(f"unexpected {token.text!r}", token.place, expected=("a number such as minutes=20",))
+        source.fail_at(f"unexpected {token.text!r}", token.place, expected=("a number such as minutes=20",))
     try:
         return pair[1], read_amount(pair[2])
     except ValueError as error:
-        source.fail(str(error), token.place)
+        source.fail_at(str(error), token.place)
 
 
 def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
@@ -195,7 +195,7 @@ def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
     for token, comma, rest in zip(line.tokens, line.tokens[1:], line.tokens[2:], strict=False):
         quantity, sign, number = token.text.rpartition("=")
         if comma.kind == "comma" and quantity and sign and number.isdigit() and rest.text[:1].isdigit():
-            source.fail(f"'{number},{rest.text}' has a comma for a decimal point", token.place,
+            source.fail_at(f"'{number},{rest.text}' has a comma for a decimal point", token.place,
                         suggestion=f"write {token.text}.{rest.text}")  # fmt: skip
 
 
@@ -208,12 +208,12 @@ def fields(source: SourceText, tokens: Sequence[PdaToken], end: PdaToken) -> lis
     for token in [*tokens, end]:
         if token is end or token.kind == "comma":
             if not found[-1]:
-                source.fail("a name is missing here", token.place, suggestion="write ε for nothing")
+                source.fail_at("a name is missing here", token.place, suggestion="write ε for nothing")
             found.append([])
         elif token.kind in ("name", "any"):
             found[-1].append(token)
         else:
-            source.fail(f"unexpected {token.text!r}", token.place, expected=("a name", "ε", "','"))
+            source.fail_at(f"unexpected {token.text!r}", token.place, expected=("a name", "ε", "','"))
     return found[:-1]
 
 
@@ -221,7 +221,7 @@ def _begins_clause(tokens: Sequence[PdaToken]) -> bool:
     return len(tokens) > 2 and tokens[0].is_word("for") and tokens[1].kind == "name" and tokens[2].is_word("in")
 
 
-def _clauses(
+def _read_clauses(
     source: SourceText, tokens: Sequence[PdaToken], end: PdaToken
 ) -> Iterator[tuple[PdaToken, Sequence[Value]]]:
     """``for NAME in 1..3`` or ``for NAME in a, b``, several times."""
@@ -229,73 +229,73 @@ def _clauses(
     while tokens:
         name, *rest = tokens[1:]
         if not name.text.isidentifier():
-            source.fail(f"{name.text!r} cannot be a name in braces", name.place, expected=("a word",))
+            source.fail_at(f"{name.text!r} cannot be a name in braces", name.place, expected=("a word",))
         if name.text in known:
-            source.fail(f"a second clause for {name.text}", name.place)
+            source.fail_at(f"a second clause for {name.text}", name.place)
         known.add(name.text)
         size = next((n for n in range(1, len(rest)) if _begins_clause(rest[n:])), len(rest))
         values = [token for token in rest[1:size] if token.kind != "comma"]
         if not values:
-            source.fail("the clause has no values", end.place, expected=("1..3", "names such as: supper, lunch"))
+            source.fail_at("the clause has no values", end.place, expected=("1..3", "names such as: supper, lunch"))
         for token in values:
             if token.kind != "name":
-                source.fail(f"unexpected {token.text!r} in a clause", token.place, expected=("1..3", "a name"))
-        yield name, list(_values(source, values))
+                source.fail_at(f"unexpected {token.text!r} in a clause", token.place, expected=("1..3", "a name"))
+        yield name, list(_read_values(source, values))
         tokens = rest[size:]
 
 
-def _values(source: SourceText, tokens: Sequence[PdaToken]) -> Iterator[Value]:
+def _read_values(source: SourceText, tokens: Sequence[PdaToken]) -> Iterator[Value]:
     """The values of a clause: names, numbers, times, and ranges with their steps."""
     at = 0
     while at < len(tokens):
         token, step = tokens[at], None
         at += 1
         if token.quoted or ".." not in token.text:
-            yield token.text if token.quoted else literal(token.text)
+            yield token.text if token.quoted else parse_literal(token.text)
             continue
         if at + 1 < len(tokens) and tokens[at].is_word("by"):
             step = tokens[at + 1].text
             at += 2
         try:
-            values = ranged(token.text, step)
+            values = parse_range(token.text, step)
         except ValueError as error:
             problem, _, hint = str(error).partition("; ")
-            source.fail(problem, token.place, suggestion=hint or None)
+            source.fail_at(problem, token.place, suggestion=hint or None)
         if values is None:
-            source.fail(f"{token.text} is no range", token.place, expected=("1..3", "8:00..20:00 by 15min"))
+            source.fail_at(f"{token.text} is no range", token.place, expected=("1..3", "8:00..20:00 by 15min"))
         yield from values
 
 
-def _filled(source: SourceText, token: PdaToken, values: Mapping[str, Value]) -> PdaToken:
+def _fill_braces(source: SourceText, token: PdaToken, values: Mapping[str, Value]) -> PdaToken:
     """A token with what stands in braces replaced; a text may have other braces, which are for the task to fill."""
     if token.quoted or "{" not in token.text or token.kind not in ("name", "string"):
         return token
 
-    def value(match: re.Match[str]) -> str:
+    def compute_value(match: re.Match[str]) -> str:
         names = re.findall(r"(?<!\w)[^\W\d]\w*", match[1])
         if token.kind == "string" and (not names or not set(names) <= set(values)):
             return match[0]
         place = Place(token.place.line, token.place.column + match.start())
-        return _compute(source, match[1], values, place)
+        return _compute_text(source, match[1], values, place)
 
-    return token._replace(text=_BRACES.sub(value, token.text))
+    return token._replace(text=_BRACES.sub(compute_value, token.text))
 
 
-def _compute(source: SourceText, text: str, values: Mapping[str, Value], place: Place) -> str:
+def _compute_text(source: SourceText, text: str, values: Mapping[str, Value], place: Place) -> str:
     try:
-        return compute(text, values)
+        return compute_expression(text, values)
     except KeyError as error:
         near = did_you_mean(str(error.args[0]), values)
         there = f"its clauses name {', '.join(values)}" if values else "add a clause, such as: for t in 1..3"
-        source.fail(
+        source.fail_at(
             f"unknown name {error.args[0]} in braces", place, suggestion=f"did you mean {near}?" if near else there
         )
     except ZeroDivisionError:
-        source.fail(f"{{{text}}} divides by zero", place)
+        source.fail_at(f"{{{text}}} divides by zero", place)
     except TypeError as error:
-        source.fail(f"{{{text}}}: {error}", place)
+        source.fail_at(f"{{{text}}}: {error}", place)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        source.fail(f"{{{text}}} cannot be read", place, expected=("{t}", "{t-1}", "{2*t+1}", "{t+15min}"))
+        source.fail_at(f"{{{text}}} cannot be read", place, expected=("{t}", "{t-1}", "{2*t+1}", "{t+15min}"))
 
 
 # -- names and texts --------------------------------------------------------------------------------------------------
@@ -303,10 +303,10 @@ def _compute(source: SourceText, text: str, values: Mapping[str, Value], place: 
 
 def unquoted(token: PdaToken) -> str:
     """What a string says."""
-    return _unescaped(token.text[1:-1])
+    return _unescape_text(token.text[1:-1])
 
 
-def _unescaped(text: str) -> str:
+def _unescape_text(text: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
 
 

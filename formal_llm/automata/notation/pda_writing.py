@@ -9,7 +9,13 @@ from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.quantities import format_amount
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.notation.comments import collect, commented, framed, keep, nearest
+from formal_llm.automata.notation.comments import (
+    add_comments,
+    add_outer_comments,
+    attach_comments,
+    collect_comments,
+    nearest,
+)
 from formal_llm.automata.notation.pda_lines import (
     PdaLine,
     PdaToken,
@@ -38,17 +44,19 @@ def write_pda(pda: PDA) -> str:
     lines.append(f"%start {states[pda.start_state]}")
     lines.append(f"%accept {' '.join(name for state, name in states.items() if state in pda.accepting_states)}")
     lines += [f"%stack {' '.join(map(quoted_name, pda.start_stack))}"] if pda.start_stack else []
-    lines += [*pda.limits.lines(quoted_name), "", *_transitions(pda, states)]
-    described = list(_described(pda).values())
+    lines += [*pda.limits.lines(quoted_name), "", *_write_transitions(pda, states)]
+    described = list(_describe_terminals(pda).values())
     lines += ["", *described] if described else []
     if pda.comments:
         first = (line.split(" ", 1)[0] for line in lines)
         keys = [word if word in _ONCE else line for word, line in zip(first, lines, strict=True)]
-        lines = [commented(line, pda.comments.get(key)) if key else line for line, key in zip(lines, keys, strict=True)]
-    return "\n".join(framed(lines, pda.comments)) + "\n"
+        lines = [
+            add_comments(line, pda.comments.get(key)) if key else line for line, key in zip(lines, keys, strict=True)
+        ]
+    return "\n".join(add_outer_comments(lines, pda.comments)) + "\n"
 
 
-def _transitions(pda: PDA, states: Mapping[State, str]) -> Iterator[str]:
+def _write_transitions(pda: PDA, states: Mapping[State, str]) -> Iterator[str]:
     for t in pda.transitions:
         read, pop = (quoted_name(name) if name is not None else "ε" for name in (t.read, t.pop))
         push = " ".join(map(quoted_name, t.push)) or "ε"
@@ -57,7 +65,7 @@ def _transitions(pda: PDA, states: Mapping[State, str]) -> Iterator[str]:
         yield line + (f" {'decide' if t.decision else 'ask'} {quoted_text(t.question)}" if t.question else "")
 
 
-def _described(pda: PDA) -> dict[str, str]:
+def _describe_terminals(pda: PDA) -> dict[str, str]:
     """The lines of terminals with labels or numbers, by what is printed for the terminal."""
     found = {}
     for name, symbol in pda.symbols.items():
@@ -76,9 +84,9 @@ def with_comments(pda: PDA, source: SourceText) -> PDA:
     """An automaton that was just read, with the comments of its text, each with what is printed for its statement."""
     if "#" not in source.own_text:
         return pda
-    limits, described = pda.limits.lines(quoted_name), _described(pda)
+    limits, described = pda.limits.lines(quoted_name), _describe_terminals(pda)
     by_left: dict[str, list[str]] = {}
-    for line in _transitions(pda, _state_names(pda.states)):
+    for line in _write_transitions(pda, _state_names(pda.states)):
         by_left.setdefault(line.split(",", 1)[0], []).append(line)
     anchors: list[tuple[int, str]] = []
     for statement in statements(source):
@@ -87,7 +95,7 @@ def with_comments(pda: PDA, source: SourceText) -> PDA:
         if not source.is_own(first.place.line):
             continue
         if isinstance(statement, PlainTransition) or any(token.kind == "arrow" for token in tokens):
-            like = re.compile(_pattern(statement))
+            like = re.compile(_write_pattern(statement))
             keys = [line for line in by_left.get(quoted_name(first.text), ()) if like.fullmatch(line)]
         elif first.text in _ONCE:
             keys = [first.text]
@@ -95,10 +103,10 @@ def with_comments(pda: PDA, source: SourceText) -> PDA:
             words = [quoted_name(token.text) if token.kind == "name" else token.text for token in tokens]
             keys = [nearest(words, limits, described)]
         anchors += [(first.place.line, key) for key in keys if key]
-    return keep(pda, collect(source.own_text, lambda line: _CODE.findall(line)[0], anchors))
+    return attach_comments(pda, collect_comments(source.own_text, lambda line: _CODE.findall(line)[0], anchors))
 
 
-def _pattern(statement: PdaLine | PlainTransition) -> str:
+def _write_pattern(statement: PdaLine | PlainTransition) -> str:
     """What matches the printed lines of a transition as it is written; * is any symbol, the question may differ."""
     if isinstance(statement, PlainTransition):
         names = (statement.read, None if statement.pop.is_empty else statement.pop.text)

@@ -44,7 +44,7 @@ Expression = SAtom | SList
 
 
 @cache
-def _parser() -> Lark:
+def _get_parser() -> Lark:
     from lark import Lark
 
     text = resources.files("formal_llm.automata.notation").joinpath("s_expressions.lark").read_text(encoding="utf-8")
@@ -60,35 +60,35 @@ def read_expressions(source: SourceText) -> tuple[Expression, ...]:
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
     try:
-        tree = _parser().parse(source.text)
+        tree = _get_parser().parse(source.text)
     except UnexpectedCharacters as error:
         place = Place(error.line, error.column)
         if error.char == '"':
-            source.fail('a text that does not end on its line (closing " is missing)', place)
-        source.fail(f"unexpected character {error.char!r}", place)
+            source.fail_at('a text that does not end on its line (closing " is missing)', place)
+        source.fail_at(f"unexpected character {error.char!r}", place)
     except UnexpectedToken as error:
         if error.token.type == "_CLOSE":
-            source.fail("this parenthesis closes nothing", Place(error.line, error.column))
+            source.fail_at("this parenthesis closes nothing", Place(error.line, error.column))
         open_ones: list[Token] = []
-        for token in _parser().lex(source.text):
+        for token in _get_parser().lex(source.text):
             if token.type == "OPEN":
                 open_ones.append(token)
             elif token.type == "_CLOSE":
                 open_ones.pop()
-        source.fail("this parenthesis is never closed", _place(open_ones[-1]))
-    return tuple(_read(child, source, 0) for child in tree.children)
+        source.fail_at("this parenthesis is never closed", _place_of(open_ones[-1]))
+    return tuple(_read_tree(child, source, 0) for child in tree.children)
 
 
-def _read(tree: Tree[Token] | Token, source: SourceText, depth: int) -> Expression:
+def _read_tree(tree: Tree[Token] | Token, source: SourceText, depth: int) -> Expression:
     if isinstance(tree, str):
         quoted = tree.type == "STRING"
-        return SAtom(unquote_text(tree) if quoted else str(tree), _place(tree), quoted)
+        return SAtom(unquote_text(tree) if quoted else str(tree), _place_of(tree), quoted)
     opening, *items = tree.children
-    place = _place(cast("Token", opening))
+    place = _place_of(cast("Token", opening))
     if depth >= _DEPTH:
-        source.fail(f"parentheses more than {_DEPTH} deep", place)
-    return SList(tuple(_read(item, source, depth + 1) for item in items), place)
+        source.fail_at(f"parentheses more than {_DEPTH} deep", place)
+    return SList(tuple(_read_tree(item, source, depth + 1) for item in items), place)
 
 
-def _place(token: Token) -> Place:
+def _place_of(token: Token) -> Place:
     return Place(token.line or 1, token.column or 1)

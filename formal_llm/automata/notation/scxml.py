@@ -70,16 +70,16 @@ def read_scxml(text: str, file: str | None = None, *, final: Sequence[str] = ())
         NotationError: it is no SCXML, it has history, or a state that there is not; with line and column.
         ResourceNotFound: a name in ``final`` is no state.
     """
-    source = SourceText.of(text, file, NotationError)
+    source = SourceText.from_text(text, file, NotationError)
     root = read_xml(source)
     if root.name != "scxml":
-        source.fail(f"this is no state machine: it begins with <{root.name}>", root.place, expected=("<scxml>",))
+        source.fail_at(f"this is no state machine: it begins with <{root.name}>", root.place, expected=("<scxml>",))
     COVERAGE.check_tree(root, source)
     states: dict[str, State] = {}
-    name = _ScxmlReader(source, states).read(root, None)
+    name = _ScxmlReader(source, states).read_state(root, None)
     if not states[name].children:
-        source.fail("the machine has no states", root.place, expected=("<state>", "<parallel>", "<final>"))
-    return build_automaton(states, name, root.get("name"), source, final=final)
+        source.fail_at("the machine has no states", root.place, expected=("<state>", "<parallel>", "<final>"))
+    return build_automaton(states, name, root.get_attribute("name"), source, final=final)
 
 
 class _ScxmlReader:
@@ -87,71 +87,81 @@ class _ScxmlReader:
         self.source = source
         self.states = states
 
-    def read(self, element: Element, parent: str | None) -> str:
+    def read_state(self, element: Element, parent: str | None) -> str:
         """Read a state and those in it; its name."""
-        name = element.get("id") or (f"state_{len(self.states)}" if parent is not None else "(machine)")
+        name = element.get_attribute("id") or (f"state_{len(self.states)}" if parent is not None else "(machine)")
         if name in self.states:
-            self.source.fail(f"a second state with the id {name}", element.place)
+            self.source.fail_at(f"a second state with the id {name}", element.place)
         kind = element.name if element.name in ("parallel", "final") else "state"
         state = self.states[name] = State(
             name, parent, element.place, cast("Kind", kind),
-            tuple(element.get("initial").split()), entry=self._contents(element.all("onentry")),
-            exit=self._contents(element.all("onexit")),
+            tuple(element.get_attribute("initial").split()), entry=self._read_blocks(element.list_children("onentry")),
+            exit=self._read_blocks(element.list_children("onexit")),
         )  # fmt: skip
-        state.arcs = [self._arc(one, name) for one in element.all("transition")]
+        state.arcs = [self._read_arc(one, name) for one in element.list_children("transition")]
         for arc in state.arcs:
             arc.within &= kind != "parallel"
-        for first in (self._arc(arc, name) for one in element.all("initial") for arc in one.all("transition")):
+        for first in (
+            self._read_arc(arc, name)
+            for one in element.list_children("initial")
+            for arc in one.list_children("transition")
+        ):
             state.initial, state.start = first.targets, first.content
-        state.children = [self.read(child, name) for child in element.all("state", "parallel", "final")]
+        state.children = [self.read_state(child, name) for child in element.list_children("state", "parallel", "final")]
         return name
 
-    def _arc(self, element: Element, source: str) -> Arc:
-        names = element.get("event").split()
-        targets = tuple(element.get("target").split())
-        within = element.get("type") == "internal" and source not in targets
+    def _read_arc(self, element: Element, source: str) -> Arc:
+        names = element.get_attribute("event").split()
+        targets = tuple(element.get_attribute("target").split())
+        within = element.get_attribute("type") == "internal" and source not in targets
         return Arc(
-            tuple(one if one == "*" else one.removesuffix(".*").rstrip(".") + ".*" for one in names), targets,
-            element.get("cond"), within=within, content=self._content(element.children), place=element.place,
-        )  # fmt: skip
+            tuple(one if one == "*" else one.removesuffix(".*").rstrip(".") + ".*" for one in names),
+            targets,
+            element.get_attribute("cond"),
+            within=within,
+            content=self._read_actions(element.children),
+            place=element.place,
+        )
 
     # -- what is done on the way --------------------------------------------------------------------------------------
 
-    def _contents(self, blocks: Iterator[Element]) -> Content:
-        return self._content([child for block in blocks for child in block.children])
+    def _read_blocks(self, blocks: Iterator[Element]) -> Content:
+        return self._read_actions([child for block in blocks for child in block.children])
 
-    def _content(self, actions: Sequence[Element]) -> Content:
+    def _read_actions(self, actions: Sequence[Element]) -> Content:
         """The events that actions may raise, in each way in which their conditions may hold."""
-        raised = [self._raised(action) for action in actions if action.is_standard]
+        raised = [self._read_action(action) for action in actions if action.is_standard]
         return join_contents(raised, self.source, actions[0].place if actions else None)
 
-    def _raised(self, action: Element) -> Content:
+    def _read_action(self, action: Element) -> Content:
         if action.name == "raise":
-            return ((Raised(action.get("event")),),)
+            return ((Raised(action.get_attribute("event")),),)
         if action.name == "send":
-            return self._sent(action)
+            return self._read_send(action)
         if action.name == "if":
-            return self._branches(action)
-        if action.name == "foreach" and self._content(action.children) != NOTHING:
-            self.source.warn("what is raised in <foreach> is left out: its number is data", action.place)
+            return self._read_branches(action)
+        if action.name == "foreach" and self._read_actions(action.children) != NOTHING:
+            self.source.warn_at("what is raised in <foreach> is left out: its number is data", action.place)
         return NOTHING
 
-    def _sent(self, send: Element) -> Content:
-        if send.get("target") not in _SELF or send.get("type") not in _SCXML:
+    def _read_send(self, send: Element) -> Content:
+        if send.get_attribute("target") not in _SELF or send.get_attribute("type") not in _SCXML:
             return NOTHING  # another machine or service hears it
-        literal = _LITERAL.fullmatch(send.get("eventexpr"))
-        event = literal[2] if literal else send.get("event")
-        if data := [name for name in ("eventexpr", "targetexpr", "typeexpr") if send.get(name)][literal is not None :]:
-            self.source.warn(f"what is sent is left out: its {data[0]} is data", send.place)
+        literal = _LITERAL.fullmatch(send.get_attribute("eventexpr"))
+        event = literal[2] if literal else send.get_attribute("event")
+        if data := [name for name in ("eventexpr", "targetexpr", "typeexpr") if send.get_attribute(name)][
+            literal is not None :
+        ]:
+            self.source.warn_at(f"what is sent is left out: its {data[0]} is data", send.place)
             return NOTHING
-        if send.get("delay") or send.get("delayexpr"):
-            self.source.warn(
+        if send.get_attribute("delay") or send.get_attribute("delayexpr"):
+            self.source.warn_at(
                 f"{event} is sent with a delay: plans have no clock, so it may come at any time", send.place
             )
             return ((Raised(event, "later"),),)
-        return ((Raised(event, "now" if send.get("target") else "next"),),)
+        return ((Raised(event, "now" if send.get_attribute("target") else "next"),),)
 
-    def _branches(self, action: Element) -> Content:
+    def _read_branches(self, action: Element) -> Content:
         branches: list[list[Element]] = [[]]
         for child in action.children:
             if child.is_standard and child.name in ("elseif", "else"):
@@ -160,4 +170,4 @@ class _ScxmlReader:
                 branches[-1].append(child)
         if not any(child.name == "else" for child in action.children):
             branches.append([])
-        return tuple(dict.fromkeys(way for branch in branches for way in self._content(branch)))
+        return tuple(dict.fromkeys(way for branch in branches for way in self._read_actions(branch)))

@@ -32,7 +32,7 @@ class SourceText:
     parts: list[tuple[int, str | None]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, text: str, file: str | None, error: type[NotationError] = GrammarError) -> SourceText:
+    def from_text(cls, text: str, file: str | None, error: type[NotationError] = GrammarError) -> SourceText:
         """A text without byte order mark and with plain line ends; a zero byte shows that it is none.
 
         Raises:
@@ -41,10 +41,10 @@ class SourceText:
         text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         source = cls(text, file, error=error)
         if "\0" in text:
-            source.fail(f"this is not a text (zero byte at {text.index(chr(0))})", None)
+            source.fail_at(f"this is not a text (zero byte at {text.index(chr(0))})", None)
         return source
 
-    def at(self, offset: int) -> Place:
+    def place_of(self, offset: int) -> Place:
         """The place of the character at ``offset``."""
         line = bisect_left(self._ends, offset)
         return Place(line + 1, offset - (self._ends[line - 1] if line else -1))
@@ -69,20 +69,20 @@ class SourceText:
             return self.text
         return "\n".join(self.text.split("\n")[: self.parts[1][0] - 1])
 
-    def _told(self, place: Place | None) -> tuple[str | None, Place | None]:
+    def _locate_part(self, place: Place | None) -> tuple[str | None, Place | None]:
         """The file and the place in it."""
         if place is None or len(self.parts) < 2:
             return self.file, place
         begins, file = self.parts[self.part_of(place.line)]
         return file, place._replace(line=place.line - begins + 1)
 
-    def warn(self, message: str, place: Place | None, *, stacklevel: int = 1) -> None:
+    def warn_at(self, message: str, place: Place | None, *, stacklevel: int = 1) -> None:
         """Warn of something at a place of the text; ``stacklevel`` as of :func:`warnings.warn`, called in its stead."""
-        file, told = self._told(place)
+        file, told = self._locate_part(place)
         line, column = told or (None, None)
         warnings.warn(GrammarWarning(message, file=file, line=line, column=column), stacklevel=stacklevel + 1)
 
-    def fail(
+    def fail_at(
         self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None
     ) -> NoReturn:
         """Raise for a problem at a place of the text.
@@ -91,7 +91,7 @@ class SourceText:
             NotationError: always; of the class that this source's notation has.
         """
         lines = self.text.split("\n")
-        file, told = self._told(place)
+        file, told = self._locate_part(place)
         raise self.error(
             problem,
             file=file,

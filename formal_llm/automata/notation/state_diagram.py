@@ -110,10 +110,10 @@ def read_state_diagram(text: str, file: str | None = None, *, final: Sequence[st
         NotationError: it is no state diagram, or uses what is not covered; with line and column.
         ResourceNotFound: a name in ``final`` is no state.
     """
-    source = SourceText.of(text, file, NotationError)
+    source = SourceText.from_text(text, file, NotationError)
     parser = Parser(source)
-    parser.parse()
-    return _Diagram(source, parser.nodes, parser.regions).automaton(parser.title, final)
+    parser.parse_diagram()
+    return _Diagram(source, parser.nodes, parser.regions).build_automaton(parser.title, final)
 
 
 class Parser(NodeScanner):
@@ -126,110 +126,110 @@ class Parser(NodeScanner):
         self.regions: dict[str, int] = {}  # how many parts each composite state has
         self.open: list[tuple[str, int]] = []  # the composite states around, each with where it begins
 
-    def parse(self) -> None:
+    def parse_diagram(self) -> None:
         """Read all statements."""
-        if self.take(_HEADER) is None:
-            self.fail("the state diagram does not begin with its header", expected=("stateDiagram-v2",))
-        self.take(_GAP)
+        if self.take_match(_HEADER) is None:
+            self.fail_here("the state diagram does not begin with its header", expected=("stateDiagram-v2",))
+        self.take_match(_GAP)
         while self.at < len(self.text):
-            self._statement()
-            self.take(_GAP)
+            self._read_statement()
+            self.take_match(_GAP)
         if self.open:
-            self.fail(f"the state {self.open[-1][0]} does not end", self.open[-1][1], expected=("}",))
+            self.fail_here(f"the state {self.open[-1][0]} does not end", self.open[-1][1], expected=("}",))
 
     @property
     def scope(self) -> str:
         """The part of a composite state in which statements are; empty for the diagram."""
         return f"{self.open[-1][0]}:{self.regions[self.open[-1][0]]}" if self.open else ""
 
-    def _statement(self) -> None:
+    def _read_statement(self) -> None:
         start = self.at
-        if self.open and self.sees("}"):
+        if self.open and self.is_ahead("}"):
             self.at += 1
             self.open.pop()
-        elif self.open and self.sees("--") and not self.sees("-->"):
+        elif self.open and self.is_ahead("--") and not self.is_ahead("-->"):
             self.at += 2
             self.regions[self.open[-1][0]] += 1
-        elif remark := self.take(_REMARKS):
-            self._report(remark["word"] or remark["note"], start)
-        elif state := self.take(_STATE):
-            self._state(state, start)
+        elif remark := self.take_match(_REMARKS):
+            self._report_keyword(remark["word"] or remark["note"], start)
+        elif state := self.take_match(_STATE):
+            self._read_state(state, start)
         else:
-            self._transition(start)
+            self._read_transition(start)
 
-    def _report(self, name: str, start: int) -> None:
+    def _report_keyword(self, name: str, start: int) -> None:
         known = {one.lower(): one for one in (*COVERAGE.meant, *COVERAGE.harmless, *COVERAGE.refused)}
         if name.lower() not in known:
-            self.fail(f"unknown kind of state: {name}", start, expected=("choice", "fork", "join"))
-        COVERAGE.report(known[name.lower()], name, self.source, self.source.at(start))
+            self.fail_here(f"unknown kind of state: {name}", start, expected=("choice", "fork", "join"))
+        COVERAGE.report_part(known[name.lower()], name, self.source, self.source.place_of(start))
 
-    def _state(self, state: re.Match[str], start: int) -> None:
-        node = self._mention(state["alias"] or state["id"], start)
-        self._describe(node, state["text"])
-        if kind := self.take(_KIND):
+    def _read_state(self, state: re.Match[str], start: int) -> None:
+        node = self._find_or_add_state(state["alias"] or state["id"], start)
+        self._read_description(node, state["text"])
+        if kind := self.take_match(_KIND):
             node.kind = (kind["a"] or kind["b"]).lower()
-            self._report(node.kind, start)
-        elif label := self.take(_LABEL):
-            self._describe(node, label[1])
-        self.take(_CLASSES)
-        if self.take(_OPEN):
+            self._report_keyword(node.kind, start)
+        elif label := self.take_match(_LABEL):
+            self._read_description(node, label[1])
+        self.take_match(_CLASSES)
+        if self.take_match(_OPEN):
             self.open.append((node.name, start))
             self.regions[node.name] = self.regions.get(node.name, 0) + 1
-        elif self.take(_ENDS) is None:
-            self._unexpected()
+        elif self.take_match(_ENDS) is None:
+            self._refuse_text()
 
-    def _transition(self, start: int) -> None:
-        source = self._end("start")
-        arrow = self.take(_ARROW)
-        target = self._end("end") if arrow else None
-        label = self.take(_LABEL)
-        if self.take(_ENDS) is None:
-            self._unexpected()
+    def _read_transition(self, start: int) -> None:
+        source = self._read_arrow_end("start")
+        arrow = self.take_match(_ARROW)
+        target = self._read_arrow_end("end") if arrow else None
+        label = self.take_match(_LABEL)
+        if self.take_match(_ENDS) is None:
+            self._refuse_text()
         if target is None:
-            self._describe(source, label[1] if label else None)
+            self._read_description(source, label[1] if label else None)
             return
         text = one_line(read_text(label[1])) if label else ""
         guarded = _GUARDED.fullmatch(text)
         event, guard = (guarded["event"].strip(), guarded["guard"] + guarded["rest"]) if guarded else (text, "")
-        source.links.append(_Link(target.name, text, self.source.at(start), event, guard))
+        source.links.append(_Link(target.name, text, self.source.place_of(start), event, guard))
 
-    def _describe(self, node: _DrawnState, text: str | None) -> None:
+    def _read_description(self, node: _DrawnState, text: str | None) -> None:
         node.label = "; ".join(filter(None, [node.label, one_line(read_text(text or ""))]))
 
-    def _end(self, kind: str) -> _DrawnState:
+    def _read_arrow_end(self, kind: str) -> _DrawnState:
         """The state at one end of an arrow; ``[*]`` is the start or end of what is around."""
         start = self.at
-        name = self.take(_ID)
+        name = self.take_match(_ID)
         if name is None:
-            self._unexpected()
+            self._refuse_text()
         if name[0].upper() in ("[H]", "[H*]"):
-            self._report("history", start)
-        self.take(_CLASSES)
+            self._report_keyword("history", start)
+        self.take_match(_CLASSES)
         if name[0] != "[*]":
-            return self._mention(name[0], start)
+            return self._find_or_add_state(name[0], start)
         named = f"{self.scope}:{kind}"
-        return self.nodes.setdefault(named, _DrawnState(named, self.scope, kind, self.source.at(start)))
+        return self.nodes.setdefault(named, _DrawnState(named, self.scope, kind, self.source.place_of(start)))
 
-    def _mention(self, name: str, start: int) -> _DrawnState:
+    def _find_or_add_state(self, name: str, start: int) -> _DrawnState:
         """The node of a name; what is mentioned inside and outside of a composite state is inside."""
-        node = self.nodes.setdefault(name, _DrawnState(name, self.scope, "state", self.source.at(start)))
-        if node.scope in self._around(self.scope):
+        node = self.nodes.setdefault(name, _DrawnState(name, self.scope, "state", self.source.place_of(start)))
+        if node.scope in self._list_scopes(self.scope):
             node.scope = self.scope
-        elif self.scope not in self._around(node.scope):
-            self.fail(f"{name} is drawn inside {node.scope.rpartition(':')[0]} and elsewhere", start,
+        elif self.scope not in self._list_scopes(node.scope):
+            self.fail_here(f"{name} is drawn inside {node.scope.rpartition(':')[0]} and elsewhere", start,
                       suggestion="give one of both a name of its own")  # fmt: skip
         return node
 
-    def _around(self, scope: str) -> Iterator[str]:
+    def _list_scopes(self, scope: str) -> Iterator[str]:
         while scope:
             yield scope
             scope = self.nodes[scope.rpartition(":")[0]].scope
         yield ""
 
-    def _unexpected(self) -> NoReturn:
-        self.take(re.compile(r"[ \t]*"))
+    def _refuse_text(self) -> NoReturn:
+        self.take_match(re.compile(r"[ \t]*"))
         found = re.compile(r"\S*").match(self.text, self.at)
-        self.fail(f"unexpected {found[0] if found and found[0] else 'end of the line'!r}",
+        self.fail_here(f"unexpected {found[0] if found and found[0] else 'end of the line'!r}",
                   expected=("A --> B : label", "state A { ... }", "A : text"))  # fmt: skip
 
 
@@ -242,27 +242,27 @@ class _Diagram:
         self.done: dict[str, str] = {}  # where states lead that are done
         self.events: dict[str, str] = {}  # the name of the event of each label
         for name, count in regions.items():
-            parts = [part for n in range(1, count + 1) if self._inside(part := f"{name}:{n}")]
+            parts = [part for n in range(1, count + 1) if self._states_inside(part := f"{name}:{n}")]
             for part in parts:
                 if len(parts) > 1:
-                    self._add(part, name, "composite", nodes[name])
-                for node in self._inside(part) if len(parts) < 2 else ():
+                    self._add_state(part, name, "composite", nodes[name])
+                for node in self._states_inside(part) if len(parts) < 2 else ():
                     node.scope = name
             nodes[name].kind = "parallel" if len(parts) > 1 else "composite" if parts else nodes[name].kind
 
-    def _add(self, name: str, scope: str, kind: str, like: _DrawnState) -> _DrawnState:
+    def _add_state(self, name: str, scope: str, kind: str, like: _DrawnState) -> _DrawnState:
         return self.nodes.setdefault(name, _DrawnState(name, scope, kind, like.place))
 
-    def _inside(self, scope: str) -> list[_DrawnState]:
+    def _states_inside(self, scope: str) -> list[_DrawnState]:
         return [node for node in self.nodes.values() if node.scope == scope and node.name]
 
-    def _depth(self, node: _DrawnState) -> int:
-        return 1 + self._depth(self.nodes[node.scope]) if node.name else 0
+    def _depth_of(self, node: _DrawnState) -> int:
+        return 1 + self._depth_of(self.nodes[node.scope]) if node.name else 0
 
-    def automaton(self, title: str, final: Sequence[str]) -> PDA:
+    def build_automaton(self, title: str, final: Sequence[str]) -> PDA:
         """The automaton of the diagram."""
-        if not self._inside(""):
-            self.source.fail("the state diagram is empty", None, suggestion="write: stateDiagram-v2, then [*] --> A")
+        if not self._states_inside(""):
+            self.source.fail_at("the state diagram is empty", None, suggestion="write: stateDiagram-v2, then [*] --> A")
         nodes = list(self.nodes.values())
         for link in (link for node in nodes if node.kind == "choice" for link in node.links):
             link.event, link.guard = "", link.text
@@ -274,37 +274,39 @@ class _Diagram:
             if not link.event and not link.guard and node.kind == "state" and self.nodes[link.target].kind in inner
         ]  # fmt: skip
         if silent and not by_states:
-            self.source.warn(
+            self.source.warn_at(
                 f"{len(silent)} of {len(links)} transitions have no label and are no steps: the steps of plans are the "
                 "labels; label all transitions, or none and the states are the steps", silent[0].place, stacklevel=4,
             )  # fmt: skip
         for fork in [node for node in nodes if node.kind == "fork"]:
-            self._split(fork)
+            self._split_fork(fork)
         for node in nodes:
             if node.kind == "join" and node.name not in {
                 link.target for n in self.done.values() for link in self.nodes[n].links
             }:
-                self.source.fail(f"the join {node.name} ends no fork: not all branches of one lead to it", node.place)
-        for node in sorted(self.nodes.values(), key=self._depth):
+                self.source.fail_at(
+                    f"the join {node.name} ends no fork: not all branches of one lead to it", node.place
+                )
+        for node in sorted(self.nodes.values(), key=self._depth_of):
             if node.kind in ("composite", "parallel") and node.name:
                 self._lead_on(node, by_states)
         for node in list(self.nodes.values()):
             if node.kind == "composite":
-                self._begin(node)
+                self._draw_start(node)
         states: dict[str, State] = {}
-        self._collect(self.nodes[""], states, by_states)
+        self._collect_states(self.nodes[""], states, by_states)
         labels = {name: text for text, name in self.events.items()}
         return build_automaton(states, "", title, self.source, final=final, labels=labels)
 
-    def _collect(self, node: _DrawnState, states: dict[str, State], by_states: bool) -> None:
+    def _collect_states(self, node: _DrawnState, states: dict[str, State], by_states: bool) -> None:
         """Add the state that a node is, and those in it."""
-        inside = self._inside(node.name)
+        inside = self._states_inside(node.name)
         state = states[node.name] = State(
             node.name, node.scope if node.name else None, node.place, label=node.label,
             kind="final" if node.kind == "end" else "parallel" if node.kind == "parallel" else "state",
             children=[one.name for one in inside], initial=tuple(one.name for one in inside if one.kind == "start"),
         )  # fmt: skip
-        events = [self._event(link, by_states) for link in node.links]
+        events = [self._name_event(link, by_states) for link in node.links]
         for number, (link, event) in enumerate(zip(node.links, events, strict=True)):
             later = events[number + 1 :]
             passing = node.kind in ("start", "choice", "join", "done")
@@ -317,9 +319,9 @@ class _Diagram:
         if node.name in self.done:
             state.arcs.append(Arc((DONE + node.name,), (self.done[node.name],)))
         for one in inside:
-            self._collect(one, states, by_states)
+            self._collect_states(one, states, by_states)
 
-    def _event(self, link: _Link, by_states: bool) -> str:
+    def _name_event(self, link: _Link, by_states: bool) -> str:
         """The name of the event of a link; empty where it takes no step."""
         target = self.nodes[link.target]
         text = link.event if not by_states else (target.label or target.name) if target.kind == "state" else ""
@@ -331,59 +333,59 @@ class _Diagram:
         self.events[text] = name
         return name
 
-    def _begin(self, node: _DrawnState) -> None:
+    def _draw_start(self, node: _DrawnState) -> None:
         """Draw where a composite state begins, if that is not drawn."""
-        inside = [one for one in self._inside(node.name) if one.kind != "end"]
+        inside = [one for one in self._states_inside(node.name) if one.kind != "end"]
         for one in inside:
             if one.kind == "start" and len(one.links) > 1 and not all(link.text for link in one.links):
                 message = (
                     f"{node.name or 'the diagram'} has {len(one.links)} arrows from [*]: a plan follows one of them"
                 )
-                self.source.warn(message, one.place, stacklevel=4)
+                self.source.warn_at(message, one.place, stacklevel=4)
         if inside and all(one.kind != "start" for one in inside):
-            start = self._add(f"{node.name}:start", node.name, "start", node)
+            start = self._add_state(f"{node.name}:start", node.name, "start", node)
             start.links.append(_Link(inside[0].name, "", node.place))
             entered = {link.target for one in self.nodes.values() for link in one.links}
             if not node.name or node.name in entered or self.nodes[node.scope].kind == "parallel":
                 message = f"{node.name or 'the diagram'} has no [*] --> ...: it begins with {inside[0].name}"
-                self.source.warn(message, node.place, stacklevel=4)
+                self.source.warn_at(message, node.place, stacklevel=4)
 
     def _lead_on(self, node: _DrawnState, by_states: bool) -> None:
         """Let what needs no event leave a composite state only when that is done."""
         leaving = [link for link in node.links if by_states or not link.event]
         if not leaving:
             return
-        for part in [node] if node.kind == "composite" else self._inside(node.name):
-            inside = self._inside(part.name)
+        for part in [node] if node.kind == "composite" else self._states_inside(node.name):
+            inside = self._states_inside(part.name)
             if all(one.kind != "end" for one in inside):
-                end = self._add(f"{part.name}:end", part.name, "end", part)
+                end = self._add_state(f"{part.name}:end", part.name, "end", part)
                 inside = [one for one in inside if one.kind in ("state", "composite", "parallel")]
                 for one in [one for one in inside if not one.links] or inside:
                     one.links.append(_Link(end.name, "", part.place))
         node.links = [link for link in node.links if link not in leaving]
-        self.done[node.name] = self._add(f"{node.name}:done", node.scope, "done", node).name
+        self.done[node.name] = self._add_state(f"{node.name}:done", node.scope, "done", node).name
         self.nodes[self.done[node.name]].links = leaving
 
-    def _split(self, fork: _DrawnState) -> None:
+    def _split_fork(self, fork: _DrawnState) -> None:
         """Make a parallel state of a fork: its branches up to the join at which all of them meet, or to the end."""
-        around = {node.name: node for node in self._inside(fork.scope)}
+        around = {node.name: node for node in self._states_inside(fork.scope)}
 
-        def follow(name: str, stop: str = "") -> list[str]:
+        def find_targets(name: str, stop: str = "") -> list[str]:
             return [link.target for link in around[name].links if link.target in around and link.target != stop]
 
-        def branch(first: str, stop: str) -> list[str]:
-            found = find_reachable([first], lambda name: follow(name, stop))
-            return [name for name in found if stop in find_reachable([name], follow)]
+        def find_branch(first: str, stop: str) -> list[str]:
+            found = find_reachable([first], lambda name: find_targets(name, stop))
+            return [name for name in found if stop in find_reachable([name], find_targets)]
 
-        ends = [name for name in find_reachable([fork.name], follow) if around[name].kind in ("join", "end")]
+        ends = [name for name in find_reachable([fork.name], find_targets) if around[name].kind in ("join", "end")]
         for stop in sorted(ends, key=lambda name: around[name].kind == "end"):
-            parts = [branch(link.target, stop) for link in fork.links]
+            parts = [find_branch(link.target, stop) for link in fork.links]
             if all(link.target in part for link, part in zip(fork.links, parts, strict=True)) and len(
                 {name for part in parts for name in part}
             ) == sum(map(len, parts)):
                 break
         else:
-            self.source.fail(
+            self.source.fail_at(
                 f"the branches of the fork {fork.name} do not meet in one join, or lead into each other", fork.place,
                 suggestion="let each branch lead to one state <<join>>, or to [*]",
             )  # fmt: skip
@@ -391,16 +393,16 @@ class _Diagram:
         for node in around.values():
             for link in node.links:
                 if node is not fork and node.name not in inside and link.target in inside:
-                    self.source.fail(f"this leads into a branch of the fork {fork.name}, past it", link.place)
+                    self.source.fail_at(f"this leads into a branch of the fork {fork.name}, past it", link.place)
         fork.kind = "parallel"
         for number, (first, part) in enumerate(zip(fork.links, parts, strict=True), 1):
-            region = self._add(f"{fork.name}:{number}", fork.name, "composite", fork)
-            self._add(f"{region.name}:start", region.name, "start", fork).links = [first]
-            end = self._add(f"{region.name}:end", region.name, "end", fork)
+            region = self._add_state(f"{fork.name}:{number}", fork.name, "composite", fork)
+            self._add_state(f"{region.name}:start", region.name, "start", fork).links = [first]
+            end = self._add_state(f"{region.name}:end", region.name, "end", fork)
             for name in part:
                 around[name].scope = region.name
                 for link in around[name].links:
                     link.target = end.name if link.target == stop else link.target
-        self.done[fork.name] = self._add(f"{fork.name}:done", fork.scope, "done", fork).name
+        self.done[fork.name] = self._add_state(f"{fork.name}:done", fork.scope, "done", fork).name
         self.nodes[self.done[fork.name]].links = [_Link(stop, "", fork.place)]
         fork.links = []

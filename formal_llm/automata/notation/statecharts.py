@@ -75,7 +75,7 @@ class Arc:
     place: Place | None = None
     source: str = ""
 
-    def takes(self, event: str | None) -> bool:
+    def takes_event(self, event: str | None) -> bool:
         """Whether it is for an event; None for none."""
         return not self.events if event is None else any(matches(one, event) for one in self.events)
 
@@ -122,7 +122,7 @@ def join_contents(contents: Iterable[Content], source: SourceText, place: Place 
     for content in contents:
         ways = tuple(dict.fromkeys((*way, *more) for way in ways for more in content))
         if len(ways) > MOST_WAYS:
-            source.fail(f"what is done here can go in more than {MOST_WAYS} ways", place)
+            source.fail_at(f"what is done here can go in more than {MOST_WAYS} ways", place)
     return ways
 
 
@@ -154,7 +154,7 @@ def build_automaton(
     for name in final:
         if name not in states:
             raise ResourceNotFound("state", name, [one for one in states if one != root and ":" not in one])
-    return _Machine(states, root, source).build(title, final, labels or {})
+    return _Machine(states, root, source).build_automaton(title, final, labels or {})
 
 
 class _Machine:
@@ -167,7 +167,7 @@ class _Machine:
         for name, state in states.items():
             self.around[name] = () if state.parent is None else (state.parent, *self.around[state.parent])
         for state in states.values():
-            self._check(state)
+            self._check_state(state)
         self.begin = Arc((), states[root].initial, within=True, source=root)
         self.descriptors = dict.fromkeys(one for state in states.values() for arc in state.arcs for one in arc.events)
         own = self._own_events()
@@ -175,9 +175,11 @@ class _Machine:
         self.events = [event for event in named if event not in own and not f"{event}.".startswith(DONE)]
         self.events = self.events or (["any"] if "*" in self.descriptors else [])
         if heard := sorted(filter(self._is_heard, own)):
-            source.warn(f"the machine itself raises {', '.join(heard)}: plans have no such steps", None, stacklevel=4)
+            source.warn_at(
+                f"the machine itself raises {', '.join(heard)}: plans have no such steps", None, stacklevel=4
+            )
         self.heard = {
-            name: dict.fromkeys(event for arc in state.arcs for event in self.events if arc.takes(event))
+            name: dict.fromkeys(event for arc in state.arcs for event in self.events if arc.takes_event(event))
             for name, state in states.items()
         }
         self.taking: dict[tuple[str, str | None], list[Arc]] = {}
@@ -186,17 +188,19 @@ class _Machine:
         self.taken: set[str] = set()
         self.labels: Mapping[str, str] = {}
 
-    def _check(self, state: State) -> None:
+    def _check_state(self, state: State) -> None:
         for arc in state.arcs:
             arc.source = state.name
             for target in arc.targets:
                 if target not in self.states:
-                    self.source.fail(unknown("target of a transition", target, self.states), arc.place or state.place)
+                    self.source.fail_at(
+                        unknown("target of a transition", target, self.states), arc.place or state.place
+                    )
         for first in state.initial:
             if first not in self.states:
-                self.source.fail(unknown("first state", first, self.states), state.place)
+                self.source.fail_at(unknown("first state", first, self.states), state.place)
             if state.name not in self.around[first]:
-                self.source.fail(f"{state.name} begins with {first}, which is not inside it", state.place)
+                self.source.fail_at(f"{state.name} begins with {first}, which is not inside it", state.place)
         state.initial = state.initial or tuple(state.children[:1])
 
     def _own_events(self) -> set[str]:
@@ -214,138 +218,149 @@ class _Machine:
 
     # -- the automaton ------------------------------------------------------------------------------------------------
 
-    def build(self, title: str, final: Sequence[str], labels: Mapping[str, str]) -> PDA:
+    def build_automaton(self, title: str, final: Sequence[str], labels: Mapping[str, str]) -> PDA:
         """The automaton whose states are the configurations."""
         found: list[Transition] = []
         self.labels = labels
 
-        def follow(where: MachineConfiguration) -> list[MachineConfiguration]:
-            moves = [(event, text, self._settle(then)) for event, text, then in self._moves(where)]
-            found.extend(Transition(self.name(where), e, None, self.name(then), (), text) for e, text, then in moves)
+        def follow_moves(where: MachineConfiguration) -> list[MachineConfiguration]:
+            moves = [(event, text, self._settle_configuration(then)) for event, text, then in self._list_moves(where)]
+            found.extend(
+                Transition(self.name_configuration(where), e, None, self.name_configuration(then), (), text)
+                for e, text, then in moves
+            )
             if len(self.names) > MOST_CONFIGURATIONS or len(found) > MOST_MOVES:
-                self.source.fail(
+                self.source.fail_at(
                     f"the machine has more than {MOST_CONFIGURATIONS:,} configurations or {MOST_MOVES:,} moves",
                     self.states[self.root].place, suggestion="leave out parallel regions that no plan needs",
                 )  # fmt: skip
             return [then for _, _, then in moves]
 
-        start = self._settle(MachineConfiguration(frozenset()))
-        reached = find_reachable([start], follow)
+        start = self._settle_configuration(MachineConfiguration(frozenset()))
+        reached = find_reachable([start], follow_moves)
         used = {move.read for move in found}
         return PDA(
-            found, start=self.name(start), accepting=map(self.name, self._accepting(list(reached), final)), name=title,
-            order="forward", symbols={name: Symbol(labels.get(name, name)) for name in self.events if name in used},
-        )  # fmt: skip
+            found,
+            start=self.name_configuration(start),
+            accepting=map(self.name_configuration, self._find_accepting(list(reached), final)),
+            name=title,
+            order="forward",
+            symbols={name: Symbol(labels.get(name, name)) for name in self.events if name in used},
+        )
 
-    def _accepting(self, reached: list[MachineConfiguration], final: Sequence[str]) -> list[MachineConfiguration]:
+    def _find_accepting(self, reached: list[MachineConfiguration], final: Sequence[str]) -> list[MachineConfiguration]:
         place = self.states[self.root].place
         done = [where for where in reached if self._is_done(self.root, where.active)]
         ended = set(done)
-        waiting = [where for where in reached if where in ended or self._silent(where)[1]]
+        waiting = [where for where in reached if where in ended or self._follow_silently(where)[1]]
         named = [where for where in waiting if not where.active.isdisjoint(final)]
         if final and not named:
-            self.source.fail(f"{' and '.join(final)} is not reached: a plan would never be finished", place)
+            self.source.fail_at(f"{' and '.join(final)} is not reached: a plan would never be finished", place)
         if not waiting:
-            self.source.fail("no final state is reached, and the machine never waits for an event", place)
+            self.source.fail_at("no final state is reached, and the machine never waits for an event", place)
         if not final and not done:
-            self.source.warn(
+            self.source.warn_at(
                 "no final state of the outermost level is reached: a plan may end wherever the machine waits; "
                 "--final STATE names the states in which plans end (in Python: final=)", place, stacklevel=5,
             )  # fmt: skip
         return named or done or waiting
 
-    def name(self, where: MachineConfiguration) -> str:
+    def name_configuration(self, where: MachineConfiguration) -> str:
         """What the automaton calls a configuration: its innermost states, and the events that wait."""
         if where not in self.names:
-            name = "+".join([*self._atoms(where.active), *(f"!{one.event}" for one in where.queue)]) or "(start)"
+            name = "+".join([*self._list_atoms(where.active), *(f"!{one.event}" for one in where.queue)]) or "(start)"
             self.names[where] = name if name not in self.taken else f"{name}+{len(self.names)}"
             self.taken.add(self.names[where])
         return self.names[where]
 
     # -- moves --------------------------------------------------------------------------------------------------------
 
-    def _moves(self, where: MachineConfiguration) -> Iterator[tuple[str | None, str, MachineConfiguration]]:
+    def _list_moves(self, where: MachineConfiguration) -> Iterator[tuple[str | None, str, MachineConfiguration]]:
         """What can happen: the event of the plan (None: it needs none), the text of the option, and what follows."""
-        silent, waits = self._silent(where)
+        silent, waits = self._follow_silently(where)
         yield from ((None, text, then) for then, text in silent.items())
-        atoms = self._atoms(where.active) if waits else []
+        atoms = self._list_atoms(where.active) if waits else []
         inner_first = (self.states[name] for atom in atoms for name in (atom, *self.around[atom]))
         for event in dict.fromkeys(event for state in inner_first for event in self.heard[state.name]):
-            for arcs in self._selections(where.active, event):
-                guards = _guards(arcs)
-                for then in self._step(where, arcs) if arcs else ():
+            for arcs in self._select_transitions(where.active, event):
+                guards = _join_guards(arcs)
+                for then in self._follow_transitions(where, arcs) if arcs else ():
                     yield event, f"{self.labels.get(event, event)} ({guards})" if guards else "", then
 
-    def _silent(self, where: MachineConfiguration) -> tuple[dict[MachineConfiguration, str], bool]:
+    def _follow_silently(self, where: MachineConfiguration) -> tuple[dict[MachineConfiguration, str], bool]:
         """What follows without an event of the plan, each with its text, and whether the machine may wait for one."""
         if self._is_done(self.root, where.active):
             return {}, False
         found: dict[MachineConfiguration, str] = {}
         waits = False
-        for arcs in self._selections(where.active, None) if where.active else [[self.begin]]:
+        for arcs in self._select_transitions(where.active, None) if where.active else [[self.begin]]:
             changing = [arc for arc in arcs if arc.targets or arc.content != NOTHING]
             waits = waits or not changing
-            found |= dict.fromkeys(self._step(where, changing), self._text(changing)) if changing else {}
+            found |= (
+                dict.fromkeys(self._follow_transitions(where, changing), self._describe_arcs(changing))
+                if changing
+                else {}
+            )
         if not waits or not where.queue:
             return found, waits
         taken = next((one for one in where.queue if one.when == "now"), where.queue[0])
         at = where.queue.index(taken)
         rest = where._replace(queue=where.queue[:at] + where.queue[at + 1 :])
-        for arcs in self._selections(where.active, taken.event):
-            found |= dict.fromkeys(self._step(rest, arcs), self._text(arcs))
+        for arcs in self._select_transitions(where.active, taken.event):
+            found |= dict.fromkeys(self._follow_transitions(rest, arcs), self._describe_arcs(arcs))
         return found, False
 
-    def _text(self, arcs: list[Arc]) -> str:
+    def _describe_arcs(self, arcs: list[Arc]) -> str:
         targets = " and ".join(self.states[name].label or name for arc in arcs for name in arc.targets)
-        return _guards(arcs) or f"go on to {targets}".removesuffix(" to ")
+        return _join_guards(arcs) or f"go on to {targets}".removesuffix(" to ")
 
-    def _settle(self, where: MachineConfiguration) -> MachineConfiguration:
+    def _settle_configuration(self, where: MachineConfiguration) -> MachineConfiguration:
         """Where the machine comes from a configuration as long as it has no choice."""
         first, passed = where, {where}
         while first not in self.settled:
-            silent, waits = self._silent(where)
+            silent, waits = self._follow_silently(where)
             (then, *_) = silent or [where]
             if waits or len(silent) != 1 or then in passed:
                 self.settled[first] = where
             passed.add(where := then)
         return self.settled[first]
 
-    def _selections(self, active: frozenset[str], event: str | None) -> list[list[Arc]]:
+    def _select_transitions(self, active: frozenset[str], event: str | None) -> list[list[Arc]]:
         """The transitions that an event enables together, a list for each way in which the guards may hold."""
         found: dict[tuple[int, ...], list[Arc]] = {}
-        for number, chosen in enumerate(self._choose(self._atoms(active), event, active, {})):
+        for number, chosen in enumerate(self._choose_transitions(self._list_atoms(active), event, active, {})):
             arcs = self._without_conflicts(list(dict.fromkeys(chosen)), active)
             found.setdefault(tuple(map(id, arcs)), arcs)
             if number > MOST_MOVES // 10:
-                self.source.fail("too many guards are asked at once", self.states[self.root].place)
+                self.source.fail_at("too many guards are asked at once", self.states[self.root].place)
         return list(found.values())
 
-    def _choose(
+    def _choose_transitions(
         self, atoms: Sequence[str], event: str | None, active: frozenset[str], known: Mapping[object, bool]
     ) -> Iterator[list[Arc]]:
         """For each innermost state the first transition whose guard holds, in each way in which guards may hold."""
         if not atoms:
             yield []
             return
-        for arc in self._taking(atoms[0], event):
+        for arc in self._find_transitions(atoms[0], event):
             asked = arc.guard or arc
-            holds = known[asked] if asked in known else self._decide(arc, active)
+            holds = known[asked] if asked in known else self._decide_guard(arc, active)
             if holds is not False:
                 more = known if holds else {**known, asked: True}
-                yield from ([arc, *rest] for rest in self._choose(atoms[1:], event, active, more))
+                yield from ([arc, *rest] for rest in self._choose_transitions(atoms[1:], event, active, more))
             if holds:
                 return
             known = {**known, asked: False}
-        yield from self._choose(atoms[1:], event, active, known)
+        yield from self._choose_transitions(atoms[1:], event, active, known)
 
-    def _taking(self, atom: str, event: str | None) -> list[Arc]:
+    def _find_transitions(self, atom: str, event: str | None) -> list[Arc]:
         """The transitions of a state and of those around it that are for an event."""
         if (atom, event) not in self.taking:
             around = (self.states[name] for name in (atom, *self.around[atom]))
-            self.taking[atom, event] = [arc for state in around for arc in state.arcs if arc.takes(event)]
+            self.taking[atom, event] = [arc for state in around for arc in state.arcs if arc.takes_event(event)]
         return self.taking[atom, event]
 
-    def _decide(self, arc: Arc, active: frozenset[str]) -> bool | None:
+    def _decide_guard(self, arc: Arc, active: frozenset[str]) -> bool | None:
         """Whether a guard holds; None where that is open."""
         if arc.guard in ("", "true", "false"):
             return None if arc.optional else arc.guard != "false"
@@ -357,36 +372,36 @@ class _Machine:
     def _without_conflicts(self, arcs: list[Arc], active: frozenset[str]) -> list[Arc]:
         kept: list[Arc] = []
         for arc in arcs:
-            others = [other for other in kept if self._exits(arc, active) & self._exits(other, active)]
+            others = [other for other in kept if self._find_exited(arc, active) & self._find_exited(other, active)]
             if all(other.source in self.around[arc.source] for other in others):
                 kept = [*(other for other in kept if other not in others), arc]
         return kept
 
     # -- one step -----------------------------------------------------------------------------------------------------
 
-    def _step(self, where: MachineConfiguration, arcs: list[Arc]) -> Iterator[MachineConfiguration]:
+    def _follow_transitions(self, where: MachineConfiguration, arcs: list[Arc]) -> Iterator[MachineConfiguration]:
         """The configurations after transitions that are followed together."""
         place = arcs[0].place if arcs else None
-        left = {name for arc in arcs for name in self._exits(arc, where.active)}
+        left = {name for arc in arcs for name in self._find_exited(arc, where.active)}
         contents = [self.states[name].exit for name in sorted(left, key=self.order.__getitem__, reverse=True)]
         contents += [arc.content for arc in arcs]
         now = set(where.active - left)
-        entered, begun = self._enter(arcs)
+        entered, begun = self._find_entered(arcs)
         for name in sorted(entered - now, key=self.order.__getitem__):
             now.add(name)
             contents += [self.states[name].entry, *([self.states[name].start] if name in begun else [])]
-            contents += [((Raised(DONE + done),),) for done in self._finished(name, now)]
+            contents += [((Raised(DONE + done),),) for done in self._find_finished(name, now)]
         for name in {self.around[one][0] for one in entered if one != self.root}:
             inside = [child for child in self.states[name].children if child in now]
             if len(inside) > 1 and self.states[name].kind != "parallel":
-                self.source.fail(f"{' and '.join(inside)} cannot be active together", place)
+                self.source.fail_at(f"{' and '.join(inside)} cannot be active together", place)
         for way in join_contents(contents, self.source, place):
             raised = [one for one in way if one.when != "later" and self._is_heard(one.event)]
             if len(where.queue) + len(raised) > MOST_RAISED:
-                self.source.fail("the machine raises events without end", place)
+                self.source.fail_at("the machine raises events without end", place)
             yield MachineConfiguration(frozenset(now), () if self._is_done(self.root, now) else (*where.queue, *raised))
 
-    def _finished(self, name: str, active: set[str]) -> Iterator[str]:
+    def _find_finished(self, name: str, active: set[str]) -> Iterator[str]:
         """The states that are done when a final one is entered: that around it, and parallel ones around that."""
         if self.states[name].kind == "final":
             parent, *outer = self.around[name]
@@ -399,7 +414,7 @@ class _Machine:
             return bool(state.children) and all(self._is_done(child, active) for child in state.children)
         return any(child in active and self.states[child].kind == "final" for child in state.children)
 
-    def _domain(self, arc: Arc) -> str:
+    def _find_domain(self, arc: Arc) -> str:
         """The innermost state that is not left: it holds the source and all targets, and is not parallel."""
         source, around = arc.source, self.around
         if arc.within and all(source in (target, *around[target]) for target in arc.targets):
@@ -409,34 +424,39 @@ class _Machine:
                 return name
         return self.root
 
-    def _exits(self, arc: Arc, active: frozenset[str]) -> set[str]:
-        domain = self._domain(arc)
+    def _find_exited(self, arc: Arc, active: frozenset[str]) -> set[str]:
+        domain = self._find_domain(arc)
         return {name for name in active if domain in self.around[name]} if arc.targets else set()
 
-    def _enter(self, arcs: list[Arc]) -> tuple[set[str], set[str]]:
+    def _find_entered(self, arcs: list[Arc]) -> tuple[set[str], set[str]]:
         """The states that transitions enter, and those of them that begin with their first states."""
         begun: set[str] = set()
-        entered = {name: None for arc in arcs for one in arc.targets for name in self._between(one, self._domain(arc))}
+        entered = {
+            name: None
+            for arc in arcs
+            for one in arc.targets
+            for name in self._list_between(one, self._find_domain(arc))
+        }
         todo = list(entered)
         for name in todo:
             state = self.states[name]
             more = [child for child in state.children if child not in entered] if state.kind == "parallel" else []
             if state.kind != "parallel" and entered.keys().isdisjoint(state.children):
                 begun.add(name)
-                more = [inner for first in state.initial for inner in self._between(first, name)]
+                more = [inner for first in state.initial for inner in self._list_between(first, name)]
             todo += [one for one in dict.fromkeys(more) if one not in entered]
             entered |= dict.fromkeys(more)
         return set(entered), begun
 
-    def _between(self, name: str, outer: str) -> list[str]:
+    def _list_between(self, name: str, outer: str) -> list[str]:
         """A state and those around it up to an outer one."""
         around = (name, *self.around[name])
         return list(around[: around.index(outer) + 1])
 
-    def _atoms(self, active: frozenset[str]) -> list[str]:
+    def _list_atoms(self, active: frozenset[str]) -> list[str]:
         """The innermost active states, in the order of the text."""
         return sorted((name for name in active if not self.states[name].children), key=self.order.__getitem__)
 
 
-def _guards(arcs: list[Arc]) -> str:
+def _join_guards(arcs: list[Arc]) -> str:
     return " and ".join(dict.fromkeys(arc.guard or arc.text for arc in arcs if arc.guard or arc.text))

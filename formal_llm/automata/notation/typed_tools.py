@@ -60,12 +60,12 @@ def grammar_of_tools(
 
     kinds += [kind for kind in dict.fromkeys(own.values()) if kind not in kinds]
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    usable = _usable(listed, set(own.values()))
+    usable = _find_usable_tools(listed, set(own.values()))
     for tool in listed:
         if tool.name in usable:
             groups.setdefault((str(tool.output), tuple(map(str, tool.inputs))), []).append(tool.name)
         else:
-            lacking = [str(kind) for kind in tool.inputs if str(kind) not in _made(listed, usable, own)]
+            lacking = [str(kind) for kind in tool.inputs if str(kind) not in _find_made_kinds(listed, usable, own)]
             warnings.warn(
                 f"no plan can use {tool.name}: nothing gives it a value of kind {', '.join(lacking)}",
                 GrammarWarning,
@@ -75,10 +75,10 @@ def grammar_of_tools(
         raise GrammarError(
             "no tool can be applied to the inputs", suggestion="give inputs of the kinds that tools take"
         )
-    return _Grammar([*names, *own]).made(listed, groups, own, kinds, uses)
+    return _Grammar([*names, *own]).build_grammar(listed, groups, own, kinds, uses)
 
 
-def _usable(tools: Sequence[TypedTool], given: set[str]) -> set[str]:
+def _find_usable_tools(tools: Sequence[TypedTool], given: set[str]) -> set[str]:
     """The tools all of whose inputs can be had."""
     there, found = set(given), set[str]()
     while new := [t for t in tools if t.name not in found and all(str(kind) in there for kind in t.inputs)]:
@@ -87,7 +87,7 @@ def _usable(tools: Sequence[TypedTool], given: set[str]) -> set[str]:
     return found
 
 
-def _made(tools: Sequence[TypedTool], usable: set[str], own: Mapping[str, str]) -> set[str]:
+def _find_made_kinds(tools: Sequence[TypedTool], usable: set[str], own: Mapping[str, str]) -> set[str]:
     return {*own.values(), *(str(tool.output) for tool in tools if tool.name in usable)}
 
 
@@ -97,13 +97,13 @@ class _Grammar:
     def __init__(self, terminals: Iterable[str]) -> None:
         self._taken = set(terminals)
 
-    def _free(self, name: str) -> str:
+    def _find_free_name(self, name: str) -> str:
         while name in self._taken:
             name += "_"
         self._taken.add(name)
         return name
 
-    def made(
+    def build_grammar(
         self,
         tools: Sequence[TypedTool],
         groups: Mapping[tuple[str, tuple[str, ...]], list[str]],
@@ -112,16 +112,16 @@ class _Grammar:
         uses: int | None,
     ) -> CFG:
         """The grammar; ``groups`` are the tools by output and inputs."""
-        start = self._free("plan")
-        plan_of = {kind: self._free(f"{kind}_plan") for kind in dict.fromkeys(output for output, _ in groups)}
-        value_of = {kind: self._free(kind) for kind in kinds}
+        start = self._find_free_name("plan")
+        plan_of = {kind: self._find_free_name(f"{kind}_plan") for kind in dict.fromkeys(output for output, _ in groups)}
+        value_of = {kind: self._find_free_name(kind) for kind in kinds}
         heads: dict[tuple[str, tuple[str, ...]], str] = {}
         classes: list[Production] = []
         for signature, members in groups.items():
             heads[signature] = members[0]
             if len(members) > 1:
                 output, taken = signature
-                heads[signature] = self._free(f"{'_'.join(taken) or 'nothing'}_to_{output}")
+                heads[signature] = self._find_free_name(f"{'_'.join(taken) or 'nothing'}_to_{output}")
                 classes += [Production(heads[signature], (name,)) for name in members]
         applied = {
             kind: [

@@ -40,11 +40,11 @@ class Element:
     extensions: Mapping[str, str] = field(default_factory=dict)
     is_standard: bool = True
 
-    def all(self, *names: str) -> Iterator[Element]:
+    def list_children(self, *names: str) -> Iterator[Element]:
         """The elements directly in it that have one of these names."""
         return (child for child in self.children if child.name in names and child.is_standard)
 
-    def get(self, name: str) -> str:
+    def get_attribute(self, name: str) -> str:
         """An attribute, without blanks around it; empty where there is none."""
         return self.attributes.get(name, "").strip()
 
@@ -61,19 +61,19 @@ def read_xml(source: SourceText) -> Element:
     scopes: list[dict[str, str]] = [{}]  # the address of each prefix, outermost element first
     count = 0
 
-    def place() -> Place:
+    def get_place() -> Place:
         return Place(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
 
-    def doctype(*_: object) -> None:
-        begins = source.at(max(source.text.find("<!DOCTYPE"), 0))
-        source.fail("a document type is not read", begins, suggestion="leave the line <!DOCTYPE ...> out")
+    def refuse_doctype(*_: object) -> None:
+        begins = source.place_of(max(source.text.find("<!DOCTYPE"), 0))
+        source.fail_at("a document type is not read", begins, suggestion="leave the line <!DOCTYPE ...> out")
 
-    def begin(name: str, attributes: dict[str, str]) -> None:
+    def begin_element(name: str, attributes: dict[str, str]) -> None:
         nonlocal count
         count += 1
         if len(path) > DEEPEST or count > MOST:
             limit = f"{DEEPEST} deep" if len(path) > DEEPEST else f"{MOST:,} elements"
-            source.fail(f"this is larger than what is read: more than {limit}", place())
+            source.fail_at(f"this is larger than what is read: more than {limit}", get_place())
         prefix, _, plain = name.rpartition(":")
         declared = {key[6:]: value for key, value in attributes.items() if key == "xmlns" or key.startswith("xmlns:")}
         scope = {**scopes[-1], **declared}
@@ -86,24 +86,24 @@ def read_xml(source: SourceText) -> Element:
             if before != "xmlns" and key != "xmlns":
                 (own if not before or scope.get(before, before) == standard else others)[short] = value
         ours = namespace in ("", standard)
-        made = Element(plain, own, place(), namespace=namespace, extensions=others, is_standard=ours)
+        made = Element(plain, own, get_place(), namespace=namespace, extensions=others, is_standard=ours)
         path[-1].children.append(made)
         path.append(made)
 
-    def end(_: str) -> None:
+    def end_element(_: str) -> None:
         path.pop()
         scopes.pop()
 
-    def text(data: str) -> None:
+    def add_text(data: str) -> None:
         path[-1].text += data
 
     parser.buffer_text = True
-    parser.StartDoctypeDeclHandler = doctype
-    parser.StartElementHandler = begin
-    parser.EndElementHandler = end
-    parser.CharacterDataHandler = text
+    parser.StartDoctypeDeclHandler = refuse_doctype
+    parser.StartElementHandler = begin_element
+    parser.EndElementHandler = end_element
+    parser.CharacterDataHandler = add_text
     try:
         parser.Parse(source.text.encode(), True)
     except expat.ExpatError as error:
-        source.fail(f"this is no XML: {expat.ErrorString(error.code)}", Place(error.lineno, error.offset + 1))
+        source.fail_at(f"this is no XML: {expat.ErrorString(error.code)}", Place(error.lineno, error.offset + 1))
     return document.children[0]

@@ -71,17 +71,17 @@ def read_xstate(text: str, file: str | None = None, *, final: Sequence[str] = ()
             state.
         ResourceNotFound: a name in ``final`` is no state.
     """
-    source = SourceText.of(text, file, NotationError)
+    source = SourceText.from_text(text, file, NotationError)
     try:
         data = parse_json(source.text)
     except ValueError as error:
-        source.fail(f"this is no JSON: {error}", None)
-    if not isinstance(data, dict) or not _dict(data.get("states")):
+        source.fail_at(f"this is no JSON: {error}", None)
+    if not isinstance(data, dict) or not _as_dict(data.get("states")):
         keys = f": its keys are {', '.join(map(str, data))[:60]}" if isinstance(data, dict) and data else ""
-        source.fail(f"this JSON is no machine of XState{keys}", None,
+        source.fail_at(f"this JSON is no machine of XState{keys}", None,
                     expected=('{"initial": "a", "states": {"a": {...}}}',))  # fmt: skip
     machine = _XStateReader(source)
-    machine.read(data)
+    machine.read_machine(data)
     ends = [machine.ids.get(name.removeprefix("#"), name) for name in final]
     return build_automaton(machine.states, "", str(data.get("id") or ""), source, final=ends)
 
@@ -92,98 +92,106 @@ class _XStateReader:
         self.states: dict[str, State] = {}
         self.ids: dict[str, str] = {}
 
-    def read(self, machine: Mapping[str, object]) -> None:
+    def read_machine(self, machine: Mapping[str, object]) -> None:
         """Read a machine; its states are named by their paths, the machine itself by none."""
         self._note_ids(machine, "", 0)
-        self._state(machine, "", None)
+        self._read_state(machine, "", None)
 
     def _note_ids(self, data: Mapping[str, object], path: str, depth: int) -> None:
         if depth > _DEEPEST:
-            self.source.fail(f"states stand in each other more than {_DEEPEST} deep: {path[:60]}...", None)
+            self.source.fail_at(f"states stand in each other more than {_DEEPEST} deep: {path[:60]}...", None)
         self.ids[str(data.get("id") or path)] = path
-        for name, inner in _dict(data.get("states")).items():
-            self._note_ids(_dict(inner), _join(path, name), depth + 1)
+        for name, inner in _as_dict(data.get("states")).items():
+            self._note_ids(_as_dict(inner), _join_path(path, name), depth + 1)
 
-    def _report(self, kind: str, data: Mapping[str, object], path: str) -> None:
+    def _report_keys(self, kind: str, data: Mapping[str, object], path: str) -> None:
         for key, value in data.items():
             if value not in (None, [], {}, False):
                 shown = f"{key!r} of the {kind} {path}" if path else f"{key!r} of the machine"
-                COVERAGE.report(f"{kind}@{key}", shown, self.source, None)
+                COVERAGE.report_part(f"{kind}@{key}", shown, self.source, None)
 
-    def _state(self, data: Mapping[str, object], path: str, parent: str | None) -> None:
-        self._report("state", data, path)
+    def _read_state(self, data: Mapping[str, object], path: str, parent: str | None) -> None:
+        self._report_keys("state", data, path)
         kind = "parallel" if data.get("parallel") is True else str(data.get("type") or "state")
         if kind == "history":
-            COVERAGE.report("state@history", f"the history state {path}", self.source, None)
+            COVERAGE.report_part("state@history", f"the history state {path}", self.source, None)
         if kind not in ("state", "atomic", "compound", "parallel", "final"):
-            self.source.fail(f"the state {path or 'of the machine'} has an unknown type: {kind}", None,
+            self.source.fail_at(f"the state {path or 'of the machine'} has an unknown type: {kind}", None,
                              expected=("atomic", "compound", "parallel", "final"))  # fmt: skip
         named: Kind = "parallel" if kind == "parallel" else "final" if kind == "final" else "state"
-        state = self.states[path] = State(path, parent, kind=named, entry=_raised(data.get("entry")),
-                                          exit=_raised(data.get("exit")))  # fmt: skip
-        inside = _dict(data.get("states"))
-        state.children = [_join(path, name) for name in inside]
+        state = self.states[path] = State(path, parent, kind=named, entry=_read_raised(data.get("entry")),
+                                          exit=_read_raised(data.get("exit")))  # fmt: skip
+        inside = _as_dict(data.get("states"))
+        state.children = [_join_path(path, name) for name in inside]
         first = data.get("initial")
         if named == "state" and isinstance(first, dict):
-            state.start = _raised(first.get("actions"))
-            first = (_list(first.get("target")) or [None])[0]
+            state.start = _read_raised(first.get("actions"))
+            first = (_as_list(first.get("target")) or [None])[0]
         if named == "state" and first:
-            state.initial = (self._target(f"{'' if str(first).startswith(('#', '.')) else '.'}{first}", path, parent),)
-        state.arcs = sorted(self._arcs_of(data, path, parent), key=_breadth)
+            state.initial = (
+                self._resolve_target(f"{'' if str(first).startswith(('#', '.')) else '.'}{first}", path, parent),
+            )
+        state.arcs = sorted(self._arcs_of(data, path, parent), key=_get_breadth)
         for name, inner in inside.items():
-            self._state(_dict(inner), _join(path, name), path)
+            self._read_state(_as_dict(inner), _join_path(path, name), path)
 
     def _arcs_of(self, data: Mapping[str, object], path: str, parent: str | None) -> Iterator[Arc]:
         events = data.get("on")
-        named = _dict(events).items() if not isinstance(events, list) else ((_dict(e).get("event"), e) for e in events)
+        named = (
+            _as_dict(events).items()
+            if not isinstance(events, list)
+            else ((_as_dict(e).get("event"), e) for e in events)
+        )
         for event, given in named:
             if str(event).startswith("xstate.after("):
-                COVERAGE.report("state@after", f"the timer {event}", self.source, None)
+                COVERAGE.report_part("state@after", f"the timer {event}", self.source, None)
             else:
-                yield from self._arcs(self._event(str(event)), given, path, parent)
-        yield from self._arcs("", data.get("always"), path, parent)
-        yield from self._arcs(DONE + path, data.get("onDone"), path, parent)
-        for number, invoked in enumerate(_list(data.get("invoke"))):
-            service = _dict(invoked) or {"src": invoked}
-            self._report("invoke", service, path)
+                yield from self._read_arcs(self._read_event(str(event)), given, path, parent)
+        yield from self._read_arcs("", data.get("always"), path, parent)
+        yield from self._read_arcs(DONE + path, data.get("onDone"), path, parent)
+        for number, invoked in enumerate(_as_list(data.get("invoke"))):
+            service = _as_dict(invoked) or {"src": invoked}
+            self._report_keys("invoke", service, path)
             src = service.get("src")
             name = service.get("id") or (src.get("type") if isinstance(src, dict) else src) or f"service_{number}"
-            yield from self._arcs(f"{name}.done", service.get("onDone"), path, parent)
-            yield from self._arcs(f"{name}.error", service.get("onError"), path, parent)
+            yield from self._read_arcs(f"{name}.done", service.get("onDone"), path, parent)
+            yield from self._read_arcs(f"{name}.error", service.get("onError"), path, parent)
 
-    def _event(self, event: str) -> str:
+    def _read_event(self, event: str) -> str:
         """An event by the name that it has here: one that reports that a state is done has the state's path."""
         plain = event.removeprefix("xstate.")
         name = plain.removeprefix(DONE)
         return DONE + self.ids[name] if plain != name and name in self.ids else event
 
-    def _arcs(self, event: str, given: object, path: str, parent: str | None) -> Iterator[Arc]:
-        for one in _list(given):
-            arc = {"target": one} if isinstance(one, str) else _dict(one)
-            self._report("transition", arc, path)
-            inside = f"In('{self._target(str(arc.get('in')), path, path.rpartition('.')[0].rpartition('.')[0])}')"
-            guards = [_guard(guard) for guard in (arc.get("guard", arc.get("cond")),) if guard]
-            targets = tuple(self._target(str(target), path, parent) for target in _list(arc.get("target")))
+    def _read_arcs(self, event: str, given: object, path: str, parent: str | None) -> Iterator[Arc]:
+        for one in _as_list(given):
+            arc = {"target": one} if isinstance(one, str) else _as_dict(one)
+            self._report_keys("transition", arc, path)
+            inside = (
+                f"In('{self._resolve_target(str(arc.get('in')), path, path.rpartition('.')[0].rpartition('.')[0])}')"
+            )
+            guards = [_read_guard(guard) for guard in (arc.get("guard", arc.get("cond")),) if guard]
+            targets = tuple(self._resolve_target(str(target), path, parent) for target in _as_list(arc.get("target")))
             yield Arc((event,) if event else (), targets, " and ".join([*guards, *([inside] if arc.get("in") else [])]),
-                      within=not arc.get("reenter"), content=_raised(arc.get("actions")))  # fmt: skip
+                      within=not arc.get("reenter"), content=_read_raised(arc.get("actions")))  # fmt: skip
 
-    def _target(self, target: str, path: str, parent: str | None) -> str:
+    def _resolve_target(self, target: str, path: str, parent: str | None) -> str:
         if target.startswith("#"):
             first, _, rest = target[1:].partition(".")
             if target[1:] in self.ids:
                 return self.ids[target[1:]]
-            return _join(self.ids.get(first, first), rest) if rest else self.ids.get(first, first)
+            return _join_path(self.ids.get(first, first), rest) if rest else self.ids.get(first, first)
         if target.startswith("."):
-            return _join(path, target[1:])
-        return _join(parent or "", target)
+            return _join_path(path, target[1:])
+        return _join_path(parent or "", target)
 
 
-def _breadth(arc: Arc) -> int:
+def _get_breadth(arc: Arc) -> int:
     """Where a transition is among those of its state: behind those by name, ``*`` behind ``name.*``."""
     return next((-len(event) for event in arc.events if event.endswith("*")), -sys.maxsize)
 
 
-def _guard(given: object) -> str:
+def _read_guard(given: object) -> str:
     """A guard by its name, with what it is given."""
     if not isinstance(given, dict):
         return str(given)
@@ -192,23 +200,23 @@ def _guard(given: object) -> str:
     return f"{name} {json.dumps(more, ensure_ascii=False)}" if more else name
 
 
-def _raised(actions: object) -> Content:
+def _read_raised(actions: object) -> Content:
     """The events that actions raise."""
     found = [
         Raised(str(event.get("type") if isinstance(event, dict) else event))
-        for action in map(_dict, _list(actions))
+        for action in map(_as_dict, _as_list(actions))
         if action.get("type") in ("xstate.raise", "raise") and (event := action.get("event"))
     ]
     return (tuple(found),) if found else NOTHING
 
 
-def _join(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _dict(given: object) -> dict[str, object]:
+def _as_dict(given: object) -> dict[str, object]:
     return given if isinstance(given, dict) else {}
 
 
-def _list(given: object) -> list[object]:
+def _as_list(given: object) -> list[object]:
     return [] if given is None else given if isinstance(given, list) else [given]

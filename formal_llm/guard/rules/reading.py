@@ -212,7 +212,7 @@ class ConditionReader:
     def _raise_error(self, problem: str, part: object, suggestion: str | None = None) -> NoReturn:
         at = part if hasattr(part, "line") else getattr(part, "meta", None)
         place = Place(getattr(at, "line", 1), getattr(at, "column", 1))
-        self.source.fail(problem, place, suggestion=suggestion)
+        self.source.fail_at(problem, place, suggestion=suggestion)
 
 
 #: What a person calls the terminals of ``guard.lark``.
@@ -248,7 +248,7 @@ def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRul
     Raises:
         NotationError: with line, column, a caret, what was expected, and the nearest name.
     """
-    source = with_imports(SourceText.of(text, file, NotationError), _LONG)
+    source = with_imports(SourceText.from_text(text, file, NotationError), _LONG)
     return _GuardFileReader(source, folder).read_rule_set(_parse_source(source))
 
 
@@ -263,7 +263,7 @@ def _parse_source(source: SourceText) -> Tree[Token]:
             line = _find_last_line(source, error.line if error.token.type == "_NL" else None)
             place, word = Place(line, len(source.text.split("\n")[line - 1].rstrip()) + 1), ""
         near = did_you_mean(word, WORDS) if word.isalpha() else None
-        source.fail(
+        source.fail_at(
             f"unexpected {word!r}" if word else "the line ends too early", place,
             expected=_describe_expected(error.accepts or error.expected),
             suggestion=f"did you mean {near}?" if near and near != word else _suggest_fix(source, place),
@@ -274,11 +274,11 @@ def _parse_source(source: SourceText) -> Tree[Token]:
         what = 'a text that does not end on its line (closing " is missing)' if rest[:1] == '"' else (
             f"unexpected {rest.split()[0] if rest.split() else error.char!r}"
         )  # fmt: skip
-        source.fail(
+        source.fail_at(
             what, place, expected=_describe_expected(error.allowed or ()), suggestion=_suggest_fix(source, place)
         )
     except UnexpectedInput as error:
-        source.fail("this cannot be read", Place(error.line, error.column))
+        source.fail_at("this cannot be read", Place(error.line, error.column))
 
 
 def _find_last_line(source: SourceText, line: int | None) -> int:
@@ -329,10 +329,10 @@ class _GuardFileReader:
             if one.data in ("rule", "limit_line"):
                 rule, place = self._read_rule(one) if one.data == "rule" else self._read_limit(one)
                 if rule.name in rules:
-                    self.source.fail(f"a second rule {rule.name}", place, suggestion="give it another name")
+                    self.source.fail_at(f"a second rule {rule.name}", place, suggestion="give it another name")
                 rules[rule.name] = rule
         if not rules:
-            self.source.fail(
+            self.source.fail_at(
                 "there are no rules", None, suggestion="write, for instance, rule first: approve before pay"
             )
         return GuardRuleSet(tuple(self.letters.values()), tuple(rules.values()), self.folder)
@@ -346,7 +346,9 @@ class _GuardFileReader:
         for name in names:
             text = _unquote_token(name)
             if text in self.letters:
-                self.source.fail(f"a second {text}; the first is in line {self.places[text].line}", _find_place(name))
+                self.source.fail_at(
+                    f"a second {text}; the first is in line {self.places[text].line}", _find_place(name)
+                )
             self.places[text] = _find_place(name)
             self.letters[text] = Letter(text, (EventPattern("call", text),))
             self.fields[text] = ()
@@ -364,7 +366,7 @@ class _GuardFileReader:
         for one, branch in zip(patterns, tree.children[1:], strict=True):
             if tuple(field for field, _ in one.fields) != self.fields[name]:
                 given = ", ".join(self.fields[name]) or "none"
-                self.source.fail(
+                self.source.fail_at(
                     f"all patterns of {name} give the same fields, here {given}", _find_place(branch),
                     suggestion="write with ... behind each pattern",
                 )  # fmt: skip
@@ -382,7 +384,7 @@ class _GuardFileReader:
                 for field in cast("list[Tree[Token]]", part.children):
                     name = _require_token(field.children[0])
                     if str(name) in dict(fields):
-                        self.source.fail(f"a second {name}", _find_place(name))
+                        self.source.fail_at(f"a second {name}", _find_place(name))
                     fields.append((str(name), conditions.read_condition(field.children[1])))
         return EventPattern(cast("Kind", str(source.data)), tool, condition, tuple(fields))
 
@@ -413,7 +415,7 @@ class _GuardFileReader:
         for key in keys:
             if str(key) not in known:
                 near = did_you_mean(str(key), known)
-                self.source.fail(
+                self.source.fail_at(
                     f"no letter gives {key}", _find_place(key),
                     suggestion=f"did you mean {near}?" if near else f"write ... with {key} = ... behind a letter",
                 )  # fmt: skip
@@ -424,7 +426,7 @@ class _GuardFileReader:
             here = [key for key in rule.keys if key in self.fields[name]]
             if here and len(here) < len(rule.keys):
                 lacking = next(key for key in rule.keys if key not in here)
-                self.source.fail(
+                self.source.fail_at(
                     f"{name} gives {here[0]} and not {lacking}; it gives all keys of the rule, or none", place
                 )
         in_words = not isinstance(rule.body, bodies.NotationBody | bodies.BudgetBody)
@@ -433,7 +435,7 @@ class _GuardFileReader:
             and in_words
             and not any(rule.keys[0] in self.fields[name] for name in list_named_letters(rule.body))
         ):
-            self.source.fail(f"no letter of this rule gives {rule.keys[0]}", place)
+            self.source.fail_at(f"no letter of this rule gives {rule.keys[0]}", place)
 
     def _read_letters(self, tree: object) -> Names:
         found = []
@@ -441,7 +443,7 @@ class _GuardFileReader:
             name = _unquote_token(token)
             if name not in self.letters:
                 near = did_you_mean(name, self.letters)
-                self.source.fail(
+                self.source.fail_at(
                     f"unknown letter: {name}", _find_place(token),
                     suggestion=f"did you mean {near}?" if near else f"declare it: {token}: TOOL, or tools {token}",
                 )  # fmt: skip
@@ -493,7 +495,7 @@ class _GuardFileReader:
 
     def _read_count(self, token: Token) -> int:
         if len(token) > 5:
-            self.source.fail(f"{token} is too large a count", _find_place(token), suggestion="the most is 99999")
+            self.source.fail_at(f"{token} is too large a count", _find_place(token), suggestion="the most is 99999")
         return int(token)
 
     def _read_limit(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
@@ -502,23 +504,23 @@ class _GuardFileReader:
         try:
             limits = read_line(text)
         except WrongWord as error:
-            self.source.fail(str(error), _find_place(token), suggestion=error.suggestion)
+            self.source.fail_at(str(error), _find_place(token), suggestion=error.suggestion)
         except ValueError as error:
-            self.source.fail(str(error), _find_place(token))
+            self.source.fail_at(str(error), _find_place(token))
         if limits.times or limits.default is not None or not limits:
-            self.source.fail(
+            self.source.fail_at(
                 "here a limit names its letters, or a sum", _find_place(token), suggestion="%limit 3 search"
             )
         for name in (*limits.at_most, *limits.at_least):
             if name not in self.letters:
                 near = did_you_mean(name, self.letters)
-                self.source.fail(f"unknown letter: {name}", _find_place(token),
+                self.source.fail_at(f"unknown letter: {name}", _find_place(token),
                                  suggestion=f"did you mean {near}?" if near else None)  # fmt: skip
         for bound in limits.sums:
             if not any(bound.quantity in fields for fields in self.fields.values()):
-                self.source.fail(f"no letter gives {bound.quantity}", _find_place(token))
+                self.source.fail_at(f"no letter gives {bound.quantity}", _find_place(token))
             if bound.at_least is not None:
-                self.source.fail(
+                self.source.fail_at(
                     "a sum has no least here", _find_place(token), suggestion=f"%limit {bound.quantity} <= 5"
                 )
         return GuardRule(text, bodies.NotationBody("limit", text)), _find_place(token)

@@ -1,8 +1,8 @@
 """Models behind an HTTP interface: what all adapters share.
 
-An adapter says how a question is sent with its SDK's client, and how the response is read. Sending is written once for
-the client that waits and the one that is awaited, since both take the same call. Retries after passing failures, the
-waits between them, timeouts and connections are the SDK's work and the client's settings.
+An adapter defines how a question is sent with its SDK's client, and how the response is read. Sending is written once
+for the client that waits and the one that is awaited, since both take the same call. Retries after passing failures,
+the waits between them, timeouts and connections are the SDK's work and the client's settings.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class HostedLLM(ABC):
                     return self._answer(question, response)
 
     async def achoose(self, question: Question) -> Answer:
-        """As :meth:`choose`, letting others go on in the meantime."""
+        """As :meth:`choose`, without blocking the event loop."""
         _ = question.messages
         async with self._awaited() as client:
             while True:
@@ -167,7 +167,7 @@ class HostedLLM(ABC):
             raise error
         if not (asked_logprobs and self._may_drop_logprobs and refuses_logprobs(error)):
             raise provider_error(self, error) from error
-        if self.asks_logprobs:  # of many requests that are refused at once, the first one tells
+        if self.asks_logprobs:  # of many requests that are refused at once, the first one decides
             self.asks_logprobs = False
             warnings.warn(
                 f"{self.name} gives no token probabilities ({shown_words(error, self.client)}): it is asked without "
@@ -247,7 +247,7 @@ def invalid(question: Question, problem: str, said: str, usage: TokenUsage) -> I
 def refuses_logprobs(error: Exception) -> bool:
     """Whether a server refused a request because it asked for token probabilities.
 
-    What is looked at is what servers say: their statuses differ (400, 403; 500 at a local one started without them).
+    What counts is the server's message: the statuses differ (400, 403; 500 at a local one started without them).
     """
     return isinstance(getattr(error, "status_code", None), int) and "logprob" in _said(error).casefold()
 
@@ -268,7 +268,7 @@ def provider_error(llm: HostedLLM, error: Exception) -> ProviderError:
         what = f"the server at {place} cannot be reached, or it hung up; check the network and {url}"
     elif not isinstance(status, int) or status < 400:
         failure = UnreadableResponse
-        # The SDKs say by a plain ValueError what they do not take.
+        # The SDKs report by a plain ValueError what they do not take.
         detail = f"{kind}: {error}" if type(error) is ValueError else kind
         what = f"the request could not be made, or what came back cannot be read ({detail}); check {url}"
         what += f" and {key}" if key else ""

@@ -111,7 +111,7 @@ class AnthropicLLM(StreamedText):
             except anthropic.AnthropicError as error:
                 self.name = name
                 raise adapter.provider_error(self, error) from error
-            # The SDK says nothing about a missing credential before the first request.
+            # The SDK does not report a missing credential before the first request.
             if not ((made.api_key or "").strip() or made.auth_token or made.credentials):
                 made.close()
                 raise MissingKey(name, self.key_variable)
@@ -124,7 +124,7 @@ class AnthropicLLM(StreamedText):
         return client.messages.create(**request, **self._held(choice_schema(question), description))
 
     def _held(self, schema: Schema | None, description: str) -> dict[str, Any]:
-        """What holds a model to a schema, and says how much effort it makes."""
+        """The settings that hold a model to a schema, and its effort."""
         config: dict[str, Any] = {"effort": self.effort} if self.effort else {}
         held: dict[str, Any] = {}
         if schema is not None and self.method == "schema":
@@ -177,7 +177,7 @@ class AnthropicLLM(StreamedText):
     def _read_object(self, response: Any) -> tuple[Any, TokenUsage]:
         text, usage = self._read_text(response)
         used = [block.input for block in response.content if block.type == "tool_use" and block.name == _TOOL]
-        # Given more than once, it is no one object, and what is read says so.
+        # Given more than once, it is not one object, and the reader reports that.
         return ("".join(map(json.dumps, used)) if self.method == "tool" and used else text), usage
 
     def _read_part(self, event: Any, request: TextRequest) -> Part:  # noqa: ARG002

@@ -1,6 +1,6 @@
 """How long a question to a server may take, and how much may come back.
 
-A timeout of an SDK bounds one silence. It says nothing about a server that sends a byte every second, asks for a wait
+A timeout of an SDK bounds one silence. It does not bound a server that sends a byte every second, asks for a wait
 of a day, or answers with a gigabyte. These bounds do; :mod:`formal_llm.llms.hosted.transport` keeps to them.
 """
 
@@ -12,16 +12,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 
-#: Seconds that a question may take where nobody says.
+#: The seconds that a question may take by default.
 DEADLINE = 600.0
-#: Bytes that a response may have where nobody says: a thousand times what an answer has.
+#: The bytes that a response may have by default: a thousand times what an answer has.
 MAX_BYTES = 16_000_000
 
 _END: ContextVar[float | None] = ContextVar("formal_llm_end", default=None)
 
 
 class OutOfBounds(Exception):
-    """A server took too long, or sent too much; the message says what, and which setting bounds it."""
+    """A server took too long, or sent too much; the message names what, and the setting that bounds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ class RequestBounds:
             _END.reset(token)
 
     def late(self) -> str:
-        """What is said when the time is up."""
+        """The message when the time is up."""
         return (
             f"no whole answer came within {self.deadline:g} seconds, all tries together; "
             "try again, or give a longer deadline"
         )
 
     def large(self) -> str:
-        """What is said when a response is too large."""
+        """The message when a response is too large."""
         return f"the response is larger than {self.max_bytes:,} bytes; check the address, or give more max_bytes"
 
 

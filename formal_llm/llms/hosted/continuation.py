@@ -1,4 +1,4 @@
-"""Models behind an HTTP interface that go on with a text, by the completions of vLLM, and of others in its likeness."""
+"""Models behind an HTTP interface that continue a text, by the completions of vLLM, and of others in its likeness."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from formal_llm.llms.hosted.text_request import Part, TextRequest
 
 
 class CompletionsLLM(ChatCompletionsLLM, ContinuedText, ScoredText):
-    """A model that is asked through chat completions, and goes on with a text through ``/completions``."""
+    """A model that is asked through chat completions, and continues a text through ``/completions``."""
 
     def _send_text(self, client: Any, request: TextRequest) -> Any:
         return self._complete(client, request) if request.continues else super()._send_text(client, request)

@@ -79,7 +79,7 @@ def read_several(question: Question, probabilities: Sequence[object], usage: Tok
 
 
 def with_mass(answer: Answer, given: object) -> Answer:
-    """An answer with the label mass that a server told with it; as it is where that is no probability."""
+    """An answer with the label mass that a server sent with it; as it is where that is no probability."""
     mass = _share(given)
     return answer if mass is None else replace(answer, label_mass=mass)
 

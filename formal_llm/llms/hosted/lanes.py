@@ -77,7 +77,7 @@ class Lanes:
     async def aclose(self) -> None:
         """Close the clients of the running event loop, those in use when they are not any more; the user's stays open.
 
-        Whoever asks afterwards gets a new one: others on this loop may go on.
+        Later questions get a new one: others on this loop may continue.
         """
         import asyncio
 

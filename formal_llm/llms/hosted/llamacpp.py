@@ -24,9 +24,9 @@ class LlamaCppLLM(CompletionsLLM):
     order, separated by commas. Probabilities come from those of the tokens; ``llama-cpp-python`` gives them only when
     it was started with ``--logits_all true``, and is asked without them otherwise.
 
-    It goes on with a text (``continue_text``) by ``/completion``, which tells by what a text ended; on a server without
-    that, ``llama-cpp-python``, by ``/completions``, where stops are cut off here. It tells how probable given texts are
-    (``log_probabilities``) where the server knows grammars of tokens (since the end of 2025).
+    It continues a text (``continue_text``) by ``/completion``, which reports what ended a text; on a server without
+    that, ``llama-cpp-python``, by ``/completions``, where stops are cut off here. It determines how probable given
+    texts are (``log_probabilities``) where the server knows grammars of tokens (since the end of 2025).
 
     Args:
         model: the name of the model; a server with a single model takes any.
@@ -103,7 +103,7 @@ class LlamaCppLLM(CompletionsLLM):
             body = {"messages": chat_data(messages)}
             return str(self._post(self.client, at_root(self.client.base_url, "/apply-template"), body)["prompt"])
 
-        # With a message behind it: a server goes on with an answer that stands last.
+        # With a message behind it: a server continues an answer that stands last.
         before, whole = written(SHORT), written([*SHORT, Message("assistant", answer), *SHORT])
         start = before + answer
         if not whole.startswith(start) or whole == start:
@@ -117,8 +117,8 @@ class LlamaCppLLM(CompletionsLLM):
         return tokens_in(self._post(self.client, at_root(self.client.base_url, "/tokenize"), {"content": text, **how}))
 
     def _score(self, before: Sequence[int], tokens: Sequence[int]) -> tuple[float, int]:
-        # The server does not tell of what it reads. So it writes the text, held to its tokens by a grammar, and tells
-        # how probable each was before the grammar came.
+        # The server reports nothing about what it reads. So it writes the text, held to its tokens by a grammar, and
+        # reports how probable each was before the grammar came.
         held = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
         asked = {"prompt": [*before], "n_predict": len(tokens), "n_probs": 1, "temperature": 0.0, "cache_prompt": True}
         made = self._post(self.client, at_root(self.client.base_url, "/completion"), {**asked, "grammar": held})

@@ -1,15 +1,15 @@
 """Probabilities of options from the token probabilities of a model that wrote the number of one.
 
-A server tells for each token that was written which others could have stood there, the most probable ones, with their
+A server reports for each token that was written which others could have stood there, the most probable ones, with their
 log-probabilities. Where the number of an answer begins, these others are other numbers, and their shares are the
-probabilities of the options. The rules, all of them on the side of saying nothing:
+probabilities of the options. The rules, all of them on the side of giving none:
 
 - A token counts for the option whose number it brings to its end. White space before and after, and the closing of the
   JSON object, make no difference: variants of one number add up.
-- A token after which the number may still go on ("1" where there is an option 12) is resolved by the next token if it
-  is the one that was written. If it was not, nobody knows what would have followed: no probabilities. It does not go on
-  where every longer number that begins so ("10", "11", "12") is listed as a token of its own beside it: a tokenizer
-  that has these tokens writes those numbers with them.
+- A token after which the number may still continue ("1" where there is an option 12) is resolved by the next token if
+  it is the one that was written. If it was not, it is unknown what would have followed: no probabilities. It does not
+  continue where every longer number that begins so ("10", "11", "12") is listed as a token of its own beside it: a
+  tokenizer that has these tokens writes those numbers with them.
 - Tokens that are no options (white space alone, words, quotation marks) are left out, and the rest is scaled to 1. This
   is what a constrained decoder does, and many servers report the probabilities from before the constraint.
 - Only the most probable tokens are listed. An option that is not among them gets 0 if what is not listed is at most

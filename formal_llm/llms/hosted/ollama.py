@@ -29,12 +29,12 @@ _PORT = 11434
 class OllamaLLM(OpenAIClientLLM, ContinuedText):
     """A model on an Ollama server, held to a JSON schema with an enum of the option numbers.
 
-    It is asked through Ollama's own ``/api/chat``, since that counts tokens, and tells of settings, in its own way; the
+    It is asked through Ollama's own ``/api/chat``, since that counts tokens, and reports settings, in its own way; the
     requests are made by the generic ``post`` of the SDK of OpenAI, so retries, waits and timeouts are the same as
     everywhere. Probabilities come from those of the tokens; a server too old to give them passes over the wish.
 
-    It goes on with a text (``continue_text``) by ``/api/generate``, raw: without the template of the model. The server
-    does not tell which stop ended a text, so what it writes is read as it comes, cut here, and not waited for.
+    It continues a text (``continue_text``) by ``/api/generate``, raw: without the template of the model. The server
+    does not report which stop ended a text, so what it writes is read as it comes, cut here, and not waited for.
 
     Args:
         model: the name of the model, as ``ollama list`` has it.
@@ -150,13 +150,13 @@ class OllamaLLM(OpenAIClientLLM, ContinuedText):
 def host_address(host: str) -> str:
     """The URL that a value of ``OLLAMA_HOST`` stands for, read as Ollama's own client does.
 
-    Without a scheme the port is 11434, with one it is the scheme's own. ``0.0.0.0``, with which a server is told to
-    listen everywhere, stands for this machine.
+    Without a scheme the port is 11434, with one it is the scheme's own. ``0.0.0.0``, with which a server is configured
+    to listen everywhere, stands for this machine.
     """
     scheme, separator, rest = host.strip().rpartition("://")
     place, slash, path = rest.partition("/")
     if separator and not place:
-        return host  # and whoever checks it will say that it is no address
+        return host  # its check will report that it is no address
     if place.count(":") > 1 and not place.startswith("["):
         place = f"[{place}]"
     name, colon, port = place.rpartition(":")

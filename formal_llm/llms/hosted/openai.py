@@ -118,7 +118,7 @@ def _questions(question: Question) -> list[dict[str, Any]]:
 
 
 def _input(message: Message) -> dict[str, Any]:
-    """A message in the form of the decisions endpoint, which wants what the model said in parts."""
+    """A message in the form of the decisions endpoint, which wants the texts of the model in parts."""
     content: Any = message.content
     if message.role == "assistant":
         content = [{"type": "output_text", "text": message.content}]

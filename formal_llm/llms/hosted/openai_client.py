@@ -75,7 +75,7 @@ class OpenAIClientLLM(HostedLLM):
 
     #: The provider in the provider string.
     provider: ClassVar[str]
-    #: Where the server is if nobody says; None: where the SDK thinks.
+    #: The default address of the server; None: that of the SDK.
     default_url: ClassVar[str | None] = None
     #: Whether there is no answer without a key.
     needs_key: ClassVar[bool] = False
@@ -132,7 +132,7 @@ class OpenAIClientLLM(HostedLLM):
         return url
 
     def _own_headers(self, key: str | None) -> dict[str, Any]:
-        """The headers for a server that is not OpenAI's: nothing that the environment says for OpenAI goes to it."""
+        """The headers for a server that is not OpenAI's: no setting of the environment for OpenAI goes to it."""
         from openai import omit
 
         lines = lines_of(os.environ.get("OPENAI_CUSTOM_HEADERS", ""))
@@ -280,7 +280,7 @@ class ChatCompletionsLLM(OpenAIClientLLM, StreamedText):
 
 
 def counted_usage(response: dict[str, Any]) -> TokenUsage:
-    """What a response cost, as far as it tells."""
+    """What a response cost, as far as it reports that."""
     counted = response.get("usage")
     if not isinstance(counted, dict):
         return token_usage(None, None)

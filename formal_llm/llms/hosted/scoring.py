@@ -1,4 +1,4 @@
-"""How probable texts are, by servers that tell it token by token (:class:`~formal_llm.llms.generation.ScoringLLM`)."""
+"""The probabilities of texts, by servers that report them token by token."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from formal_llm.llms.generation import Messages, chat
 from formal_llm.llms.hosted.adapter import HostedLLM, provider_error
 from formal_llm.llms.question import Message
 
-#: What a refusal speaks of where a server is too old to tell.
+#: The words of a refusal by a server that is too old for it.
 _UNKNOWN = ("grammar", "logprob", "echo")
-#: The tokens of so many texts are remembered.
+#: The texts whose tokens are remembered.
 _KEPT = 10_000
 #: A chat by which it is found what ends an answer.
 SHORT = (Message("user", "Which?"),)
 
 
 class ScoredText(HostedLLM):
-    """A hosted model that tells how probable given texts are: the server splits chat and texts into tokens itself."""
+    """A hosted model that determines the probabilities of texts; the server splits chat and texts into tokens."""
 
     _end_token: int | None = None
 
@@ -28,7 +28,7 @@ class ScoredText(HostedLLM):
         Two or three requests, and two for each text. What ends a text does not count.
 
         Returns:
-            None where the server cannot tell.
+            None where the server does not report it.
 
         Raises:
             ProviderError: no answer came.

@@ -18,7 +18,7 @@ def checked_address(name: str, url: str, variable: str) -> str:
     """``url`` if it is the address of a server.
 
     Raises:
-        ProviderError: it is not; the message says what one looks like.
+        ProviderError: it is not; the message shows what one looks like.
     """
     try:
         parts = urlsplit(url)

@@ -30,7 +30,7 @@ class SGLangLLM(OpenAIClientLLM):
 
     The server's probabilities are not calibrated, by its own words (see ``formal-llm calibrate``). ``label_mass`` is
     kept with the answer: what the options had together before they were scaled to 1; on two levels the least of those
-    that led to it. A refusal is told.
+    that led to it. A refusal is reported.
 
     Args:
         model: the name of the model, as the server has it.
@@ -107,7 +107,7 @@ def _asked(name: str, words: str, options: list[dict[str, str]]) -> dict[str, An
 
 
 def _shares(answer: Mapping[str, Any]) -> dict[object, object]:
-    """The probabilities of an answer by the names of options: told as an object, or as a list of pairs."""
+    """The probabilities of an answer by the names of options: sent as an object, or as a list of pairs."""
     told = answer.get("probabilities")
     if isinstance(told, dict):
         return dict(told)

@@ -45,7 +45,7 @@ class HostedText(HostedLLM):
     async def agenerate(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """As :meth:`generate`, letting others go on in the meantime."""
+        """As :meth:`generate`, without blocking the event loop."""
         return await self._awritten(TextRequest(chat(messages), max_tokens, tuple(stop), temperature))
 
     def generate_object(
@@ -68,7 +68,7 @@ class HostedText(HostedLLM):
     async def agenerate_object(
         self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
     ) -> GeneratedObject:
-        """As :meth:`generate_object`, letting others go on in the meantime."""
+        """As :meth:`generate_object`, without blocking the event loop."""
         check_schema(schema)
         made = await self._awritten(TextRequest(chat(messages), max_tokens, (), temperature, schema=schema))
         return GeneratedObject.read(made.text, schema, made.usage, chat(messages)[-1].content)
@@ -121,7 +121,7 @@ class HostedText(HostedLLM):
         return Generated(text, part.usage or token_usage(None, None), ended)
 
     def _reads(self, read: Callable[[Any, TextRequest], Part], came: Any, request: TextRequest) -> Part:
-        """What a response tells, or a part of a stream.
+        """The contents of a response, or of a part of a stream.
 
         Raises:
             ProviderError: it cannot be read.
@@ -149,7 +149,7 @@ class HostedText(HostedLLM):
         try:
             events = iter(response)
             while not coming.enough:
-                with self._running(end), self._told_errors():  # whoever takes it may do anything in between
+                with self._running(end), self._told_errors():  # the caller may do anything in between
                     if (event := next(events, None)) is None:
                         break
                 if piece := coming.take(event):
@@ -159,7 +159,7 @@ class HostedText(HostedLLM):
         yield from coming.close()
 
     async def _atold(self, request: TextRequest) -> AsyncStream:
-        """As :meth:`_told`, letting others go on in the meantime."""
+        """As :meth:`_told`, without blocking the event loop."""
         coming = _Coming(self, request)
         end = self.bounds.end() if self.bounds is not None else None
 
@@ -194,7 +194,7 @@ class HostedText(HostedLLM):
             yield
         except ProviderError:
             raise
-        except httpx2.RequestError as error:  # not all SDKs say it in their own words
+        except httpx2.RequestError as error:  # not all SDKs wrap it in an error of their own
             raise provider_error(self, error) from error
         except Exception as error:
             self._failed(error, False)
@@ -204,10 +204,10 @@ class HostedText(HostedLLM):
 
     @abstractmethod
     def _read_part(self, event: Any, request: TextRequest) -> Part:
-        """What a part of the SDK's stream tells."""
+        """The contents of a part of the SDK's stream."""
 
     def _read_whole(self, response: Any, request: TextRequest) -> Part:
-        """What the SDK's response tells."""
+        """The contents of the SDK's response."""
         text, usage = self._read_text(response) if request.schema is None else self._read_object(response)
         return Part(text, None, usage)
 
@@ -266,7 +266,7 @@ class _Coming:
 
 
 class StreamedText(HostedText):
-    """A hosted model that also tells a text while it is written (``StreamingLLM``)."""
+    """A hosted model that also streams a text while it is written (``StreamingLLM``)."""
 
     def stream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -281,12 +281,12 @@ class StreamedText(HostedText):
     def astream(
         self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
-        """As :meth:`stream`, letting others go on in the meantime."""
+        """As :meth:`stream`, without blocking the event loop."""
         return self._atold(TextRequest(chat(messages), max_tokens, tuple(stop), temperature, streams=True))
 
 
 class ContinuedText(StreamedText):
-    """A hosted model that also goes on with a text (``ContinuingLLM``)."""
+    """A hosted model that also continues a text (``ContinuingLLM``)."""
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -301,7 +301,7 @@ class ContinuedText(StreamedText):
     async def acontinue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> Generated:
-        """As :meth:`continue_text`, letting others go on in the meantime."""
+        """As :meth:`continue_text`, without blocking the event loop."""
         return await self._awritten(TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, continues=True))
 
     def stream_continuation(
@@ -319,7 +319,7 @@ class ContinuedText(StreamedText):
     def astream_continuation(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
     ) -> AsyncStream:
-        """As :meth:`stream_continuation`, letting others go on in the meantime."""
+        """As :meth:`stream_continuation`, without blocking the event loop."""
         return self._atold(
             TextRequest(chat(prompt), max_tokens, tuple(stop), temperature, streams=True, continues=True)
         )

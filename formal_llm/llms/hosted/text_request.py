@@ -16,7 +16,7 @@ class TextRequest:
 
     Attributes:
         streams: whether it shall come piece by piece.
-        continues: whether the one message is a text to go on with.
+        continues: whether the one message is a text to continue.
         schema: what the text is to keep, where it is an object.
     """
 
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     Attributes:
         text: what was written.
         ended: what ended it, as of a :class:`~formal_llm.llms.generation.Generated`.
-        usage: what it cost, where this part tells.
+        usage: what it cost, where this part reports it.
         last: whether nothing comes after it but what it cost.
     """
 

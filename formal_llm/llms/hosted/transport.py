@@ -26,7 +26,7 @@ import httpx2
 
 from formal_llm.llms.hosted.bounds import OutOfBounds, RequestBounds, seconds_left
 
-#: Where a response tells how long its server asked to wait, in seconds.
+#: The header with the seconds that a server asks to wait.
 WAIT = "formal_llm.wait"
 #: Seconds beyond which an SDK may refuse to wait by itself.
 _LONG = 120
@@ -232,7 +232,7 @@ def _whole(response: httpx2.Response, parts: list[bytes]) -> httpx2.Response:
 
 
 def retry_after(headers: httpx2.Headers) -> float | None:
-    """The seconds that a server asks to wait, as a number, a date, or its own header; None where it does not say."""
+    """The seconds that a server asks to wait, as a number, a date, or its own header; None where there is none."""
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
             seconds = float(headers.get(name, "")) / unit
@@ -316,7 +316,7 @@ class _PunctualStream(httpcore2.NetworkStream):
 
 @cache
 def has_aiohttp() -> bool:
-    """Whether aiohttp is there; where it is not, the log says once what that costs."""
+    """Whether aiohttp is there; where it is not, the log records once what that costs."""
     try:
         import aiohttp  # noqa: F401
     except ImportError:

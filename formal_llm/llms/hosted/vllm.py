@@ -17,8 +17,8 @@ class VLLM(CompletionsLLM):
     """A model on a vLLM server (0.11 or newer), held to the option numbers by structured output.
 
     The text of the answer is one of the numbers and nothing else; where several may be chosen, a JSON list of them.
-    Probabilities come from those of the tokens. It goes on with a text, too (``continue_text``), and
-    tells how probable given texts are (``log_probabilities``).
+    Probabilities come from those of the tokens. It continues a text, too (``continue_text``), and
+    determines how probable given texts are (``log_probabilities``).
 
     Args:
         model: the name of the model, as the server has it.
@@ -70,7 +70,7 @@ class VLLM(CompletionsLLM):
         return found
 
     def _score_all(self, before: Sequence[int], texts: Sequence[Sequence[int]]) -> list[tuple[float, int]]:
-        # In one request: what the prompts share the server reads once. It tells of what it reads; the one token that
+        # In one request: what the prompts share the server reads once. It reports what it reads; the one token that
         # it has to write is left out.
         asked = {"max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0.0}
         prompts = [[*before, *tokens] for tokens in texts]

@@ -1,12 +1,13 @@
 """A vLLM server that is given LoRA adapters while it runs, and asked what they find probable.
 
 vLLM takes an adapter by the path of a folder that it can read (``POST /v1/load_lora_adapter``), where it was started
-as :data:`START` says. From then on the adapter's name is the name of a model. What it has read is kept under that name:
-an adapter that is replaced under its name would go on with keys and values of the old one. So each name is used once.
+as :data:`START` shows. From then on the adapter's name is the name of a model. What it has read is kept under that
+name: an adapter that is replaced under its name would continue with keys and values of the old one. So each name is
+    used once.
 
-How probable tokens are is asked in one of two ways. Servers since 2026-07 tell it of the very tokens that are named
-(``logprob_token_ids``, up to 128 of them), and read what texts share once. Older ones tell it of the tokens of a text
-that they are sent (``echo``), for which they read the whole text anew; what a server can is found out by the first
+How probable tokens are is asked in one of two ways. Servers since 2026-07 report it for the very tokens that are named
+(``logprob_token_ids``, up to 128 of them), and read what texts share once. Older ones report it for the tokens of a
+text that they are sent (``echo``), for which they read the whole text anew; what a server can is found out by the first
 request. Both are the model's own probabilities, before any temperature.
 """
 
@@ -32,7 +33,7 @@ START = (
     "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve MODEL --enable-lora --max-lora-rank RANK --max-loras 2 "
     "--api-server-count 1"
 )
-#: The most tokens whose probabilities vLLM tells by their numbers.
+#: The most tokens whose probabilities vLLM reports by their numbers.
 _MOST_NAMED = 128
 #: How many requests are under way together, and how many tokens of texts each has: of an echo each token comes back.
 _AT_ONCE = 4
@@ -49,7 +50,7 @@ class LoRAServer(VLLM):
         timeout, max_retries: see ``Connection``; the key is ``VLLM_API_KEY`` where there is one.
 
     Attributes:
-        names_tokens: whether it tells of tokens by their numbers; None until it was asked.
+        names_tokens: whether it reports tokens by their numbers; None until it was asked.
 
     Raises:
         ProviderError: the address is none.
@@ -82,7 +83,7 @@ class LoRAServer(VLLM):
         """Raise where it takes no adapters while it runs.
 
         Raises:
-            ProviderError: it does not, or cannot be reached; says how to start it.
+            ProviderError: it does not, or cannot be reached; the message shows how to start it.
         """
         self.models()
         self.unload("formal-llm-is-anybody-there")
@@ -96,7 +97,7 @@ class LoRAServer(VLLM):
             rank: of the adapter, for the message where it is too large.
 
         Raises:
-            ProviderError: it refuses; says what to do.
+            ProviderError: it refuses; the message shows what to do.
         """
         with self._running():
             try:
@@ -171,7 +172,7 @@ class LoRAServer(VLLM):
 
     def _ask_by_name(self, model: str, wanted: Wanted, found: dict[Text, dict[int, float]]) -> None:
         """Ask for the tokens by their numbers; ends early where the first answer shows that the server cannot."""
-        # The texts that others go on from come first: then the server has read them when it comes to the others.
+        # The texts that others continue come first: then the server has read them when it comes to the others.
         shortest = {text for text in wanted if not any(text[:end] in wanted for end in range(1, len(text)))}
         for part in (shortest, wanted.keys() - shortest):
             requests = list(_named({text: wanted[text] for text in sorted(part)}))
@@ -227,7 +228,7 @@ class LoRAServer(VLLM):
         return dict(zip(rows, told, strict=True))
 
     def _completed(self, model: str, texts: Sequence[Text], more: Mapping[str, object], field: str) -> list[list[Any]]:
-        """A field of what the server tells of the probabilities with each text: a list with something in it."""
+        """A field of the probabilities that the server reports with each text: a list with something in it."""
         body = {"model": model, "prompt": [list(text) for text in texts], "max_tokens": 1, "temperature": 1.0}
         with self._running():
             try:
@@ -272,7 +273,7 @@ def _whole(wanted: Wanted) -> list[Text]:
 
 
 def _cut(texts: Iterable[Text], most: int) -> Iterator[list[Text]]:
-    """Texts in parts of so many tokens; a single one may have more."""
+    """Texts in parts of a number of tokens; a single one may have more."""
     part: list[Text] = []
     size = 0
     for text in texts:

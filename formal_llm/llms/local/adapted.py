@@ -42,7 +42,7 @@ def with_adapter(llm: str, folder: Path) -> LLM:
 
 
 def fingerprint(folder: Path) -> str:
-    """Six digits that tell the adapters in a folder from others.
+    """Six digits that distinguish the adapters in a folder from others.
 
     Raises:
         ResourceNotFound: there are none.

@@ -19,7 +19,7 @@ ROOT = -1
 class AnswerTree:
     """Answers as paths in a tree of tokens.
 
-    Inner nodes are the beginnings of answers that go on; they are numbered in depth-first order, so that the nodes
+    Inner nodes are the beginnings of answers that continue; they are numbered in depth-first order, so that the nodes
     below node ``i`` are those from ``i + 1`` up to ``ends[i]``, which is not one of them.
 
     Attributes:
@@ -52,7 +52,7 @@ class AnswerTree:
         inner = {answer[:length] for answer in leaves for length in range(1, len(answer))}
         if () in leaves or inner & leaves:
             raise ValueError("an answer is empty, or the beginning of another one")
-        order = sorted(inner)  # a beginning sorts before what goes on from it: depth first
+        order = sorted(inner)  # a beginning sorts before what continues it: depth first
         number = {prefix: index for index, prefix in enumerate(order)}
         number[()] = ROOT
         ends = list(range(1, len(order) + 1))

@@ -46,9 +46,9 @@ class CausalScorer(PromptScorer):
     """A decoder that scores whole answers: the number of an option and what ends it.
 
     Prompts are packed into rows in which each common beginning is read once (:mod:`~formal_llm.llms.local.packing`),
-    and keys and values of what was read before are kept for later questions. A model whose attention cannot be told
-    what to look at (linear attention, some position codes) is found out by a trial when it is loaded, which is warned
-    of; its prompts are read one by one, padded on the right, which costs time and changes no answer.
+    and keys and values of what was read before are kept for later questions. A model whose attention cannot be
+    controlled what to look at (linear attention, some position codes) is found out by a trial when it is loaded, which
+    is warned of; its prompts are read one by one, padded on the right, which costs time and changes no answer.
 
     Args:
         model: an ``AutoModelForCausalLM``.
@@ -57,7 +57,7 @@ class CausalScorer(PromptScorer):
         row_tokens: how many tokens are packed into one row.
         batch_tokens: how many tokens are read in one pass: the bound on the memory that a pass takes; None: as many as
             suit the device.
-        packing: ``"auto"``: as the trial says; ``"on"`` and ``"off"`` leave it out.
+        packing: ``"auto"``: as the trial decides; ``"on"`` and ``"off"`` leave it out.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class _EncoderScorer(Scorer):
     def texts(self, question: Question) -> tuple[str, tuple[str, ...]]:
         """What stands for the question, and for each of its options.
 
-        The question is the task and the labels of what the plan has so far; where nobody says what that is, the
+        The question is the task and the labels of what the plan has so far; where that is unknown, the
         prompt. An option is its text, with the descriptions of the terminals that it uses.
         """
         outlook = question.outlook

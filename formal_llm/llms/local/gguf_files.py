@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 #: The beginning of every such file.
 _MAGIC = b"GGUF"
-#: How much of a file's beginning tells it from others of the same size and time: the names and sizes of its weights.
+#: How much of a file's beginning distinguishes it from others of the same size and time: the names and sizes of its
+#: weights.
 _HEAD = 1 << 20
 
 

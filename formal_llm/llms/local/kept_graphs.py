@@ -2,8 +2,8 @@
 
 A rollout reads questions pass by pass, and each pass attends to keys and values of earlier ones. Those are put into a
 pass as constants, so that its graph ends there. The gradient is found by going through the passes backwards: when a
-pass is reached, all later ones have told what they want of its keys and values, and its graph can be freed. The sum is
-that of one graph through all passes (reverse accumulation), and no more than one pass is computed at a time.
+pass is reached, all later ones have recorded what they want of its keys and values, and its graph can be freed. The sum
+is that of one graph through all passes (reverse accumulation), and no more than one pass is computed at a time.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class KeptGraphs(PrefixCache):
         return [leaf for one in self._passes for leaf in one.leaves]
 
     def begin(self, tokens: int) -> bool:
-        """Begin a pass; False where so many tokens do not fit, if they take what those before them took."""
+        """Begin a pass; False where this many tokens do not fit, if they take what those before them took."""
         if len(self) and self.graph_bytes * (1 + tokens / len(self)) > self.most:
             return False
         self._passes.append(_Pass())
@@ -108,7 +108,7 @@ class KeptGraphs(PrefixCache):
         return one.kept
 
     def answered(self, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The pass came to these log-probabilities; the same as leaves, for whoever wants a gradient of them."""
+        """The pass came to these log-probabilities; the same as leaves, for callers that want a gradient of them."""
         one = self._passes[-1]
         one.values, one.leaves = values, [value.detach().requires_grad_() for value in values]
         return list(one.leaves)

@@ -42,7 +42,7 @@ class LocalLLM:
     def identity(self) -> dict[str, object] | None:
         """What the same question is answered alike by, as JSON data: the key of an answer cache.
 
-        None for a model in memory that was given no name: a cache could not tell it from another one.
+        None for a model in memory that was given no name: a cache could not distinguish it from another one.
         """
         return {"llm": f"{self.provider}:{self.name}", **self.settings} if self.name else None
 

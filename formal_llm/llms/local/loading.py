@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ModelKind = Literal["text", "encoder", "cross-encoder"]
 #: Which part of a model lies where, as ``from_pretrained`` takes it: ``"auto"``, or a device for each module.
 DeviceMap: TypeAlias = "str | Mapping[str, int | str | torch.device]"
-#: The file beside trained adapters that tells how options were scored; without it by their numbers.
+#: The file beside trained adapters that records how options were scored; without it by their numbers.
 SCORED = "scoring.txt"
 _HOW = "pip install torch 'formal-llm[local]'"
 #: Held while a model is loaded: transformers changes torch for everybody in the meantime, and of two models that are
@@ -81,7 +81,7 @@ def load(
         raise ResourceNotFound("model folder", name, [])
     device, dtype = _device_and_dtype(placement)
     called, name = name, str(written_out(Path(name), dtype)) if one_file else name
-    # Code that comes with a model is not run, and nobody is asked whether to.
+    # Code that comes with a model is not run, and there is no question whether to.
     files = {"local_files_only": placement.local_files_only, "trust_remote_code": False}
     # Weights in safetensors only: a pickle could run code.
     settings: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, **files}
@@ -166,7 +166,7 @@ def base_of(name: str) -> str | None:
 
 
 def scoring_of(name: str) -> str:
-    """How the adapters in a folder were scored when they were trained; "" where nothing says so, or there are none."""
+    """How the adapters in a folder were scored when they were trained; "" where that is not recorded."""
     file = Path(name).expanduser() / SCORED
     try:
         return file.read_text(encoding="utf-8").strip() if file.is_file() else ""

@@ -13,12 +13,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: No pass is cut below so many tokens: the model itself is too large then.
+#: The tokens below which no pass is cut: the model itself is too large then.
 _FEWEST = 64
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on a GPU or on the CPU."""
+    """Whether an error reports that memory ran out, on a GPU or on the CPU."""
     import torch
 
     on_cpu = "DefaultCPUAllocator" in str(error)  # a plain RuntimeError, other than on a GPU
@@ -30,7 +30,7 @@ def fitted(work: Callable[[], T], smaller: Callable[[], str]) -> T:
 
     Args:
         work: may run out of memory; what it has changed by then must not matter.
-        smaller: halves what is in it, and tells how much there is now; an empty text: it cannot be less.
+        smaller: halves what is in it, and returns how much there is now; an empty text: it cannot be less.
     """
     while True:
         try:
@@ -54,7 +54,7 @@ def fewer_tokens(scorer: object) -> str:
 
 
 def _freed() -> None:
-    """See to it that memory which nobody needs can be had."""
+    """Release memory that is no longer needed."""
     import torch
 
     gc.collect()

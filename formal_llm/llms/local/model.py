@@ -33,7 +33,7 @@ class TransformersLLM(LocalLLM):
     """A causal (LLaMA, Qwen ...) or encoder-decoder (T5 ...) model, run here with transformers.
 
     The probability of an option is that of its whole answer, the number and what ends it, among the legal answers:
-    nothing is generated, and 1 and 12 are told apart. Other ways to score options are told by ``scoring``. What
+    nothing is generated, and 1 and 12 are distinguished. Other ways to score options are selected by ``scoring``. What
     questions share is read once (see :class:`~formal_llm.llms.local.causal.CausalScorer`).
 
     Args:
@@ -60,7 +60,7 @@ class TransformersLLM(LocalLLM):
         local_files_only: bool = False,
         **settings: Unpack[TextSettings],
     ) -> None:
-        if unknown := settings.keys() - TextSettings.__annotations__.keys():  # told before the model is loaded
+        if unknown := settings.keys() - TextSettings.__annotations__.keys():  # reported before the model is loaded
             raise TypeError(f"unknown settings: {', '.join(sorted(unknown))}")
         if "scoring" not in settings and (trained := scoring_of(model)):
             settings["scoring"] = trained
@@ -142,7 +142,7 @@ class TransformersLLM(LocalLLM):
         """What comes after a text, see :class:`~formal_llm.llms.generation.ContinuingLLM`; no template is put round it.
 
         Raises:
-            LLMError: the text is too long for the model; an encoder-decoder model, which does not go on with a text.
+            LLMError: the text is too long for the model; an encoder-decoder model, which does not continue a text.
         """
         ids = self._prompt_ids(prompt)
         _, new = self._write(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)

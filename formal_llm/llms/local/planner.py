@@ -48,12 +48,13 @@ class PlannerLLM:
 
     @classmethod
     def shipped(cls) -> PlannerLLM:
-        """The one whose adapters come along.
+        """The planner whose adapters ship with the library.
 
         Raises:
-            MissingDependency: MiniLM, torch, transformers or peft are not installed; says how they are.
+            MissingDependency: MiniLM, torch, transformers or peft are not installed; the message shows how to install
+                them.
         """
-        find_minilm()  # said before anything heavy is loaded
+        find_minilm()  # reported before anything heavy is loaded
         folder = adapters()
         return cls(EncoderLLM(str(folder)), SimilarWords(), f"{PLANNER}@{fingerprint(folder)}")
 
@@ -79,7 +80,7 @@ class PlannerLLM:
         return [self._together(question, answer) for question, answer in zip(questions, read, strict=True)]
 
     def _together(self, question: Question, answer: Answer | LLMError) -> Answer | LLMError:
-        """The encoder's answer with words counted; as it is where several options are wanted, or nobody knows them."""
+        """The encoder's answer with words counted; as it is where several options are wanted, or they are unknown."""
         if isinstance(answer, LLMError) or question.several or answer.probabilities is None:
             return answer
         said = worths(question, self.likeness)
@@ -96,5 +97,5 @@ class PlannerLLM:
 
 
 def adapters() -> Path:
-    """The folder of the adapters that come along."""
+    """The folder of the adapters that ship with the library."""
     return authored.find("training", f"adapters/{PLANNER}")

@@ -266,7 +266,7 @@ def shared_beginnings(prompts: Sequence[Ids]) -> SharedBeginnings:
         path = tokens[: known[index]]
         both = common(paths[-1], path) if paths else 0
         if paths and both == len(paths[-1]):
-            paths[-1] = path  # goes on from the one before
+            paths[-1] = path  # continues the one before
         elif both < len(path):
             paths.append(path)
         of[index] = max(len(paths) - 1, 0)

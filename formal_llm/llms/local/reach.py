@@ -1,6 +1,6 @@
 """How long a prompt may be that is read in a packed row.
 
-In a packed row the mask alone says what a token attends to. Layers that see only the last tokens (GPT-Neo, Mistral,
+In a packed row the mask alone decides what a token attends to. Layers that see only the last tokens (GPT-Neo, Mistral,
 Gemma 3) would see more there than they do alone, so a prompt has to fit into the smallest window. Two things bound its
 length, and each can only make it shorter:
 
@@ -70,7 +70,7 @@ def _numbers(value: object) -> Iterator[int]:
 
 
 class Reach:
-    """Says of lengths whether prompts of that length may be packed.
+    """Decides whether prompts of a length may be packed.
 
     Args:
         model: an ``AutoModelForCausalLM``; a trial leaves it as it is.
@@ -96,7 +96,7 @@ class Reach:
         self._ended = False
 
     def covers(self, length: int, longest: int | None = None) -> bool:
-        """Whether a prompt that has so many tokens, its answers included, may be packed.
+        """Whether a prompt of a number of tokens, its answers included, may be packed.
 
         Args:
             length: of the prompt.
@@ -121,7 +121,7 @@ class Reach:
         return length <= self._tried or not self._trials
 
     def _same(self, size: int) -> bool:
-        """Whether two texts of so many tokens give the same in one packed row and alone."""
+        """Whether two texts of a number of tokens give the same in one packed row and alone."""
         import torch
 
         table = self._model.get_input_embeddings().weight
@@ -136,7 +136,7 @@ class Reach:
                 input_ids=read, attention_mask=torch.ones_like(read), use_cache=False
             ).last_hidden_state
             if not alone.isfinite().all():
-                return True  # whichever way it is read, its answers are no numbers, which is told
+                return True  # whichever way it is read, its answers are no numbers, which is reported
             apart = 0.0
             for packed, plain in zip(self._packed(texts), alone, strict=True):
                 plain = plain[-len(packed) :].float()

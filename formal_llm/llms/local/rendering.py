@@ -40,14 +40,14 @@ class Renderer:
 
     Args:
         tokenizer: of transformers.
-        style: ``"chat"`` for the tokenizer's chat template, ``"plain"`` for a plain text that the model goes on with,
+        style: ``"chat"`` for the tokenizer's chat template, ``"plain"`` for a plain text that the model continues,
             ``"seq2seq"`` for a text that an encoder reads.
         cue: what stands at the end of a plain prompt.
         longest: how many tokens the model can read, answer included; None where there is no bound.
         template_settings: passed to the chat template, such as ``{"enable_thinking": False}``.
 
     Raises:
-        ModelError: the template cannot be used or does not read a setting, or the tokenizer cannot tell numbers apart.
+        ModelError: the template cannot be used or does not read a setting, or the tokenizer cannot distinguish numbers.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Renderer:
         self._trees: OrderedDict[tuple[str, ...], AnswerTree] = OrderedDict()
         self._check_settings()
         self._tail, self._opening, self._separator, self._ending = self._surroundings()
-        self.tree(("1", "2"))  # a tokenizer that cannot be used is told now, not at the first question
+        self.tree(("1", "2"))  # a tokenizer that cannot be used is reported now, not at the first question
 
     # -- texts --------------------------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class Renderer:
         return Prompted(tokens, tree)
 
     def tokens(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The tokens of a chat up to where the model goes on."""
+        """The tokens of a chat up to where the model continues."""
         return self._tokens(self.text(messages))
 
     def _tokens(self, text: str) -> tuple[int, ...]:
@@ -155,7 +155,7 @@ class Renderer:
         if known is None:
             ids = self._encode(text, special=self.style != "chat")
             if self.style == "plain" and ids and ids[-1] == self.tokenizer.eos_token_id:
-                del ids[-1]  # some tokenizers end every text; this one goes on
+                del ids[-1]  # some tokenizers end every text; this one continues
             known = self._ids[text] = tuple(ids)
             if len(self._ids) > _KEPT:
                 self._ids.popitem(last=False)
@@ -226,7 +226,7 @@ class Renderer:
         return tail, opening, blank, after.strip() or (str(end) if end is not None else "\n")
 
     def _check_settings(self) -> None:
-        """Raise for a setting that the chat template does not read: it would be without effect, and nobody told."""
+        """Raise for a setting that the chat template does not read: it would be without effect, in silence."""
         template = str(getattr(self.tokenizer, "chat_template", None) or "")
         for name in self.template_settings:
             if self.style != "chat":

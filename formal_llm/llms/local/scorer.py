@@ -117,7 +117,7 @@ class Scorer(ABC):
             self.graphs = None
 
     def drop_graphs(self) -> str:
-        """Keep no graphs from now on; tells so, and is empty where there were none."""
+        """Keep no graphs from now on; return a message about it, empty where there were none."""
         kept, self.graphs = self.graphs, None
         return "" if kept is None else "no graphs of rollouts"
 

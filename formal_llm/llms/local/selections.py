@@ -34,7 +34,7 @@ class Selecting:
 
     @classmethod
     def of(cls, question: Question, chosen: tuple[int, ...] = ()) -> Selecting:
-        """Where a selection stands. What is the only way to go on is taken without asking.
+        """Where a selection stands. What is the only way on is taken without asking.
 
         Args:
             question: a question that takes several options.

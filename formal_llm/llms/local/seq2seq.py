@@ -29,7 +29,7 @@ class Seq2SeqScorer(PromptScorer):
             many as suit the device.
 
     Raises:
-        ModelError: the model does not say what its decoder begins with.
+        ModelError: the model does not declare what its decoder begins with.
     """
 
     def __init__(self, model: PreTrainedModel, renderer: Renderer, *, batch_tokens: int | None = None) -> None:

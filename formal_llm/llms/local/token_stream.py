@@ -17,7 +17,7 @@ _CONTEXT = 16
 
 
 class _Closed(Exception):
-    """Nobody wants more."""
+    """No more tokens are wanted."""
 
 
 class TokenStream:

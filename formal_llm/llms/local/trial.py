@@ -1,4 +1,4 @@
-"""Whether a decoder can be told what each token attends to: what it takes is looked at, then some tokens are tried.
+"""Whether the attention of a decoder can be controlled token by token, by its parameters and then by a trial.
 
 Many models cannot be: those with linear attention or a state, those whose positions cannot be given, those that look
 both ways. Reading each prompt by itself takes more time and changes no answer.

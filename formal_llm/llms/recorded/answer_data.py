@@ -55,7 +55,7 @@ def usage_to_data(usage: TokenUsage | None) -> dict[str, int]:
 
 
 def usage_from_data(data: object) -> TokenUsage:
-    """What answers cost, from JSON data; nothing where it does not say; ``ValueError`` where it tells no such thing."""
+    """What answers cost, from JSON data; nothing where they have none; ``ValueError`` where it is no such thing."""
     counts = _mapping({} if data is None else data, "the usage")
     if not _COSTS.issuperset(counts) or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"the usage is not made of {', '.join(sorted(_COSTS))}")

@@ -114,7 +114,7 @@ class AnswerStore:
 
     @contextmanager
     def _errors_told(self) -> Iterator[None]:
-        """Errors of SQLite as errors that say what to do."""
+        """Errors of SQLite as errors with the way out."""
         import sqlite3
 
         try:
@@ -137,7 +137,9 @@ def _connect(path: Path) -> sqlite3.Connection:
         _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         with connection:
-            connection.execute("BEGIN IMMEDIATE")  # of several processes one makes the table; a read-only file is told
+            connection.execute(
+                "BEGIN IMMEDIATE"
+            )  # of several processes one makes the table; a read-only file is reported
             _check_owner(connection, path)
             connection.execute(_TABLE)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")

@@ -54,7 +54,7 @@ class CachedLLM(WrapperLLM):
     Args:
         llm: who answers what the cache does not know: a provider string, a function or an object.
         path: the file; made if it is not there.
-        name: tells this LLM apart from others in the file; needed where it has no ``identity`` of its own, such as a
+        name: distinguishes this LLM from others in the file; needed where it has no ``identity`` of its own, such as a
             function. It should change whenever the answers would. An LLM that looks at more than the chat and the
             options (the task, the outlook) is not one to cache.
 
@@ -78,7 +78,7 @@ class CachedLLM(WrapperLLM):
 
     @property
     def identity(self) -> dict[str, object]:
-        """What the LLM behind is told apart from others by, as JSON data; with the name, where one was given."""
+        """The identity of the LLM behind, as JSON data; with the name, where one was given."""
         return {**(super().identity or {}), **({} if self._alias is None else {"name": self._alias})}
 
     @property
@@ -231,7 +231,7 @@ class CachedLLM(WrapperLLM):
 
 
 def _are_probabilities(answer: Answer, question: Question) -> bool:
-    """Whether what an answer says of the options of a question can be their probabilities."""
+    """Whether the figures of an answer for the options of a question can be their probabilities."""
     likely = answer.probabilities or {}
     if not all(1 <= number <= len(question.options) and 0 <= p <= _ONE for number, p in likely.items()):
         return False  # also what is no number, which compares with nothing

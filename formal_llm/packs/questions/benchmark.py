@@ -138,7 +138,7 @@ def published_figure(agent: str, form: str, tables: Sequence[PublishedTable]) ->
 _COLUMNS = ("LLM", "agent", "questions", "failed", "exact %", "F1 %", "requests", "tokens", "corrections", "published")
 
 
-def cells(row: AgentRow) -> tuple[str, ...]:
+def format_cells(row: AgentRow) -> tuple[str, ...]:
     """Format a row as texts."""
     published = "" if row.published is None else f"{row.published:.1f}"
     return (
@@ -147,8 +147,8 @@ def cells(row: AgentRow) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def markdown(rows: Sequence[AgentRow]) -> str:
+def render_markdown(rows: Sequence[AgentRow]) -> str:
     """Write the table in Markdown."""
-    escaped = [tuple(cell.replace("|", "\\|") for cell in cells(row)) for row in rows]
+    escaped = [tuple(cell.replace("|", "\\|") for cell in format_cells(row)) for row in rows]
     lines = [_COLUMNS, ("---",) * len(_COLUMNS), *escaped]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

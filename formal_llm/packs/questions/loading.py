@@ -67,7 +67,7 @@ def read_questions(path: str | Path, form: str, most: int | None = None) -> list
         raise ResourceNotFound("format of questions", form, FORMATS)
     by_lines, parse = FORMATS[form]
     found: list[QuizQuestion] = []
-    for number, (line, data) in enumerate(islice(_lines(path) if by_lines else _list(path), most), 1):
+    for number, (line, data) in enumerate(islice(_read_lines(path) if by_lines else _read_list(path), most), 1):
         try:
             found.append(parse(data))
         except _Wrong as wrong:
@@ -97,7 +97,7 @@ def shipped_questions(name: str = "all") -> list[QuizQuestion]:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _lines(path: str | Path) -> Iterator[tuple[int, object]]:
+def _read_lines(path: str | Path) -> Iterator[tuple[int, object]]:
     """Read the values of a file of JSON lines, each with the number of its line."""
     try:
         with open_file(path) as file:
@@ -115,7 +115,7 @@ def _lines(path: str | Path) -> Iterator[tuple[int, object]]:
         raise NotationError(f"the file cannot be read: {error.strerror}", file=str(path)) from None
 
 
-def _list(path: str | Path) -> Iterator[tuple[None, object]]:
+def _read_list(path: str | Path) -> Iterator[tuple[None, object]]:
     """Read the questions of a file that is one JSON value."""
     try:
         data = parse_json(read_text(path, most=MOST_BYTES))
@@ -137,7 +137,7 @@ def _list(path: str | Path) -> Iterator[tuple[None, object]]:
 # -- questions ---------------------------------------------------------------------------------------------------------
 
 
-def _text(data: object, key: str, needed: bool = True) -> str:
+def _get_text(data: object, key: str, needed: bool = True) -> str:
     found = data.get(key) if isinstance(data, dict) else None
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
@@ -149,16 +149,16 @@ def _text(data: object, key: str, needed: bool = True) -> str:
     return ""
 
 
-def _texts(data: object, key: str) -> tuple[str, ...]:
+def _get_texts(data: object, key: str) -> tuple[str, ...]:
     found = data.get(key, []) if isinstance(data, dict) else []
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
         raise _Wrong(f"has {key!r} that is no list of texts")
     return tuple(found)
 
 
-def _hotpotqa(data: object) -> QuizQuestion:
+def _parse_hotpotqa(data: object) -> QuizQuestion:
     """Parse a question of HotpotQA (Yang et al. 2018): one JSON list, ten paragraphs each (distractor, fullwiki)."""
-    name, answer = _text(data, "_id"), _text(data, "answer", needed=False)
+    name, answer = _get_text(data, "_id"), _get_text(data, "answer", needed=False)
     try:
         pairs = data.get("context", []), data.get("supporting_facts", [])  # type: ignore[attr-defined]
         context = tuple((str(title), tuple(map(str, sentences))) for title, sentences in pairs[0])
@@ -166,37 +166,41 @@ def _hotpotqa(data: object) -> QuizQuestion:
     except (AttributeError, TypeError, ValueError):
         raise _Wrong("has a context or supporting_facts that are no pairs") from None
     return QuizQuestion(
-        name, _text(data, "question"), (answer,) if answer else (), "text", _text(data, "type", needed=False),
+        name, _get_text(data, "question"), (answer,) if answer else (), "text", _get_text(data, "type", needed=False),
         titles, context,
     )  # fmt: skip
 
 
-def _gsm8k(data: object) -> QuizQuestion:
+def _parse_gsm8k(data: object) -> QuizQuestion:
     """Parse a question of GSM8K (Cobbe et al. 2021): JSON lines; the number of the answer is after ``####``."""
-    text, answer = _text(data, "question"), _text(data, "answer")
+    text, answer = _get_text(data, "question"), _get_text(data, "answer")
     _, sign, number = answer.rpartition("####")
     if not sign or not number.strip():
         raise _Wrong("has an answer without #### and a number")
     return QuizQuestion(
-        _text(data, "id", needed=False) or text[:60], text, (number.strip().replace(",", ""),), "number"
+        _get_text(data, "id", needed=False) or text[:60], text, (number.strip().replace(",", ""),), "number"
     )
 
 
-def _triviaqa(data: object) -> QuizQuestion:
+def _parse_triviaqa(data: object) -> QuizQuestion:
     """Parse a question of TriviaQA (Joshi et al. 2017): one JSON object with ``Data``; an answer has many names."""
     answer = data.get("Answer") if isinstance(data, dict) else None
     names: tuple[str, ...] = ()
     if answer is not None:
-        aliases = (*_texts(answer, "Aliases"), *_texts(answer, "NormalizedAliases"), *_texts(answer, "HumanAnswers"))
-        names = tuple(dict.fromkeys((_text(answer, "Value"), *aliases)))
+        aliases = (
+            *_get_texts(answer, "Aliases"),
+            *_get_texts(answer, "NormalizedAliases"),
+            *_get_texts(answer, "HumanAnswers"),
+        )
+        names = tuple(dict.fromkeys((_get_text(answer, "Value"), *aliases)))
     pages = data.get("EntityPages", []) if isinstance(data, dict) else []
-    titles = tuple(_text(page, "Title") for page in pages) if isinstance(pages, list) else ()
-    return QuizQuestion(_text(data, "QuestionId"), _text(data, "Question"), names, "aliases", titles=titles)
+    titles = tuple(_get_text(page, "Title") for page in pages) if isinstance(pages, list) else ()
+    return QuizQuestion(_get_text(data, "QuestionId"), _get_text(data, "Question"), names, "aliases", titles=titles)
 
 
-def _fever(data: object) -> QuizQuestion:
+def _parse_fever(data: object) -> QuizQuestion:
     """Parse a question of FEVER (Thorne et al. 2018): JSON lines with a claim and one of three labels."""
-    label = _text(data, "label", needed=False)
+    label = _get_text(data, "label", needed=False)
     if label and label not in LABELS:
         raise _Wrong(f"has the label {label!r}; there are {', '.join(LABELS)}")
     try:
@@ -205,28 +209,28 @@ def _fever(data: object) -> QuizQuestion:
     except (AttributeError, TypeError, IndexError):
         raise _Wrong("has evidence that is no list of lists") from None
     return QuizQuestion(
-        _text(data, "id"), _text(data, "claim"), (label,) if label else (), "label",
-        _text(data, "verifiable", needed=False), tuple(titles),
+        _get_text(data, "id"), _get_text(data, "claim"), (label,) if label else (), "label",
+        _get_text(data, "verifiable", needed=False), tuple(titles),
     )  # fmt: skip
 
 
-def _own(data: object) -> QuizQuestion:
+def _parse_own(data: object) -> QuizQuestion:
     """Parse a question of our own: ``id``, ``question``, ``answers``; optional ``measure``, ``kind``, ``titles``."""
-    measure = _text(data, "measure", needed=False) or "text"
-    answers = _texts(data, "answers")
+    measure = _get_text(data, "measure", needed=False) or "text"
+    answers = _get_texts(data, "answers")
     if measure not in ("text", "aliases", "number", "label") or not answers:
         raise _Wrong("has no answers, or a measure that there is not")
     return QuizQuestion(
-        _text(data, "id"), _text(data, "question"), answers, measure,  # type: ignore[arg-type]
-        _text(data, "kind", needed=False), _texts(data, "titles"),
+        _get_text(data, "id"), _get_text(data, "question"), answers, measure,  # type: ignore[arg-type]
+        _get_text(data, "kind", needed=False), _get_texts(data, "titles"),
     )  # fmt: skip
 
 
 #: The forms of files: whether each line is a question, and the function that parses one.
 FORMATS: dict[str, tuple[bool, Callable[[object], QuizQuestion]]] = {
-    "hotpotqa": (False, _hotpotqa),
-    "gsm8k": (True, _gsm8k),
-    "triviaqa": (False, _triviaqa),
-    "fever": (True, _fever),
-    "own": (True, _own),
+    "hotpotqa": (False, _parse_hotpotqa),
+    "gsm8k": (True, _parse_gsm8k),
+    "triviaqa": (False, _parse_triviaqa),
+    "fever": (True, _parse_fever),
+    "own": (True, _parse_own),
 }

@@ -48,11 +48,11 @@ def score_answer(question: QuizQuestion, answer: str) -> AnswerScore:
     answer = answer[:MOST_CHARACTERS]
     if question.measure == "number":
         expected = number_of(question.answers[0])
-        return _whole(expected is not None and expected == number_of(answer))
+        return _make_score(expected is not None and expected == number_of(answer))
     if question.measure == "label":
-        return _whole(_label(question.answers[0]) == _label(answer))
+        return _make_score(_normalize_label(question.answers[0]) == _normalize_label(answer))
     normal: Callable[[str], str] = trivia_form if question.measure == "aliases" else squad_form
-    scores = [_texts(normal(answer), normal(gold)) for gold in question.answers]
+    scores = [_score_texts(normal(answer), normal(gold)) for gold in question.answers]
     return AnswerScore(any(score.exact for score in scores), max(score.f1 for score in scores))
 
 
@@ -86,20 +86,20 @@ def number_of(text: str) -> Fraction | None:
         return None
 
 
-def _texts(answer: str, gold: str) -> AnswerScore:
+def _score_texts(answer: str, gold: str) -> AnswerScore:
     if answer != gold and (answer in _UNDIVIDED or gold in _UNDIVIDED):
         return AnswerScore(False, 0.0)
     ours, theirs = answer.split(), gold.split()
     common = sum((Counter(ours) & Counter(theirs)).values())
     if not common:
-        return _whole(answer == gold)
+        return _make_score(answer == gold)
     precision, recall = common / len(ours), common / len(theirs)
     return AnswerScore(answer == gold, 2 * precision * recall / (precision + recall))
 
 
-def _label(text: str) -> str:
+def _normalize_label(text: str) -> str:
     return re.sub(r"[\s_]+", " ", text).strip(" .\"'").upper()
 
 
-def _whole(right: bool) -> AnswerScore:
+def _make_score(right: bool) -> AnswerScore:
     return AnswerScore(right, float(right))

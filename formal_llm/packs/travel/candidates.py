@@ -138,21 +138,21 @@ class Candidates:
         self.world = world
         self.cuisines = tuple(dict.fromkeys(query.constraints.cuisines))
         self.wanted = (1 << len(self.cuisines)) - 1
-        self.budget = None if query.budget is None else cents(query.budget, ROUND_FLOOR)
+        self.budget = None if query.budget is None else convert_to_cents(query.budget, ROUND_FLOOR)
         self._cities: dict[str, City] = {}
         self._ways: dict[tuple[str, str, date], tuple[TravelOption, ...]] = {}
 
-    def city(self, name: str) -> City:
+    def find_city(self, name: str) -> City:
         """Return the candidates in a city."""
         found = self._cities.get(name)
         if found is None:
-            found = self._cities[name] = self._city(name)
+            found = self._cities[name] = self._build_city(name)
         return found
 
-    def _city(self, name: str) -> City:
-        beds = map(self._bed, _groups(self.world.accommodations(name)))
-        eateries = list(map(self._eatery, _groups(self.world.restaurants(name))))
-        sights = [group[0].name.strip() for group in _groups(self.world.attractions(name))]
+    def _build_city(self, name: str) -> City:
+        beds = map(self._make_bed, _group_by_name(self.world.accommodations(name)))
+        eateries = list(map(self._make_eatery, _group_by_name(self.world.restaurants(name))))
+        sights = [group[0].name.strip() for group in _group_by_name(self.world.attractions(name))]
         by_cost = sorted(eateries, key=lambda one: (one.cost, one.name))
         return City(
             name,
@@ -163,7 +163,7 @@ class Candidates:
             {one.name: place for place, one in enumerate(by_cost)},
         )
 
-    def _bed(self, meant: Sequence[Accommodation]) -> Bed | None:
+    def _make_bed(self, meant: Sequence[Accommodation]) -> Bed | None:
         """Create the candidate for rows of one name; None if any of the rows violates the wishes."""
         people, wishes = self.query.people, self.query.constraints
         for row in meant:
@@ -173,20 +173,23 @@ class Candidates:
                 return None
             if wishes.house_rule is not None and not row.allows(wishes.house_rule):
                 return None
-        cost = max(cents(row.cost_for(people)) for row in meant)
+        cost = max(convert_to_cents(row.cost_for(people)) for row in meant)
         row = meant[0]
         return Bed(f"{row.name.strip()}, {row.city}", cost, max(row.minimum_nights for row in meant), row)
 
-    def _eatery(self, meant: Sequence[Restaurant]) -> Eatery:
+    def _make_eatery(self, meant: Sequence[Restaurant]) -> Eatery:
         offers = self.wanted
         for row in meant:
             offers &= sum(1 << bit for bit, cuisine in enumerate(self.cuisines) if cuisine in row.cuisines)
         row = meant[0]
         return Eatery(
-            f"{row.name.strip()}, {row.city}", max(cents(row.cost * self.query.people) for row in meant), offers, row
+            f"{row.name.strip()}, {row.city}",
+            max(convert_to_cents(row.cost * self.query.people) for row in meant),
+            offers,
+            row,
         )
 
-    def ways(self, origin: str, destination: str, day: date) -> tuple[TravelOption, ...]:
+    def list_ways(self, origin: str, destination: str, day: date) -> tuple[TravelOption, ...]:
         """List the ways from one city to another that satisfy the wishes, ordered by price and hours together."""
         key = (origin, destination, day)
         options = self._ways.get(key)
@@ -198,36 +201,44 @@ class Candidates:
                     # The published checks take the first flight of a number, on any day.
                     price = max(one.price for one in (row, *self.world.flights_numbered(row.number)[:1]))
                     name = f"Flight Number: {row.number}"
-                    ways.append(TravelOption(name, cents(price * people), _hours(row.duration) or _FLIGHT_HOURS, row))
+                    ways.append(
+                        TravelOption(
+                            name, convert_to_cents(price * people), _parse_hours(row.duration) or _FLIGHT_HOURS, row
+                        )
+                    )
             for mode in MODES:
                 drive = self.world.distance(origin, destination, mode)
                 if drive is not None and wish != f"no {mode}":
                     name = SELF_DRIVING if mode == "self-driving" else TAXI
-                    ways.append(TravelOption(name, cents(drive.cost_for(people)), _hours(drive.duration), drive))
+                    ways.append(
+                        TravelOption(
+                            name, convert_to_cents(drive.cost_for(people)), _parse_hours(drive.duration), drive
+                        )
+                    )
             ways.sort(key=lambda way: (way.cost + _HOUR * people * way.hours, way.cost, way.name))
             options = self._ways[key] = tuple({way.name: way for way in reversed(ways)}.values())[::-1]
         return options
 
 
-def cents(money: Money, rounding: str = ROUND_CEILING) -> int:
+def convert_to_cents(money: Money, rounding: str = ROUND_CEILING) -> int:
     """Convert dollars to cents, rounded up so that nothing costs more than announced."""
     return int((Decimal(money) * 100).to_integral_value(rounding))
 
 
-def dollars(amount: int) -> str:
+def format_dollars(amount: int) -> str:
     """Format cents as dollars: ``"$1,204"`` or ``"$12.50"``."""
     whole, rest = divmod(abs(amount), 100)
     return f"{'-' if amount < 0 else ''}${whole:,}" + (f".{rest:02}" if rest else "")
 
 
-def _hours(duration: str | None) -> float:
+def _parse_hours(duration: str | None) -> float:
     if duration is None:
         return 0.0
     hours, minutes = _HOURS.search(duration), _MINUTES.search(duration)
     return (int(hours[1]) if hours else 0) + (int(minutes[1]) / 60 if minutes else 0)
 
 
-def _groups(rows: Sequence[N]) -> list[list[N]]:
+def _group_by_name(rows: Sequence[N]) -> list[list[N]]:
     """Group rows by their names in plans; each group contains all rows that the name may denote, the default first."""
     exact: dict[str, list[N]] = {}
     for row in rows:

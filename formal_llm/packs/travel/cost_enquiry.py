@@ -31,20 +31,20 @@ def cost_enquiry(world: World, sub_plan: str) -> str:
         world: the database.
         sub_plan: a JSON object, or a Python dictionary, with ``people_number`` and the keys of a day.
     """
-    day = _parsed(sub_plan)
+    day = _parse_day(sub_plan)
     if day is None:
         return _NO_JSON
     people = day.get("people_number") if isinstance(day, Mapping) else None
     if not isinstance(day, Mapping) or isinstance(people, bool) or not isinstance(people, int) or people < 1:
         return _ONE_DAY if not isinstance(day, Mapping) else "The sub plan has no people_number, please check."
-    total, problems = _cost(world, {str(key): value for key, value in day.items()}, people)
+    total, problems = _compute_cost(world, {str(key): value for key, value in day.items()}, people)
     if not problems:
         return f"The cost of your plan is {total} dollars."
     reasons = "".join(f"{number}. {one} \t" for number, one in enumerate(problems, 1))
     return f"Sorry, the cost of your plan is not available because of the following reasons:{reasons}"
 
 
-def _parsed(text: str) -> object:
+def _parse_day(text: str) -> object:
     if len(text) > MOST_CHARACTERS:
         return None
     try:
@@ -58,24 +58,24 @@ def _parsed(text: str) -> object:
     return value
 
 
-def _cost(world: World, day: Mapping[str, object], people: int) -> tuple[Money, list[str]]:
+def _compute_cost(world: World, day: Mapping[str, object], people: int) -> tuple[Money, list[str]]:
     total: Money = 0
     problems: list[str] = []
-    if way := _told(day, "transportation"):
+    if way := _read_field(day, "transportation"):
         cost = _way_cost(world, way, str(day.get("current_city", "")), people)
         if isinstance(cost, str):
             problems.append(cost)
         else:
             total += cost
     for meal, called in _MEALS.items():
-        if found := _place(_told(day, meal)):
-            table = _row(world.restaurants(found[1]), found[0])
+        if found := _read_place(_read_field(day, meal)):
+            table = _find_row(world.restaurants(found[1]), found[0])
             if table is None:
                 problems.append(f"The {called} information is not valid, please check.")
             else:
                 total += table.cost * people
-    if found := _place(_told(day, "accommodation")):
-        bed = _row(world.accommodations(found[1]), found[0])
+    if found := _read_place(_read_field(day, "accommodation")):
+        bed = _find_row(world.accommodations(found[1]), found[0])
         if bed is None:
             problems.append("The accommodation information is not valid, please check.")
         else:
@@ -83,7 +83,7 @@ def _cost(world: World, day: Mapping[str, object], people: int) -> tuple[Money, 
     return total, problems
 
 
-def _told(day: Mapping[str, object], key: str) -> str:
+def _read_field(day: Mapping[str, object], key: str) -> str:
     value = day.get(key)
     return value if isinstance(value, str) and value != "-" else ""
 
@@ -105,13 +105,13 @@ def _way_cost(world: World, way: str, current_city: str, people: int) -> Money |
     return drive.cost_for(people) if drive is not None else _NO_WAY
 
 
-def _place(text: str) -> tuple[str, str] | None:
+def _read_place(text: str) -> tuple[str, str] | None:
     """Return name and city of ``"Name, City"``; None if the text is empty or has no city."""
     found = _PLACE.search(text) if text else None
     return (found[1].strip(), bare_city(found[2].strip()).strip()) if found else None
 
 
-def _row(rows: Sequence[R], name: str) -> R | None:
+def _find_row(rows: Sequence[R], name: str) -> R | None:
     return next((row for row in rows if row.name == name), None)
 
 

@@ -141,11 +141,11 @@ class World:
 
     def flights(self, origin: str, destination: str, day: date | None = None) -> tuple[Flight, ...]:
         """Return the flights from one city to another on a day, or on any day if none is given."""
-        return self._flights.between(origin, destination, day)
+        return self._flights.find_between(origin, destination, day)
 
     def flights_numbered(self, number: str) -> tuple[Flight, ...]:
         """Return the flights with a number, on any day."""
-        return self._flights.numbered(number)
+        return self._flights.find_numbered(number)
 
     def road(self, origin: str, destination: str) -> Road | None:
         """Return the row of the table of distances; None if there is none."""
@@ -201,22 +201,22 @@ class World:
         return tuple(self._roads.values())
 
     def __repr__(self) -> str:
-        beds, tables, sights = (sum(map(len, by.values())) for by in self._places())
+        beds, tables, sights = (sum(map(len, by.values())) for by in self._list_places())
         return (
             f"<World: {len(self._known)} cities in {len(self._cities)} states, {len(self._flights)} flights, "
             f"{len(self._roads)} roads, {beds} beds, {tables} restaurants, {sights} attractions>"
         )
 
-    def _places(self) -> tuple[Mapping[str, Sequence[object]], ...]:
+    def _list_places(self) -> tuple[Mapping[str, Sequence[object]], ...]:
         return self._accommodations, self._restaurants, self._attractions
 
     def _all_cities(self) -> tuple[str, ...]:
         names = dict.fromkeys(self._state)
-        for places in self._places():
+        for places in self._list_places():
             names.update(dict.fromkeys(places))
         for way in self._roads:
             names.update(dict.fromkeys(way))
-        names.update(dict.fromkeys(self._flights.cities()))
+        names.update(dict.fromkeys(self._flights.list_cities()))
         return tuple(names)
 
 

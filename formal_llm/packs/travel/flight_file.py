@@ -70,24 +70,24 @@ class FlightFile:
         self._count, self._source, self._left_out = int(meta["flights"]), str(meta["source"]), int(meta["left_out"])
         self._city_id = {name: id_ for id_, name in self._connection.execute("SELECT id, name FROM city ORDER BY id")}
 
-    def between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
+    def find_between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
         """Return the flights from one city to another, on a day or on any day, in the order of their table."""
         way = (self._city_id.get(origin), self._city_id.get(destination))
         if None in way:
             return ()
         on_day = "" if day is None else " AND day = ?"
         values = way if day is None else (*way, day.toordinal())
-        return self._rows(f"{_FROM} WHERE origin = ? AND destination = ?{on_day} ORDER BY flight.id", values)
+        return self._fetch_rows(f"{_FROM} WHERE origin = ? AND destination = ?{on_day} ORDER BY flight.id", values)
 
-    def numbered(self, number: str) -> tuple[Flight, ...]:
+    def find_numbered(self, number: str) -> tuple[Flight, ...]:
         """Return the flights with a number."""
-        return self._rows(f"{_FROM} WHERE number = ? ORDER BY flight.id", (number,))
+        return self._fetch_rows(f"{_FROM} WHERE number = ? ORDER BY flight.id", (number,))
 
-    def cities(self) -> tuple[str, ...]:
+    def list_cities(self) -> tuple[str, ...]:
         """Return the cities of departures and arrivals, in order."""
         return tuple(self._city_id)
 
-    def problems(self) -> list[RowProblem]:
+    def list_problems(self) -> list[RowProblem]:
         """Return the lines that were left out: the first :data:`MOST_PROBLEMS`, and the number of the others."""
         with self._lock:
             rows = self._connection.execute("SELECT line, column, problem FROM problem ORDER BY id").fetchall()
@@ -98,11 +98,11 @@ class FlightFile:
         return found
 
     def __iter__(self) -> Iterator[Flight]:
-        after, rows = 0, self._page(0)
+        after, rows = 0, self._read_page(0)
         while rows:
             yield from rows
             after += _BATCH
-            rows = self._page(after)
+            rows = self._read_page(after)
 
     def __len__(self) -> int:
         return self._count
@@ -110,11 +110,11 @@ class FlightFile:
     def __reduce__(self) -> tuple[type[FlightFile], tuple[Path]]:
         return FlightFile, (self.path,)
 
-    def _page(self, after: int) -> tuple[Flight, ...]:
+    def _read_page(self, after: int) -> tuple[Flight, ...]:
         query = f"{_FROM} WHERE flight.id > ? AND flight.id <= ? ORDER BY flight.id"
-        return self._rows(query, (after, after + _BATCH))
+        return self._fetch_rows(query, (after, after + _BATCH))
 
-    def _rows(self, asked: str, values: tuple[object, ...]) -> tuple[Flight, ...]:
+    def _fetch_rows(self, asked: str, values: tuple[object, ...]) -> tuple[Flight, ...]:
         with self._lock:
             found = self._connection.execute(asked, values).fetchall()
         return tuple(
@@ -166,7 +166,7 @@ def build_flights(table: str | Path, out: str | Path, progress: Progress | None 
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-            _fill(connection, table, progress)
+            _fill_database(connection, table, progress)
         temporary.replace(out)
     except (sqlite3.OperationalError, OSError) as error:
         cause = error.strerror if isinstance(error, OSError) else error
@@ -176,7 +176,7 @@ def build_flights(table: str | Path, out: str | Path, progress: Progress | None 
             temporary.unlink()
 
 
-def _fill(connection: sqlite3.Connection, table: str | Path, progress: Progress | None) -> None:
+def _fill_database(connection: sqlite3.Connection, table: str | Path, progress: Progress | None) -> None:
     # Readers never see an incomplete file, so no protection against power failures is needed.
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA synchronous = OFF")
@@ -185,7 +185,7 @@ def _fill(connection: sqlite3.Connection, table: str | Path, progress: Progress 
     noted, left_out, count = 0, 0, 0
     cities: dict[str, int] = {}
 
-    def line(flight: Flight) -> tuple[object, ...]:
+    def make_row(flight: Flight) -> tuple[object, ...]:
         price: Money | str = flight.price if isinstance(flight.price, int) else str(flight.price)
         origin = cities.setdefault(flight.origin, len(cities) + 1)
         destination = cities.setdefault(flight.destination, len(cities) + 1)
@@ -194,16 +194,16 @@ def _fill(connection: sqlite3.Connection, table: str | Path, progress: Progress 
             flight.duration, flight.distance,
         )  # fmt: skip
 
-    rows = FLIGHTS.rows(csv_lines(table, FLIGHTS, progress), str(table), problems)
-    while batch := [line(flight) for flight in islice(rows, _BATCH)]:
+    rows = FLIGHTS.read_rows(csv_lines(table, FLIGHTS, progress), str(table), problems)
+    while batch := [make_row(flight) for flight in islice(rows, _BATCH)]:
         count += len(batch)
         connection.execute("BEGIN")
         connection.executemany("INSERT INTO flight VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch)
-        noted += _tell(connection, problems[: MOST_PROBLEMS - noted])
+        noted += _insert_problems(connection, problems[: MOST_PROBLEMS - noted])
         connection.execute("COMMIT")
         left_out += len(problems)
         problems.clear()
-    noted += _tell(connection, problems[: MOST_PROBLEMS - noted])
+    noted += _insert_problems(connection, problems[: MOST_PROBLEMS - noted])
     left_out += len(problems)
     connection.executemany("INSERT INTO city VALUES (?, ?)", [(id_, name) for name, id_ in cities.items()])
     connection.executescript(_INDEXES)
@@ -211,7 +211,7 @@ def _fill(connection: sqlite3.Connection, table: str | Path, progress: Progress 
     connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
 
-def _tell(connection: sqlite3.Connection, problems: list[RowProblem]) -> int:
+def _insert_problems(connection: sqlite3.Connection, problems: list[RowProblem]) -> int:
     statement = "INSERT INTO problem (line, column, problem) VALUES (?, ?, ?)"
     connection.executemany(statement, [(one.line, one.column, one.problem) for one in problems])
     return len(problems)

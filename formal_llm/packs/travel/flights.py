@@ -13,15 +13,15 @@ from formal_llm.packs.travel.rows import Flight
 class FlightTable(Protocol):
     """A table of flights."""
 
-    def between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
+    def find_between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
         """Return the flights from one city to another, on a day or on any day, in the order of their table."""
         ...
 
-    def numbered(self, number: str) -> tuple[Flight, ...]:
+    def find_numbered(self, number: str) -> tuple[Flight, ...]:
         """Return the flights with a number."""
         ...
 
-    def cities(self) -> tuple[str, ...]:
+    def list_cities(self) -> tuple[str, ...]:
         """Return the cities of departures and arrivals, in order."""
         ...
 
@@ -41,17 +41,17 @@ class FlightList:
             self._by_way.setdefault((flight.origin, flight.destination), []).append(flight)
             self._by_number.setdefault(flight.number, []).append(flight)
 
-    def between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
+    def find_between(self, origin: str, destination: str, day: date | None) -> tuple[Flight, ...]:
         """Return the flights from one city to another, on a day or on any day, in the order of their table."""
         return tuple(
             flight for flight in self._by_way.get((origin, destination), ()) if day is None or flight.day == day
         )
 
-    def numbered(self, number: str) -> tuple[Flight, ...]:
+    def find_numbered(self, number: str) -> tuple[Flight, ...]:
         """Return the flights with a number."""
         return tuple(self._by_number.get(number, ()))
 
-    def cities(self) -> tuple[str, ...]:
+    def list_cities(self) -> tuple[str, ...]:
         """Return the cities of departures and arrivals, in order."""
         return tuple(dict.fromkeys(city for way in self._by_way for city in way))
 

@@ -72,7 +72,7 @@ def read_folder(
         raise NotationError(
             "there is no such folder", file=str(folder), suggestion="name the folder with the published CSV files"
         )
-    places = {name: _find(root, place) for name, place in FILES.items()}
+    places = {name: _find_file(root, place) for name, place in FILES.items()}
     paths = {name: path for name, path in places.items() if path is not None}
     if not paths.keys() - {"cities"}:
         raise NotationError(
@@ -84,20 +84,20 @@ def read_folder(
     if path := paths.get("cities"):
         found.cities = read_cities(path)
     if path := paths.get("distances"):
-        found.roads = _roads(path, problems)
+        found.roads = _read_roads(path, problems)
     if path := paths.get("accommodations"):
-        found.accommodations = _places(path, ACCOMMODATIONS, problems)
+        found.accommodations = _read_places(path, ACCOMMODATIONS, problems)
     if path := paths.get("restaurants"):
-        found.restaurants = _places(path, RESTAURANTS, problems)
+        found.restaurants = _read_places(path, RESTAURANTS, problems)
     if path := paths.get("attractions"):
-        found.attractions = _places(path, ATTRACTIONS, problems)
+        found.attractions = _read_places(path, ATTRACTIONS, problems)
     if path := paths.get("flights"):
         if path.stat().st_size > MOST_IN_MEMORY:
             flights = flight_file(path, cache, progress)
-            problems += flights.problems()
+            problems += flights.list_problems()
             found.flights = flights
         else:
-            found.flights = FlightList(FLIGHTS.rows(csv_lines(path, FLIGHTS), str(path), problems))
+            found.flights = FlightList(FLIGHTS.read_rows(csv_lines(path, FLIGHTS), str(path), problems))
     return found
 
 
@@ -121,7 +121,7 @@ def read_cities(path: str | Path) -> dict[str, list[str]]:
     return found
 
 
-def _find(root: Path, place: str) -> Path | None:
+def _find_file(root: Path, place: str) -> Path | None:
     """Find a file at its published path, or by its published name in the folder or one inside."""
     name = Path(place).name
     for candidate in (root / place, root / name, *sorted(root.glob(f"*/{name}"))):
@@ -130,22 +130,22 @@ def _find(root: Path, place: str) -> Path | None:
     return None
 
 
-def _numbered(path: Path, table: Table[R], told: list[RowProblem]) -> Iterator[tuple[int, R]]:
+def _number_rows(path: Path, table: Table[R], told: list[RowProblem]) -> Iterator[tuple[int, R]]:
     """Iterate over the rows of a file with their line numbers."""
     at = [0]
 
-    def lines() -> Iterator[tuple[int, Mapping[str, Value]]]:
+    def track_lines() -> Iterator[tuple[int, Mapping[str, Value]]]:
         for at[0], cells in csv_lines(path, table):
             yield at[0], cells
 
-    for row in table.rows(lines(), str(path), told):
+    for row in table.read_rows(track_lines(), str(path), told):
         yield at[0], row
 
 
-def _roads(path: Path, told: list[RowProblem]) -> list[Road]:
+def _read_roads(path: Path, told: list[RowProblem]) -> list[Road]:
     """Read the roads of a table, and record duplicates with different values; the first counts."""
     first: dict[tuple[str, str], Road] = {}
-    for line, road in _numbered(path, ROADS, told):
+    for line, road in _number_rows(path, ROADS, told):
         same = first.setdefault((road.origin, road.destination), road)
         if same != road:
             problem = (
@@ -156,11 +156,11 @@ def _roads(path: Path, told: list[RowProblem]) -> list[Road]:
     return list(first.values())
 
 
-def _places(path: Path, table: Table[P], told: list[RowProblem]) -> list[P]:
+def _read_places(path: Path, table: Table[P], told: list[RowProblem]) -> list[P]:
     """Read the places of a table, and record those that plans cannot name, or name only in part; they are kept."""
     found: list[P] = []
     first: dict[tuple[str, str], int] = {}
-    for line, place in _numbered(path, table, told):
+    for line, place in _number_rows(path, table, told):
         found.append(place)
         same = first.setdefault((place.city, place.name), line)
         if same != line:

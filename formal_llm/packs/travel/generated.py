@@ -79,16 +79,17 @@ def say(query: TravelQuery, seed: int = 0) -> str:
     where = (
         f"to {query.dest}"
         if query.visiting_city_number == 1
-        else f"to {_count(rng, query.visiting_city_number)} cities in {query.dest}"
+        else f"to {_write_count(rng, query.visiting_city_number)} cities in {query.dest}"
     )
     begin = rng.choice(
         (
-            f"Please plan a {_count(rng, query.days)}-day trip from {query.org} {where}",
-            f"We want to travel from {query.org} {where} for {_count(rng, query.days)} days",
-            f"Could you make a travel plan {where}, starting from {query.org}, for {_count(rng, query.days)} days",
+            f"Please plan a {_write_count(rng, query.days)}-day trip from {query.org} {where}",
+            f"We want to travel from {query.org} {where} for {_write_count(rng, query.days)} days",
+            f"Could you make a travel plan {where}, starting from {query.org}, "
+            f"for {_write_count(rng, query.days)} days",
         )
     )
-    sentences = [f"{begin}, {_when(rng, query.dates)}, {_who(rng, query.people)}"]
+    sentences = [f"{begin}, {_write_dates(rng, query.dates)}, {_write_people(rng, query.people)}"]
     if query.budget is not None:
         sentences.append(
             rng.choice(("Our budget is ${:,}", "We can spend {:,} dollars", "Budget: ${}")).format(query.budget)
@@ -102,40 +103,42 @@ def say(query: TravelQuery, seed: int = 0) -> str:
     if wishes.transportation is not None:
         wish_sentences.append(rng.choice(_TRANSPORT[wishes.transportation]))
     if wishes.cuisines:
-        wish_sentences.append(rng.choice(_FOOD).format(_listed(wishes.cuisines)))
+        wish_sentences.append(rng.choice(_FOOD).format(_join_names(wishes.cuisines)))
     rng.shuffle(wish_sentences)
     return ". ".join([*sentences, *wish_sentences]) + "."
 
 
-def _count(rng: random.Random, number: int) -> str:
+def _write_count(rng: random.Random, number: int) -> str:
     return rng.choice((str(number), _WORDS[number])) if number < len(_WORDS) else str(number)
 
 
-def _when(rng: random.Random, dates: Sequence[date]) -> str:
+def _write_dates(rng: random.Random, dates: Sequence[date]) -> str:
     first, last = dates[0], dates[-1]
-    long = f"from {first:%B} {_nth(first.day)} to {last:%B} {_nth(last.day)}, {last.year}"
+    long = f"from {first:%B} {_write_ordinal(first.day)} to {last:%B} {_write_ordinal(last.day)}, {last.year}"
     forms = [
         long,
         f"{first} to {last}",
         f"between {first:%B} {first.day}, {first.year} and {last:%B} {last.day}, {last.year}",
     ]
     if (first.year, first.month) == (last.year, last.month):
-        forms.append(f"from the {_nth(first.day)} to the {_nth(last.day)} of {first:%B}, {first.year}")
+        forms.append(
+            f"from the {_write_ordinal(first.day)} to the {_write_ordinal(last.day)} of {first:%B}, {first.year}"
+        )
         forms.append(f"{first:%B} {first.day}-{last.day}, {first.year}")
     # A single year requires that both days are in it.
     return rng.choice(forms if first.year == last.year else forms[1:3])
 
 
-def _who(rng: random.Random, people: int) -> str:
+def _write_people(rng: random.Random, people: int) -> str:
     if people == 1:
         return rng.choice(("for one person", "for a single traveller", "travelling alone"))
-    return rng.choice((f"for {_count(rng, people)} people", f"for a group of {_count(rng, people)}"))
+    return rng.choice((f"for {_write_count(rng, people)} people", f"for a group of {_write_count(rng, people)}"))
 
 
-def _nth(day: int) -> str:
+def _write_ordinal(day: int) -> str:
     ending = "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     return f"{day}{ending}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

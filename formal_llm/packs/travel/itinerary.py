@@ -8,7 +8,7 @@ from dataclasses import replace
 from formal_llm.packs.travel.candidates import TravelOption
 from formal_llm.packs.travel.plan_days import NOTHING, Day
 from formal_llm.packs.travel.rows import Flight
-from formal_llm.packs.travel.slots import MEALS, slots
+from formal_llm.packs.travel.slots import MEALS, list_slots
 from formal_llm.packs.travel.trip import Trip
 
 
@@ -22,7 +22,7 @@ def days_of(trip: Trip, word: Iterable[str]) -> tuple[Day, ...]:
     Raises:
         ValueError: it is not a word of the automaton.
     """
-    chosen = trip.chosen(word)
+    chosen = trip.follow_word(word)
     if chosen is None or chosen.shape is None or not trip.accepting(chosen):
         raise ValueError("this is no word of the trip: its names are not those that can be chosen, or some are missing")
     cities, shape = chosen.cities, chosen.shape
@@ -31,10 +31,10 @@ def days_of(trip: Trip, word: Iterable[str]) -> tuple[Day, ...]:
         for day in range(stay.arrival, stay.leaving):
             fields[day]["current_city"] = city
     for number, name in enumerate(chosen.ways):
-        origin, destination, day = trip.leg(cities, shape, number)
+        origin, destination, day = trip.find_leg(cities, shape, number)
         fields[day]["current_city"] = f"from {origin} to {destination}"
-        fields[day]["transportation"] = way_text(trip.way(origin, destination, day, name))
-    for slot, name in zip(slots(shape), chosen.picks, strict=True):
+        fields[day]["transportation"] = way_text(trip.find_way(origin, destination, day, name))
+    for slot, name in zip(list_slots(shape), chosen.picks, strict=True):
         if slot.kind == "bed":
             for day in range(shape[slot.stay].arrival, shape[slot.stay].leaving):
                 fields[day]["accommodation"] = name

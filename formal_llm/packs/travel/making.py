@@ -68,17 +68,17 @@ class _Dice:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
-    def whole(self, least: int, most: int) -> int:
+    def draw_whole(self, least: int, most: int) -> int:
         return least + int(self._random.random() * (most - least + 1))
 
     def one_of(self, things: Sequence[T]) -> T:
-        return things[self.whole(0, len(things) - 1)]
+        return things[self.draw_whole(0, len(things) - 1)]
 
     def some_of(self, things: Sequence[T], count: int) -> list[T]:
         remaining = list(things)
-        return [remaining.pop(self.whole(0, len(remaining) - 1)) for _ in range(count)]
+        return [remaining.pop(self.draw_whole(0, len(remaining) - 1)) for _ in range(count)]
 
-    def chance(self, share: float) -> bool:
+    def draw_chance(self, share: float) -> bool:
         return self._random.random() < share
 
 
@@ -92,101 +92,101 @@ def make_world(seed: int = SEED) -> World:
     where = {city: place for cities in PLACES.values() for city, place in cities.items()}
     beds, tables, sights = [], [], []
     for city, place in where.items():
-        beds += list(_beds(dice, city))
-        tables += list(_tables(dice, city))
-        sights += list(_sights(dice, city, place))
-    roads = list(_roads(dice, where))
-    flights = list(_flights(dice, where))
+        beds += list(_make_beds(dice, city))
+        tables += list(_make_restaurants(dice, city))
+        sights += list(_make_sights(dice, city, place))
+    roads = list(_make_roads(dice, where))
+    flights = list(_make_flights(dice, where))
     return World(flights, roads, beds, tables, sights, {state: tuple(cities) for state, cities in PLACES.items()})
 
 
-def _beds(dice: _Dice, city: str) -> Iterator[Accommodation]:
+def _make_beds(dice: _Dice, city: str) -> Iterator[Accommodation]:
     names = dice.some_of(_FIRST, len(_BEDS))
     for number, (first, last) in enumerate(zip(names, _BEDS, strict=True)):
         # Of two neighbours one allows what the other forbids; so every wish can be satisfied.
         rules = [rule for at, rule in enumerate(HOUSE_RULES) if (at + number) % 2 == 0]
-        forbidden = tuple(f"No {rule}" for rule in dice.some_of(rules, dice.whole(1, min(2, len(rules)))))
-        price = dice.whole(30, 90) * (1 + _PEOPLE[number] // 2)
-        rating = float(dice.whole(2, 5))
+        forbidden = tuple(f"No {rule}" for rule in dice.some_of(rules, dice.draw_whole(1, min(2, len(rules)))))
+        price = dice.draw_whole(30, 90) * (1 + _PEOPLE[number] // 2)
+        rating = float(dice.draw_whole(2, 5))
         yield Accommodation(
             f"{first} {last}", city, price, _ROOMS[number], forbidden, _NIGHTS[number], _PEOPLE[number], rating
         )
 
 
-def _tables(dice: _Dice, city: str) -> Iterator[Restaurant]:
+def _make_restaurants(dice: _Dice, city: str) -> Iterator[Restaurant]:
     names = dice.some_of(_FIRST, len(_MEALS))
     for number, (first, last) in enumerate(zip(names, _MEALS, strict=True)):
         # One of the seven cuisines in turn, so that none is missing; the others at random.
-        cuisines = [CUISINES[number % len(CUISINES)], *dice.some_of(_OTHER_FOOD, dice.whole(1, 3))]
-        if dice.chance(0.3):
+        cuisines = [CUISINES[number % len(CUISINES)], *dice.some_of(_OTHER_FOOD, dice.draw_whole(1, 3))]
+        if dice.draw_chance(0.3):
             cuisines.append(dice.one_of([one for one in CUISINES if one not in cuisines]))
-        yield Restaurant(f"{first} {last}", city, dice.whole(9, 70), tuple(cuisines), dice.whole(20, 49) / 10)
+        yield Restaurant(f"{first} {last}", city, dice.draw_whole(9, 70), tuple(cuisines), dice.draw_whole(20, 49) / 10)
 
 
-def _sights(dice: _Dice, city: str, place: tuple[float, float]) -> Iterator[Attraction]:
+def _make_sights(dice: _Dice, city: str, place: tuple[float, float]) -> Iterator[Attraction]:
     names = dice.some_of(_SIGHTS, 6)
     for number, (first, last) in enumerate(zip(dice.some_of(_FIRST, 6), names, strict=True), 1):
-        latitude = round(place[0] + dice.whole(-400, 400) / 10_000, 4)
-        longitude = round(place[1] + dice.whole(-400, 400) / 10_000, 4)
-        street = f"{dice.whole(1, 99)} {dice.one_of(_FIRST)} Street, {city}"
+        latitude = round(place[0] + dice.draw_whole(-400, 400) / 10_000, 4)
+        longitude = round(place[1] + dice.draw_whole(-400, 400) / 10_000, 4)
+        street = f"{dice.draw_whole(1, 99)} {dice.one_of(_FIRST)} Street, {city}"
         yield Attraction(
             f"{first} {last}", city, latitude, longitude, street, "Unknown", f"https://example.org/{number}"
         )
 
 
-def _roads(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Road]:
+def _make_roads(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Road]:
     for origin, start in where.items():
         for destination, end in where.items():
             if origin == destination:
                 continue
-            if dice.chance(0.06):
+            if dice.draw_chance(0.06):
                 yield Road(origin, destination)  # the published table has such rows, too
                 continue
-            kilometres = _kilometres(start, end) * 1.22 + dice.whole(-4, 4)
+            kilometres = _measure_arc(start, end) * 1.22 + dice.draw_whole(-4, 4)
             length = round(kilometres, 1) if kilometres < 100 else round(kilometres)
-            yield Road(origin, destination, _duration(kilometres / _CAR), f"{length:,} km", float(length))
+            yield Road(origin, destination, _format_duration(kilometres / _CAR), f"{length:,} km", float(length))
 
 
-def _flights(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Flight]:
+def _make_flights(dice: _Dice, where: dict[str, tuple[float, float]]) -> Iterator[Flight]:
     number = 1_000_000
-    ways = [(a, b) for a in where for b in where if a != b and (a in HUBS and (b in HUBS or dice.chance(0.35)))]
+    ways = [(a, b) for a in where for b in where if a != b and (a in HUBS and (b in HUBS or dice.draw_chance(0.35)))]
     ways += [(b, a) for a, b in ways if b not in HUBS]
     for origin, destination in ways:
-        kilometres = _kilometres(where[origin], where[destination])
+        kilometres = _measure_arc(where[origin], where[destination])
         minutes = round(30 + 60 * kilometres / _PLANE)
         usual = round(25 + kilometres * 0.11)
         for day in range(DAYS):
-            for _ in range(1 if dice.chance(0.75) else 0):
-                number += dice.whole(1, 900)
-                begin = dice.whole(6 * 12, 19 * 12) * 5
-                price = usual + dice.whole(-15, 45)
+            for _ in range(1 if dice.draw_chance(0.75) else 0):
+                number += dice.draw_whole(1, 900)
+                begin = dice.draw_whole(6 * 12, 19 * 12) * 5
+                price = usual + dice.draw_whole(-15, 45)
                 yield Flight(
-                    f"F{number}", origin, destination, FIRST_DAY + timedelta(day), _clock(begin),
-                    _clock(begin + minutes), price, f"{minutes // 60} hours {minutes % 60} minutes",
+                    f"F{number}", origin, destination, FIRST_DAY + timedelta(day), _format_clock(begin),
+                    _format_clock(begin + minutes), price, f"{minutes // 60} hours {minutes % 60} minutes",
                     float(round(kilometres / _MILE)),
                 )  # fmt: skip
 
 
-def _kilometres(here: tuple[float, float], there: tuple[float, float]) -> float:
+def _measure_arc(here: tuple[float, float], there: tuple[float, float]) -> float:
     """Compute the length of the arc between two places on a globe."""
     (lat, lon), (lat_2, lon_2) = [(math.radians(x), math.radians(y)) for x, y in (here, there)]
     haversine = math.sin((lat_2 - lat) / 2) ** 2 + math.cos(lat) * math.cos(lat_2) * math.sin((lon_2 - lon) / 2) ** 2
     return 2 * 6_371 * math.asin(math.sqrt(haversine))
 
 
-def _duration(hours: float) -> str:
+def _format_duration(hours: float) -> str:
     """Format a duration as in the published table: days and hours, or hours and minutes."""
     whole, minutes = divmod(round(hours * 60), 60)
     if whole >= 24:
-        return f"{_count(whole // 24, 'day')} {_count(whole % 24, 'hour')}"
-    return f"{_count(whole, 'hour')} {_count(minutes, 'min')}" if whole else _count(minutes, "min")
+        return f"{_format_count(whole // 24, 'day')} {_format_count(whole % 24, 'hour')}"
+    return f"{_format_count(whole, 'hour')} {_format_count(minutes, 'min')}" if whole else _format_count(minutes, "min")
 
 
-def _count(number: int, unit: str) -> str:
+def _format_count(number: int, unit: str) -> str:
     return f"{number} {unit}" + ("" if number == 1 else "s")
 
 
-def _clock(minutes: int) -> str:
+def _format_clock(minutes: int) -> str:
     return f"{minutes // 60 % 24:02}:{minutes % 60:02}"
 
 

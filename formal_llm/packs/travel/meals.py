@@ -52,7 +52,7 @@ class Kitchen:
         self._offering: dict[int, list[tuple[int, list[int]]]] = {}
         self._found: dict[tuple[object, ...], Costs] = {}
 
-    def least(self, used: Collection[int], must: int, may: int, missing: int) -> Costs:
+    def find_least_costs(self, used: Collection[int], must: int, may: int, missing: int) -> Costs:
         """Return the minimum cost of ``must`` to ``must + may`` restaurants outside of ``used``.
 
         Args:
@@ -65,16 +65,16 @@ class Kitchen:
             the minimum cost for each set of cuisines to cover, indexed by its bits; :data:`NEVER` if it cannot be
             covered, and for sets with cuisines that are not missing.
         """
-        cheap = self._cheapest(used, must)
+        cheap = self._find_cheapest(used, must)
         if cheap is None:
             return nothing(self.wanted, NEVER)
-        key = (*sorted({*cheap, *self._covering(used, missing)}), must, may, missing)
+        key = (*sorted({*cheap, *self._find_covering(used, missing)}), must, may, missing)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = self._table(key[:-3], must, may, missing)
+            found = self._found[key] = self._compute_costs(key[:-3], must, may, missing)
         return found
 
-    def _cheapest(self, used: Collection[int], count: int) -> list[int] | None:
+    def _find_cheapest(self, used: Collection[int], count: int) -> list[int] | None:
         """Return the cheapest unused restaurants; None if there are too few."""
         found: list[int] = []
         for place in range(len(self.tables)):
@@ -84,7 +84,7 @@ class Kitchen:
                 found.append(place)
         return found if len(found) == count else None
 
-    def _covering(self, used: Collection[int], missing: int) -> list[int]:
+    def _find_covering(self, used: Collection[int], missing: int) -> list[int]:
         """Return the unused restaurants that covering missing cuisines may need: the cheapest of comparable ones."""
         offering = self._offering.get(missing)
         if offering is None:
@@ -102,7 +102,7 @@ class Kitchen:
                 kept.append(offers)
         return found
 
-    def _table(self, places: Sequence[int], must: int, may: int, missing: int) -> Costs:
+    def _compute_costs(self, places: Sequence[int], must: int, may: int, missing: int) -> Costs:
         """Compute the minimum costs over these restaurants by their number and by the cuisines that they cover."""
         sets = np.arange(self.wanted + 1)
         costs = np.full((must + may + 1, self.wanted + 1), NEVER)
@@ -123,7 +123,7 @@ def nothing(wanted: int, cost: int = 0) -> Costs:
 
 
 @lru_cache(maxsize=16)
-def _parted(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+def _split_sets(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Return all ways to split each set of cuisines in two: the first parts, the second parts, and the set offsets."""
     parts = [[part for part in range(size) if not part & ~cover] for cover in range(size)]
     one = np.array([part for found in parts for part in found])
@@ -132,7 +132,7 @@ def _parted(size: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.i
 
 
 @lru_cache(maxsize=1024)
-def _parts(cover: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split_set(cover: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return all ways to split a set of cuisines in two."""
     parts = np.array([part for part in range(cover + 1) if not part & ~cover])
     return parts, cover & ~parts
@@ -140,12 +140,12 @@ def _parts(cover: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def together(one: Costs, other: Costs) -> Costs:
     """Combine the costs of two places to the minimum costs of covering each set of cuisines in both together."""
-    part, rest, begins = _parted(len(one))
+    part, rest, begins = _split_sets(len(one))
     found: Costs = np.minimum(np.minimum.reduceat(one[part] + other[rest], begins), NEVER)
     return found
 
 
 def together_at(one: Costs, other: Costs, cover: int) -> int:
     """Return the minimum cost of covering one set of cuisines in two places together."""
-    parts, rest = _parts(cover)
+    parts, rest = _split_set(cover)
     return min(int((one[parts] + other[rest]).min()), NEVER)

@@ -22,13 +22,13 @@ from itertools import chain, groupby
 
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official_words import (
-    bare,
     driven_mode,
+    find_named,
     from_to,
     in_sequence,
     matched_mode,
     name_city,
-    named,
+    strip_parentheses,
 )
 from formal_llm.packs.travel.plan_days import FIELDS, MEALS, Day, said
 from formal_llm.packs.travel.query import TravelQuery
@@ -50,13 +50,13 @@ def official(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdi
         return not_delivered("official", query)
     days = list(plan)[: query.days]
     evaluation = _OfficialEvaluation(days, query, world)
-    findings = list(evaluation.commonsense())
+    findings = list(evaluation.check_commonsense())
     if any(one.check in ("Within Sandbox", "Complete Information") for one in findings):
         return verdict_of("official", query, findings, not_judged=HARD)
-    cost = evaluation.cost()
+    cost = evaluation.compute_cost()
     if query.budget is not None and cost > query.budget:
         findings.append(TripFinding("Budget", f"the trip costs ${cost:,}, and the budget is ${query.budget:,}"))
-    return verdict_of("official", query, [*findings, *evaluation.wishes()], cost=cost)
+    return verdict_of("official", query, [*findings, *evaluation.check_wishes()], cost=cost)
 
 
 class _OfficialEvaluation:
@@ -69,56 +69,62 @@ class _OfficialEvaluation:
 
     # -- lookups -------------------------------------------------------------------------------------------------------
 
-    def _beds(self, text: str) -> list[Accommodation]:
-        return named(self._world.accommodations(name_city(text)[1]), text)
+    def _find_beds(self, text: str) -> list[Accommodation]:
+        return find_named(self._world.accommodations(name_city(text)[1]), text)
 
-    def _tables(self, text: str) -> list[Restaurant]:
-        return named(self._world.restaurants(name_city(text)[1]), text)
+    def _find_restaurants(self, text: str) -> list[Restaurant]:
+        return find_named(self._world.restaurants(name_city(text)[1]), text)
 
-    def _sights(self, text: str) -> list[Attraction]:
-        return named(self._world.attractions(name_city(text)[1]), text)
+    def _find_sights(self, text: str) -> list[Attraction]:
+        return find_named(self._world.attractions(name_city(text)[1]), text)
 
-    def _meals(self) -> Iterator[tuple[int, str, str]]:
+    def _list_meals(self) -> Iterator[tuple[int, str, str]]:
         for number, day in self._days:
             for field, text in day.meals:
                 if said(text):
                     yield number, field, text
 
-    def _nights(self) -> Iterator[tuple[int, str]]:
+    def _list_nights(self) -> Iterator[tuple[int, str]]:
         return ((number, day.accommodation) for number, day in self._days if said(day.accommodation))
 
-    def _journeys(self) -> Iterator[tuple[int, Day, str]]:
+    def _list_journeys(self) -> Iterator[tuple[int, Day, str]]:
         return ((number, day, day.transportation) for number, day in self._days if said(day.transportation))
 
-    def _known(self, city: str) -> bool:
+    def _is_known(self, city: str) -> bool:
         world = self._world
         return world.state_of(city) is not None if world.states else city in world.cities()
 
     # -- common sense --------------------------------------------------------------------------------------------------
 
-    def commonsense(self) -> Iterator[TripFinding]:
+    def check_commonsense(self) -> Iterator[TripFinding]:
         """Report everything that violates common sense."""
         checks = (
-            self.sandbox, self.complete, self.current_city, self.route, self.restaurants, self.attractions,
-            self.conflicts, self.nights,
-        )  # fmt: skip
+            self.check_sandbox,
+            self.check_completeness,
+            self.current_city,
+            self.check_route,
+            self.check_restaurants,
+            self.check_attractions,
+            self.check_conflicts,
+            self.check_nights,
+        )
         return chain.from_iterable(check() for check in checks)
 
-    def sandbox(self) -> Iterator[TripFinding]:
+    def check_sandbox(self) -> Iterator[TripFinding]:
         """Report journeys and places that are not in the database."""
-        for number, day, text in self._journeys():
+        for number, day, text in self._list_journeys():
             problem = self._no_journey(day, text)
             if problem:
                 yield TripFinding("Within Sandbox", problem, number, "transportation")
-        for number, field, text in self._meals():
-            if not self._tables(text):
+        for number, field, text in self._list_meals():
+            if not self._find_restaurants(text):
                 yield TripFinding("Within Sandbox", f"there is no restaurant {text!r}", number, field)
         for number, day in self._days:
             for text in day.attraction.split(";")[:-1] if said(day.attraction) else ():
-                if not self._sights(text):
+                if not self._find_sights(text):
                     yield TripFinding("Within Sandbox", f"there is no attraction {text!r}", number, "attraction")
-        for number, text in self._nights():
-            if not self._beds(text):
+        for number, text in self._list_nights():
+            if not self._find_beds(text):
                 yield TripFinding("Within Sandbox", f"there is no accommodation {text!r}", number, "accommodation")
 
     def _no_journey(self, day: Day, text: str) -> str:
@@ -129,24 +135,24 @@ class _OfficialEvaluation:
             _, colon, rest = text.partition("Flight Number: ")
             if not colon or cities is None:
                 return f"{_BREAKS}: a flight is written 'Flight Number: F..., from A to B, ...'"
-            number, (origin, destination) = rest.split(",")[0], map(bare, cities)
+            number, (origin, destination) = rest.split(",")[0], map(strip_parentheses, cities)
             rows = self._world.flights_numbered(number)
             exists = any(row.origin == origin and row.destination == destination for row in rows)
             return "" if exists else f"there is no flight {number} from {origin} to {destination}"
         mode = driven_mode(lower)
         if mode is None:
             return ""
-        origin, destination = map(bare, cities or ("-", "-"))
+        origin, destination = map(strip_parentheses, cities or ("-", "-"))
         exists = self._world.distance(origin, destination, mode) is not None
         return "" if exists else f"nobody can go by {mode} from {origin} to {destination}"
 
-    def complete(self) -> Iterator[TripFinding]:
+    def check_completeness(self) -> Iterator[TripFinding]:
         """Report what is missing."""
         check, query, filled = "Complete Information", self._query, 0
         if len(self._days) != query.days:
             yield TripFinding(check, f"the trip has {len(self._days)} days, not {query.days}")
             return
-        visited = {city for _, cities in self._cities() for city in cities or ()} - {query.org}
+        visited = {city for _, cities in self._list_cities() for city in cities or ()} - {query.org}
         if len(visited) != query.visiting_city_number:
             yield TripFinding(check, f"{len(visited)} cities are visited, not {query.visiting_city_number}")
         for number, day in self._days:
@@ -167,21 +173,21 @@ class _OfficialEvaluation:
         if filled < 3 * query.days:
             yield TripFinding(check, "more than half of the information is missing")
 
-    def _cities(self) -> list[tuple[int, tuple[str, ...] | None]]:
+    def _list_cities(self) -> list[tuple[int, tuple[str, ...] | None]]:
         """Return the cities of each day: one, two on a day of travel, None if they cannot be read."""
         found: list[tuple[int, tuple[str, ...] | None]] = []
         for number, day in self._days:
             if "from" in day.current_city:
                 cities = from_to(day.current_city)
-                found.append((number, cities and tuple(map(bare, cities))))
+                found.append((number, cities and tuple(map(strip_parentheses, cities))))
             else:
-                found.append((number, (bare(day.current_city),)))
+                found.append((number, (strip_parentheses(day.current_city),)))
         return found
 
     def current_city(self) -> Iterator[TripFinding]:
         """Report what is in another city: compared by city names on a day of travel, else letter by letter."""
         check = "Within Current City"
-        for (number, day), (_, cities) in zip(self._days, self._cities(), strict=True):
+        for (number, day), (_, cities) in zip(self._days, self._list_cities(), strict=True):
             if cities is None:
                 yield TripFinding(check, f"{_BREAKS}: it reads no 'from A to B'", number, "current_city")
                 continue
@@ -197,11 +203,11 @@ class _OfficialEvaluation:
             if said(day.accommodation) and parts and parts[-1] not in day.accommodation:
                 yield TripFinding(check, f"{day.accommodation!r} is in another city", number, "accommodation")
 
-    def route(self) -> Iterator[TripFinding]:
+    def check_route(self) -> Iterator[TripFinding]:
         """Report errors in the sequence of cities."""
         check, query = "Reasonable City Route", self._query
         cities_in_order: list[str] = []
-        for number, cities in self._cities():
+        for number, cities in self._list_cities():
             if cities is None:
                 yield TripFinding(check, f"{_BREAKS}: it reads no 'from A to B'", number, "current_city")
                 return
@@ -213,20 +219,20 @@ class _OfficialEvaluation:
         if not in_sequence(cities_in_order):
             yield TripFinding(check, "a city is left and visited again, or only passed through")
         for place, city in enumerate(cities_in_order):
-            if not self._known(city):
+            if not self._is_known(city):
                 yield TripFinding(check, f"there is no city {city!r}")
             elif 0 < place < len(cities_in_order) - 1 and query.days > 3 and self._world.state_of(city) != query.dest:
                 yield TripFinding(check, f"{city} is not in {query.dest}")
 
-    def restaurants(self) -> Iterator[TripFinding]:
+    def check_restaurants(self) -> Iterator[TripFinding]:
         """Report repeated restaurants."""
         seen: set[str] = set()
-        for number, field, text in self._meals():
+        for number, field, text in self._list_meals():
             if text in seen:
                 yield TripFinding("Diverse Restaurants", f"{text!r} comes twice", number, field)
             seen.add(text)
 
-    def attractions(self) -> Iterator[TripFinding]:
+    def check_attractions(self) -> Iterator[TripFinding]:
         """Report repeated attractions."""
         seen: set[str] = set()
         for number, day in self._days:
@@ -235,32 +241,32 @@ class _OfficialEvaluation:
                     yield TripFinding("Diverse Attractions", f"{text!r} comes twice", number, "attraction")
                 seen.add(text)
 
-    def conflicts(self) -> Iterator[TripFinding]:
+    def check_conflicts(self) -> Iterator[TripFinding]:
         """Report modes of transport that exclude each other."""
         check = "Non-conf. Transportation"
         if not said(self._days[0][1].transportation):
             yield TripFinding(check, "nothing is said of how to travel", 1, "transportation")
             return
-        modes = {matched_mode(text.lower()) for _, _, text in self._journeys()}
+        modes = {matched_mode(text.lower()) for _, _, text in self._list_journeys()}
         if "self-driving" in modes and modes & {"flight", "taxi"}:
             yield TripFinding(check, "self-driving does not go with flights or taxis")
 
-    def nights(self) -> Iterator[TripFinding]:
+    def check_nights(self) -> Iterator[TripFinding]:
         """Report stays that are shorter than the accommodation allows."""
         for text, group in groupby(self._days, key=lambda one: one[1].accommodation):
             stay = list(group)
-            rows = self._beds(text) if said(text) else []
+            rows = self._find_beds(text) if said(text) else []
             if len(rows) == 1 and len(stay) < rows[0].minimum_nights:
                 problem = f"{text!r} takes nobody for less than {rows[0].minimum_nights} nights, and it is {len(stay)}"
                 yield TripFinding("Minimum Nights Stay", problem, stay[0][0], "accommodation")
 
     # -- wishes --------------------------------------------------------------------------------------------------------
 
-    def cost(self) -> Money:
+    def compute_cost(self) -> Money:
         """Compute the cost of the trip."""
         people = self._query.people
         total: Money = 0
-        for _, day, text in self._journeys():
+        for _, day, text in self._list_journeys():
             cities, lower = from_to(text) or from_to(day.current_city), text.lower()
             mode = driven_mode(lower)
             if cities is None:
@@ -269,37 +275,37 @@ class _OfficialEvaluation:
                 flights = self._world.flights_numbered(text.partition("Flight Number: ")[2].split(",")[0])
                 total += flights[0].price * people if flights else 0
             elif mode is not None:
-                drive = self._world.distance(bare(cities[0]), bare(cities[1]), mode)
+                drive = self._world.distance(strip_parentheses(cities[0]), strip_parentheses(cities[1]), mode)
                 total += drive.cost * math.ceil(people / SEATS[mode]) if drive is not None else 0
-        for _, _, text in self._meals():
-            tables = self._tables(text)
+        for _, _, text in self._list_meals():
+            tables = self._find_restaurants(text)
             total += tables[0].cost * people if tables else 0
-        for _, text in self._nights():
-            beds = self._beds(text)
+        for _, text in self._list_nights():
+            beds = self._find_beds(text)
             total += beds[0].cost_for(people) if beds else 0
         return total
 
-    def wishes(self) -> Iterator[TripFinding]:
+    def check_wishes(self) -> Iterator[TripFinding]:
         """Report violated wishes, except the budget."""
         wishes = self._query.constraints
-        for number, text in self._nights():
-            bed = self._beds(text)[0]
+        for number, text in self._list_nights():
+            bed = self._find_beds(text)[0]
             # The published script looks for "parities", so it never finds parties.
             if wishes.house_rule not in (None, "parties") and not bed.allows(wishes.house_rule or ""):
                 yield TripFinding("Room Rule", f"{text!r} forbids {wishes.house_rule}", number, "accommodation")
             if wishes.room_type is not None and not bed.is_of(wishes.room_type):
                 yield TripFinding("Room Type", f"{text!r} is no {wishes.room_type}", number, "accommodation")
-        for number, _, text in self._journeys():
+        for number, _, text in self._list_journeys():
             if (wishes.transportation == "no flight" and "Flight" in text) or (
                 wishes.transportation == "no self-driving" and "Self-driving" in text
             ):
                 yield TripFinding("Transportation", f"the wish is {wishes.transportation}", number, "transportation")
-        eaten = self._eaten()
+        eaten = self._find_eaten()
         for cuisine in wishes.cuisines:
             if cuisine not in eaten:
                 yield TripFinding("Cuisine", f"no meal is {cuisine}")
 
-    def _eaten(self) -> set[str]:
+    def _find_eaten(self) -> set[str]:
         """Return the wanted cuisines that are eaten; a meal in the city of departure skips the rest of its day."""
         eaten: set[str] = set()
         for _, day in self._days:
@@ -309,7 +315,7 @@ class _OfficialEvaluation:
                     continue
                 if name_city(text)[1] == self._query.org:
                     break
-                rows = self._tables(text)
+                rows = self._find_restaurants(text)
                 offered = ", ".join(rows[0].cuisines) if rows else ""
                 eaten |= {cuisine for cuisine in self._query.constraints.cuisines if cuisine in offered}
         return eaten

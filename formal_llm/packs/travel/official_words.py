@@ -20,7 +20,7 @@ def from_to(text: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
-def bare(text: str) -> str:
+def strip_parentheses(text: str) -> str:
     """Return a text up to its first closed parenthesis."""
     found = re.search(r"^(.*?)\([^)]*\)", text)
     return found[1] if found else text
@@ -29,10 +29,10 @@ def bare(text: str) -> str:
 def name_city(text: str) -> tuple[str, str]:
     """Return name and city of ``"Name, City"``; two dashes if there are none."""
     found = _PLACE.search(text)
-    return (found[1].strip(), bare(found[2].strip()).strip()) if found else ("-", "-")
+    return (found[1].strip(), strip_parentheses(found[2].strip()).strip()) if found else ("-", "-")
 
 
-def named(rows: Sequence[R], text: str) -> list[R]:
+def find_named(rows: Sequence[R], text: str) -> list[R]:
     """Return the rows of a city whose name contains the name in a text."""
     name = name_city(text)[0]
     return [row for row in rows if name in row.name]

@@ -16,9 +16,9 @@ from formal_llm.packs.travel.resolved import Expense, ResolvedDay, Stop, bill, r
 from formal_llm.packs.travel.rows import Money
 from formal_llm.packs.travel.strict import strict
 from formal_llm.packs.travel.trip_map import city_map, trip_map
-from formal_llm.packs.travel.trip_text import CALLED, money, understood
+from formal_llm.packs.travel.trip_text import CALLED, describe_query, format_money
 from formal_llm.packs.travel.verdict import TripVerdict
-from formal_llm.pictures.page import html_page, shown
+from formal_llm.pictures.page import escape_text, html_page
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #c8c8c8; --soft: #666; --good: #2e7d32; --bad: #b00020; --box: #f6f6f6; }
@@ -53,77 +53,83 @@ def trip_page(plan: Sequence[Day], query: TravelQuery, world: World, *, about: M
     days = resolve_plan(plan, query, world)
     lines = bill(days, query)
     title = f"{query.org} to {query.dest}, {len(days)} days"
-    parts = [f"<h1>{shown(title)}</h1>"]
+    parts = [f"<h1>{escape_text(title)}</h1>"]
     if query.text:
-        parts.append(f'<p class="soft">{shown(query.text)}</p>')
+        parts.append(f'<p class="soft">{escape_text(query.text)}</p>')
     parts.append(trip_map(days, world))
-    parts.append(_costs(lines, query))
+    parts.append(_render_costs(lines, query))
     parts.append('<div class="days">')
-    parts += _days(days, lines, query)
+    parts += _render_days(days, lines, query)
     parts.append("</div><h2>Is it valid?</h2>")
-    parts += [_verdict(judge(plan, query, world)) for judge in (strict, official)]
-    parts.append(_understood(query, about or {}))
+    parts += [_render_verdict(judge(plan, query, world)) for judge in (strict, official)]
+    parts.append(_render_understood(query, about or {}))
     return html_page(title, _STYLE, "\n".join(part for part in parts if part))
 
 
-def _costs(lines: Sequence[Expense], query: TravelQuery) -> str:
+def _render_costs(lines: Sequence[Expense], query: TravelQuery) -> str:
     """Write the costs by kind, and their share of the budget."""
     total = total_of(lines)
     kinds: dict[str, Money] = {}
     for line in lines:
         kind = _KINDS.get(line.field, "meals")
         kinds[kind] = kinds.get(kind, 0) + (line.total or 0)
-    spent = ", ".join(f"{kind} {money(amount)}" for kind, amount in kinds.items())
-    heading = f"<h2>Costs <small>{shown(spent)}; attractions cost nothing</small></h2>"
+    spent = ", ".join(f"{kind} {format_money(amount)}" for kind, amount in kinds.items())
+    heading = f"<h2>Costs <small>{escape_text(spent)}; attractions cost nothing</small></h2>"
     if query.budget is None:
-        return f"{heading}<p>{money(total)} for {query.people}, without a budget</p>"
+        return f"{heading}<p>{format_money(total)} for {query.people}, without a budget</p>"
     share = 100.0 if not query.budget else float(100 * total / query.budget)
     over = total > query.budget
-    rest = f"{money(total - query.budget)} too much" if over else f"{money(query.budget - total)} left"
+    rest = f"{format_money(total - query.budget)} too much" if over else f"{format_money(query.budget - total)} left"
     return (
         f'{heading}<div class="bar"><div class="{"over" if over else "within"}" style="width:{min(share, 100):.1f}%">'
-        f"</div></div><p>{money(total)} of {money(query.budget)} for {query.people}: "
+        f"</div></div><p>{format_money(total)} of {format_money(query.budget)} for {query.people}: "
         f'<span class="{"bad" if over else "good"}">{rest}</span></p>'
     )
 
 
-def _days(days: Sequence[ResolvedDay], lines: Sequence[Expense], query: TravelQuery) -> list[str]:
+def _render_days(days: Sequence[ResolvedDay], lines: Sequence[Expense], query: TravelQuery) -> list[str]:
     parts: list[str] = []
     for day in days:
         items = [line for line in lines if line.day == day.number]
         on = "" if day.on is None else f", {day.on:%A} {day.on.day} {day.on:%B %Y}"
-        head = f"Day {day.number}{on} <small>{shown(day.day.current_city)}</small>"
+        head = f"Day {day.number}{on} <small>{escape_text(day.day.current_city)}</small>"
         parts.append(f'<section class="day"><h2>{head}</h2>')
         numbered = list(enumerate(day.sights, 1))
         picture = city_map(day.cities[-1].city if day.cities else "", numbered)
         if picture:
             parts.append(f'<div class="sights">{picture}</div>')
-        rows = [_row(CALLED[line.field], line.text, money(line.total)) for line in items]
-        rows += [_row("Sight" if number == 1 else "", _sight(number, stop), "") for number, stop in numbered]
+        rows = [_render_row(CALLED[line.field], line.text, format_money(line.total)) for line in items]
+        rows += [
+            _render_row("Sight" if number == 1 else "", _render_sight(number, stop), "") for number, stop in numbered
+        ]
         if items:
-            rows.append(_row("", "all of it" if query.people == 1 else f"for {query.people}", money(total_of(items))))
+            rows.append(
+                _render_row(
+                    "", "all of it" if query.people == 1 else f"for {query.people}", format_money(total_of(items))
+                )
+            )
         parts.append(f"<table>{''.join(rows)}</table></section>")
     return parts
 
 
-def _sight(number: int, stop: Stop) -> str:
+def _render_sight(number: int, stop: Stop) -> str:
     return f"{number}. {stop.named.text}"
 
 
-def _row(name: str, text: str, cost: str) -> str:
-    return f"<tr><th>{shown(name)}</th><td>{shown(text)}</td><td>{shown(cost)}</td></tr>"
+def _render_row(name: str, text: str, cost: str) -> str:
+    return f"<tr><th>{escape_text(name)}</th><td>{escape_text(text)}</td><td>{escape_text(cost)}</td></tr>"
 
 
-def _verdict(verdict: TripVerdict) -> str:
+def _render_verdict(verdict: TripVerdict) -> str:
     if verdict.final:
         return f'<p class="good">Yes: the {verdict.evaluator} evaluator finds nothing wrong.</p>'
-    findings = "".join(f"<li>{shown(str(one))}</li>" for one in verdict.findings)
+    findings = "".join(f"<li>{escape_text(str(one))}</li>" for one in verdict.findings)
     return f'<p class="bad">No, says the {verdict.evaluator} evaluator:</p><ul>{findings}</ul>'
 
 
-def _understood(query: TravelQuery, about: Mapping[str, str]) -> str:
+def _render_understood(query: TravelQuery, about: Mapping[str, str]) -> str:
     rows = "".join(
-        f"<tr><th>{shown(name)}</th><td>{shown(text)}</td><td></td></tr>"
-        for name, text in {**understood(query), **about}.items()
+        f"<tr><th>{escape_text(name)}</th><td>{escape_text(text)}</td><td></td></tr>"
+        for name, text in {**describe_query(query), **about}.items()
     )
     return f"<h2>What was understood</h2><table>{rows}</table>"

@@ -107,19 +107,19 @@ def read_plan(plan: object, where: str = "the plan") -> tuple[Day, ...]:
         InputError: it is not a list of days; the error names the day and the field.
     """
     if isinstance(plan, str):
-        plan = _parsed(plan, where)
+        plan = _parse_text(plan, where)
     if isinstance(plan, Mapping):
         if "plan" not in plan:
             raise InputError(
                 f"{where}: this is one object, not a list of days; a plan is [{{'days': 1, ...}}, ...], or an object "
-                f"with the list under 'plan'; this one has {_listed(plan)}"
+                f"with the list under 'plan'; this one has {_list_keys(plan)}"
             )
         plan = plan["plan"]
     if plan is None:
         return ()
     if isinstance(plan, str) or not isinstance(plan, Sequence):
-        raise InputError(f"{where}: a plan is a list of days, not {type(plan).__name__}: {_short(plan)}")
-    return tuple(_day(number, day, where) for number, day in enumerate(plan, 1) if day != {})
+        raise InputError(f"{where}: a plan is a list of days, not {type(plan).__name__}: {_shorten_value(plan)}")
+    return tuple(_read_day(number, day, where) for number, day in enumerate(plan, 1) if day != {})
 
 
 def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ...]:
@@ -137,18 +137,19 @@ def read_submissions(text: str, where: str = "the file") -> tuple[Submission, ..
     if parsed is not None:
         value = parsed[0]
         if isinstance(value, list) and value and all(isinstance(one, dict) and "plan" in one for one in value):
-            return tuple(_submission(one, f"{where}, entry {number}") for number, one in enumerate(value, 1))
-        return (_submission(value, where),)
+            return tuple(_read_submission(one, f"{where}, entry {number}") for number, one in enumerate(value, 1))
+        return (_read_submission(value, where),)
     if len(lines) == 1:
-        return (_submission(_parsed(text, where), where),)
+        return (_read_submission(_parse_text(text, where), where),)
     if not text.lstrip().startswith("{"):
-        _parsed(text, where)  # raises: one incomplete JSON value
+        _parse_text(text, where)  # raises: one incomplete JSON value
     return tuple(
-        _submission(_parsed(line, f"{where}, line {number}"), f"{where}, line {number}") for number, line in lines
+        _read_submission(_parse_text(line, f"{where}, line {number}"), f"{where}, line {number}")
+        for number, line in lines
     )
 
 
-def _submission(value: object, where: str) -> Submission:
+def _read_submission(value: object, where: str) -> Submission:
     if not isinstance(value, Mapping):
         return Submission(None, "", read_plan(value, where))
     index = next((value[key] for key in ("idx", "index") if isinstance(value.get(key), int)), None)
@@ -156,28 +157,28 @@ def _submission(value: object, where: str) -> Submission:
     return Submission(index, query if isinstance(query, str) else "", read_plan(value, where))
 
 
-def _day(number: int, day: object, where: str) -> Day:
+def _read_day(number: int, day: object, where: str) -> Day:
     place = f"{where}, day {number}"
     if not isinstance(day, Mapping):
-        raise InputError(f"{place}: a day is an object with {', '.join(FIELDS)}, not {_short(day)}")
+        raise InputError(f"{place}: a day is an object with {', '.join(FIELDS)}, not {_shorten_value(day)}")
     if not set(FIELDS) & set(day):
-        raise InputError(f"{place}: this is no day of a trip: it has {_listed(day)} and none of {', '.join(FIELDS)}")
-    texts = {name: _text(day.get(name), f"{place}, {name}") for name in FIELDS}
+        raise InputError(f"{place}: this is no day of a trip: it has {_list_keys(day)} and none of {', '.join(FIELDS)}")
+    texts = {name: _read_text(day.get(name), f"{place}, {name}") for name in FIELDS}
     days = day.get("days", day.get("day", number))
     digits = re.search(r"\d{1,9}", str(days))
     lacking = tuple(name for name in FIELDS if name not in day)
     return Day(int(digits[0]) if digits else number, **texts, lacking=lacking)
 
 
-def _text(value: object, place: str) -> str:
+def _read_text(value: object, place: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InputError(f"{place}: this should be a text, or '-' for nothing, not {_short(value)}")
+        raise InputError(f"{place}: this should be a text, or '-' for nothing, not {_shorten_value(value)}")
     return value
 
 
-def _parsed(text: str, where: str) -> object:
+def _parse_text(text: str, where: str) -> object:
     try:
         return parse_json(text)
     except (ValueError, RecursionError) as error:
@@ -191,10 +192,10 @@ def _parsed_or_none(text: str) -> tuple[object] | None:
         return None
 
 
-def _listed(value: Mapping[object, object]) -> str:
+def _list_keys(value: Mapping[object, object]) -> str:
     return ", ".join(repr(str(key)) for key in list(value)[:8]) or "nothing"
 
 
-def _short(value: object) -> str:
+def _shorten_value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

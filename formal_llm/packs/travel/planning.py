@@ -20,7 +20,7 @@ from formal_llm.packs.travel.itinerary import days_of
 from formal_llm.packs.travel.plan_days import Day
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.rows import Money
-from formal_llm.packs.travel.telling import summary
+from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Chosen, Trip
 from formal_llm.packs.travel.wishes import no_trip
 from formal_llm.planning.drivers.driving import Steps, answer_while_pondering
@@ -77,7 +77,7 @@ def trips_of(query: TravelQuery, world: World) -> Trip:
         NoTrip: there is no such trip; the error names the wishes to drop and the cost of the cheapest trip without.
         InputError: the query is invalid.
     """
-    trip = Trip.of(query, world)
+    trip = Trip.from_query(query, world)
     if trip.to_end(trip.start()) is None:
         raise no_trip(query, world)
     return trip
@@ -94,7 +94,7 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
         llm: the model that answers.
         settings: the settings of :class:`~formal_llm.Planner`.
     """
-    summary_line = summary(trip.query).replace("{", "(").replace("}", ")")
+    summary_line = summarize_query(trip.query).replace("{", "(").replace("}", ")")
     wording = settings.get("wording") or WORDING
     parts = {name: getattr(wording, name).replace("{task}", summary_line) for name in ("prompt", "follow_up", "draft")}
     settings["wording"] = replace(wording, **parts)
@@ -123,8 +123,8 @@ def plan_trip(
     """
     making = _Making(trips_of(query, world), llm, settings)
     if making.cities is not None:
-        driven(making.steps(making.cities), partial(answered, making.planner.llm))
-    return making.made(making.then().plan(making.task))
+        driven(making.ask_cities(making.cities), partial(answered, making.planner.llm))
+    return making.finish_trip(making.make_rest_planner().plan(making.task))
 
 
 async def aplan_trip(
@@ -133,8 +133,10 @@ async def aplan_trip(
     """Plan a trip asynchronously; see :func:`plan_trip`."""
     making = _Making(trips_of(query, world), llm, settings)
     if making.cities is not None:
-        await adriven(making.steps(making.cities), partial(answer_while_pondering, making.planner.llm, making.cities))
-    return making.made(await making.then().aplan(making.task))
+        await adriven(
+            making.ask_cities(making.cities), partial(answer_while_pondering, making.planner.llm, making.cities)
+        )
+    return making.finish_trip(await making.make_rest_planner().aplan(making.task))
 
 
 class _Making:
@@ -148,15 +150,15 @@ class _Making:
         #: The walk to the cities; None if they are planned together with the rest.
         self.cities = self.planner.start(self.task) if wide else None
 
-    def steps(self, walk: Walk) -> Steps:
+    def ask_cities(self, walk: Walk) -> Steps:
         """Ask the questions for the cities."""
-        while (question := walk.question) is not None and not self._named(walk):
+        while (question := walk.question) is not None and not self._has_cities(walk):
             walk.answer((yield from attempts(question, self.planner.tries)))
 
-    def _named(self, walk: Walk) -> bool:
+    def _has_cities(self, walk: Walk) -> bool:
         return len(cast("Chosen", walk.configuration).cities) == self._trip.routes.count
 
-    def then(self) -> Planner:
+    def make_rest_planner(self) -> Planner:
         """Create the planner for the rest of the trip."""
         if self.cities is None:
             return self.planner
@@ -165,7 +167,7 @@ class _Making:
         self._trip = Trip(trip.query, trip.world, every_meal=trip.every_meal, cities=cities)
         return trip_planner(self._trip, self.planner.llm, **self._settings)
 
-    def made(self, plan: Plan) -> PlannedTrip:
+    def finish_trip(self, plan: Plan) -> PlannedTrip:
         """Create the trip from the plan, with the total usage."""
         before = self.cities.usage if self.cities is not None else None
         return planned(self._trip, plan if before is None else plan.with_usage(before + plan.usage))
@@ -177,7 +179,7 @@ def planned(trip: Trip, plan: Plan) -> PlannedTrip:
     Raises:
         ValueError: it is not a plan of these trips.
     """
-    days, chosen = days_of(trip, plan.word), trip.chosen(plan.word)
+    days, chosen = days_of(trip, plan.word), trip.follow_word(plan.word)
     assert chosen is not None  # else ``days_of`` raises
     whole, rest = divmod(chosen.spent, 100)
     return PlannedTrip(trip.query, days, Decimal(chosen.spent) / 100 if rest else whole, plan)

@@ -30,7 +30,7 @@ def printed_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], number
         if rows and all(cell is None for cell in cells):
             continue
         numeric = all(isinstance(cell, int | float | Decimal) for cell in cells)
-        texts = _numbers(cells) if numeric else [_text(cell) for cell in cells]
+        texts = _format_numbers(cells) if numeric else [_format_text(cell) for cell in cells]
         # The leading blank of a number is reserved for its sign.
         texts = [text if numeric and text.startswith("-") else lead + text for text in texts]
         # The name of a numeric column has a leading blank for the sign, too.
@@ -56,7 +56,7 @@ def printed_flights(flights: Sequence[Flight]) -> str:
 def printed_accommodations(beds: Sequence[Accommodation]) -> str:
     """Print the output of AccommodationSearch; prices and nights have a decimal, as in the published table."""
     rows = [
-        (one.name, _decimal(one.price), one.room_type, " & ".join(one.house_rules), float(one.minimum_nights),
+        (one.name, _convert_price(one.price), one.room_type, " & ".join(one.house_rules), float(one.minimum_nights),
          one.maximum_occupancy, one.rating, one.city)
         for one in beds
     ]  # fmt: skip
@@ -75,18 +75,18 @@ def printed_attractions(sights: Sequence[Attraction]) -> str:
     return printed_table(ATTRACTIONS.columns, rows)
 
 
-def _decimal(price: int | Decimal) -> float:
+def _convert_price(price: int | Decimal) -> float:
     return float(price)
 
 
-def _text(cell: Cell) -> str:
+def _format_text(cell: Cell) -> str:
     """Format a text, with line ends and tabs as escapes."""
     if cell is None:
         return "NaN"
     return str(cell).replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
 
 
-def _numbers(cells: Sequence[Cell]) -> list[str]:
+def _format_numbers(cells: Sequence[Cell]) -> list[str]:
     """Format the numbers of a column: integers unchanged, others with the decimals that the longest needs (max. 6)."""
     if all(isinstance(cell, int) for cell in cells):
         return [str(cell) for cell in cells]

@@ -98,21 +98,23 @@ def query_of(fields: Mapping[str, object]) -> TravelQuery:
     Raises:
         NotationError: a field is missing or has the wrong type; the error names it.
     """
-    days = _whole(fields, "days")
-    dates = tuple(_day(text) for text in _list(fields, "date"))
+    days = _read_whole(fields, "days")
+    dates = tuple(_read_day(text) for text in _read_list(fields, "date"))
     if len(dates) != days:
         raise NotationError(f"there are {len(dates)} dates for {days} days", file=_SOURCE)
     budget = fields.get("budget")
-    wishes = _value(fields, "local_constraint") or {}
+    wishes = _read_value(fields, "local_constraint") or {}
     if not isinstance(wishes, Mapping):
         raise NotationError(f"'local_constraint' should be an object, not {wishes!r}", file=_SOURCE)
     return TravelQuery(
-        _text(fields, "org"),
-        _text(fields, "dest"),
+        _read_text(fields, "org"),
+        _read_text(fields, "dest"),
         days,
-        _whole(fields, "visiting_city_number") if fields.get("visiting_city_number") is not None else (days - 1) // 2,
+        _read_whole(fields, "visiting_city_number")
+        if fields.get("visiting_city_number") is not None
+        else (days - 1) // 2,
         dates,
-        _whole(fields, "people_number") if fields.get("people_number") is not None else 1,
+        _read_whole(fields, "people_number") if fields.get("people_number") is not None else 1,
         None if budget is None else dollars(budget),
         constraints_of(wishes),
         str(fields.get("query") or ""),
@@ -125,7 +127,7 @@ def constraints_of(wishes: Mapping[str, object]) -> Constraints:
     Raises:
         NotationError: a wish is unknown; the error lists the known ones.
     """
-    cuisines = _list({"cuisine": wishes.get("cuisine") or ()}, "cuisine")
+    cuisines = _read_list({"cuisine": wishes.get("cuisine") or ()}, "cuisine")
     house_rule = wishes.get("house rule")
     if house_rule == "parities":  # a misspelling in some of the published files
         house_rule = "parties"
@@ -152,7 +154,7 @@ def dollars(amount: object) -> Money:
     return int(exact) if exact == int(exact) else exact
 
 
-def _value(fields: Mapping[str, object], name: str) -> object:
+def _read_value(fields: Mapping[str, object], name: str) -> object:
     value = fields.get(name)
     if not isinstance(value, str):
         return value
@@ -163,28 +165,28 @@ def _value(fields: Mapping[str, object], name: str) -> object:
     return literal
 
 
-def _list(fields: Mapping[str, object], name: str) -> tuple[object, ...]:
-    value = _value(fields, name)
+def _read_list(fields: Mapping[str, object], name: str) -> tuple[object, ...]:
+    value = _read_value(fields, name)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(value)
     raise NotationError(f"{name!r} should be a list, not {value!r}", file=_SOURCE)
 
 
-def _text(fields: Mapping[str, object], name: str) -> str:
+def _read_text(fields: Mapping[str, object], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
         raise NotationError(f"{name!r} should be a text, not {value!r}", file=_SOURCE)
     return value
 
 
-def _whole(fields: Mapping[str, object], name: str) -> int:
-    value = _value(fields, name)
+def _read_whole(fields: Mapping[str, object], name: str) -> int:
+    value = _read_value(fields, name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise NotationError(f"{name!r} should be a whole number of at least 1, not {value!r}", file=_SOURCE)
     return value
 
 
-def _day(text: object) -> date:
+def _read_day(text: object) -> date:
     try:
         return date.fromisoformat(str(text))
     except ValueError:

@@ -77,14 +77,14 @@ def read_reference(reference: object) -> Reference:
         NotationError: it is not reference information, or a table cannot be read; with the title and the line.
     """
     found = Reference()
-    for title, content in _sections(reference):
+    for title, content in _list_sections(reference):
         if place := _PLACES.fullmatch(title):
             found.cities.append(place[2])
             _read_places(found, place[1], title, content)
         elif way := _WAY.fullmatch(title):
             found.cities += [way[2], way[3]]
             if way[1] == "Flight":
-                found.flights += FLIGHTS.rows(_lines(content, FLIGHTS, title), title, found.problems)
+                found.flights += FLIGHTS.read_rows(_read_lines(content, FLIGHTS, title), title, found.problems)
             else:
                 _read_road(found, way[2], way[3], title, content)
         else:
@@ -97,10 +97,10 @@ def read_reference(reference: object) -> Reference:
     return found
 
 
-def _sections(reference: object) -> Iterator[tuple[str, object]]:
+def _list_sections(reference: object) -> Iterator[tuple[str, object]]:
     """Iterate over the titles with their contents."""
     if isinstance(reference, str):
-        reference = _parsed(reference)
+        reference = _parse_text(reference)
     if isinstance(reference, Mapping):
         for title, content in reference.items():
             yield str(title), content
@@ -119,7 +119,7 @@ def _sections(reference: object) -> Iterator[tuple[str, object]]:
     )
 
 
-def _parsed(text: str) -> object:
+def _parse_text(text: str) -> object:
     """Parse a text that is JSON, or a Python list as printed in the data set."""
     if len(text) > MOST_CHARACTERS:
         raise NotationError(f"it has more than {MOST_CHARACTERS:,} characters", file="reference information")
@@ -136,13 +136,13 @@ def _parsed(text: str) -> object:
 
 
 def _read_places(found: Reference, kind: str, title: str, content: object) -> None:
-    lines = list(_lines(content, _TABLES[kind], title))
+    lines = list(_read_lines(content, _TABLES[kind], title))
     if kind == "Attractions":
-        found.attractions += ATTRACTIONS.rows(lines, title, found.problems)
+        found.attractions += ATTRACTIONS.read_rows(lines, title, found.problems)
     elif kind == "Restaurants":
-        found.restaurants += RESTAURANTS.rows(lines, title, found.problems)
+        found.restaurants += RESTAURANTS.read_rows(lines, title, found.problems)
     else:
-        found.accommodations += ACCOMMODATIONS.rows(lines, title, found.problems)
+        found.accommodations += ACCOMMODATIONS.read_rows(lines, title, found.problems)
 
 
 def _read_road(found: Reference, origin: str, destination: str, title: str, content: object) -> None:
@@ -153,7 +153,7 @@ def _read_road(found: Reference, origin: str, destination: str, title: str, cont
     elif drive := _DRIVE.fullmatch(text):
         cells: dict[str, Value] = {"origin": origin, "destination": destination}
         cells |= {name: drive[name] for name in ("duration", "distance")}
-        road = next(ROADS.rows([(1, cells)], title, found.problems))
+        road = next(ROADS.read_rows([(1, cells)], title, found.problems))
         if (drive["origin"], drive["destination"]) != (origin, destination):
             note = f"it tells of the way from {drive['origin']} to {drive['destination']}"
             found.problems.append(RowProblem(title, 1, None, note, kept=True))
@@ -171,7 +171,7 @@ def _read_road(found: Reference, origin: str, destination: str, title: str, cont
         found.problems.append(RowProblem(title, 1, None, note))
 
 
-def _lines(content: object, table: Table[object], title: str) -> Iterator[tuple[int, Mapping[str, Value]]]:
+def _read_lines(content: object, table: Table[object], title: str) -> Iterator[tuple[int, Mapping[str, Value]]]:
     """Iterate over the lines of a table that is a list of rows or a printed table."""
     if isinstance(content, str):
         if not _NOTHING.fullmatch(content.strip()) and content.strip():
@@ -197,12 +197,12 @@ def printed_lines(text: str, table: Table[object], title: str) -> Iterator[tuple
     places = ((re.search(rf"(?<!\S){re.escape(column)}(?!\S)", header), column) for column in table.columns)
     edges = sorted((found.end(), column) for found, column in places if found)
     table.check_header([column for _, column in edges], title)
-    begin = _number_width(lines, edges, title) if _numbered(lines, edges) else 0
+    begin = _number_width(lines, edges, title) if _has_row_numbers(lines, edges) else 0
     for number, line in enumerate(lines, 2):
-        yield number, _cut(line, edges, begin, title, number)
+        yield number, _split_line(line, edges, begin, title, number)
 
 
-def _numbered(lines: Sequence[str], edges: Sequence[tuple[int, str]]) -> bool:
+def _has_row_numbers(lines: Sequence[str], edges: Sequence[tuple[int, str]]) -> bool:
     """Return whether there are row numbers before the first column.
 
     With row numbers, each text has a leading blank of its own besides the blank between columns; without, it has not.
@@ -241,7 +241,7 @@ def _number_width(lines: Sequence[str], edges: Sequence[tuple[int, str]], title:
     return width
 
 
-def _cut(line: str, edges: Sequence[tuple[int, str]], begin: int, title: str, number: int) -> dict[str, Value]:
+def _split_line(line: str, edges: Sequence[tuple[int, str]], begin: int, title: str, number: int) -> dict[str, Value]:
     cells: dict[str, Value] = {}
     last = edges[-1][0]
     if len(line) != last:
@@ -258,11 +258,11 @@ def _cut(line: str, edges: Sequence[tuple[int, str]], begin: int, title: str, nu
                 f"the line does not keep to column {column!r}", file=title, line=number, column=begin + 1,
                 source_line=line, suggestion="a printed table must be given as it was printed, with all its blanks",
             )  # fmt: skip
-        cells[column] = _plain(line[begin:edge].lstrip(" "))
+        cells[column] = _unescape_cell(line[begin:edge].lstrip(" "))
         begin = edge
     return cells
 
 
-def _plain(cell: str) -> str:
+def _unescape_cell(cell: str) -> str:
     """Restore the line ends and tabs of a cell, which are printed with a backslash."""
     return cell.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t")

@@ -160,11 +160,11 @@ def resolve_plan(plan: Sequence[Day], query: TravelQuery, world: World) -> tuple
                 day,
                 number,
                 on,
-                _cities(day.current_city, world),
-                _journey(day.transportation, world) if said(day.transportation) else None,
-                tuple(_stop(field, text, world) for field, text in meals),
-                tuple(_stop("attraction", text, world) for text in sights),
-                _stop("accommodation", day.accommodation, world) if said(day.accommodation) else None,
+                _read_cities(day.current_city, world),
+                _resolve_journey(day.transportation, world) if said(day.transportation) else None,
+                tuple(_resolve_stop(field, text, world) for field, text in meals),
+                tuple(_resolve_stop("attraction", text, world) for text in sights),
+                _resolve_stop("accommodation", day.accommodation, world) if said(day.accommodation) else None,
             )
         )
     return tuple(found)
@@ -212,17 +212,17 @@ def where_of(text: str, world: World) -> Where:
     return Where(found["city"], plain(found["state"]))
 
 
-def _cities(text: str, world: World) -> tuple[Where, ...] | None:
+def _read_cities(text: str, world: World) -> tuple[Where, ...] | None:
     """Read the city of a day, or both cities of a day of travel."""
     text = plain(text)
     if not said(text):
         return None
     if not text.lower().startswith("from "):
         return (where_of(text, world),)
-    return _pair(text[5:], world)
+    return _read_pair(text[5:], world)
 
 
-def _pair(text: str, world: World) -> tuple[Where, Where] | None:
+def _read_pair(text: str, world: World) -> tuple[Where, Where] | None:
     """Read the cities of ``"A to B"``, split where both are known, since a name may contain "to"."""
     parts = re.split(r"\s+to\s+", text)
     pairs = [
@@ -233,12 +233,12 @@ def _pair(text: str, world: World) -> tuple[Where, Where] | None:
     return next((pair for pair in pairs if {one.city for one in pair} <= known), pairs[0] if pairs else None)
 
 
-def _journey(text: str, world: World) -> Journey:
+def _resolve_journey(text: str, world: World) -> Journey:
     found = _JOURNEY.match(text)
     if found is None:
         return Journey(text)
     mode: Travelled = "flight" if found["number"] else "taxi" if found["mode"].lower() == "taxi" else "self-driving"
-    pair = _pair(plain(found["cities"].split(",")[0]), world)
+    pair = _read_pair(plain(found["cities"].split(",")[0]), world)
     if pair is None:
         return Journey(text, mode, found["number"] or "")
     origin, destination = pair
@@ -251,7 +251,7 @@ def _journey(text: str, world: World) -> Journey:
     return Journey(text, mode, "", origin, destination, times, (), world.distance(origin.city, destination.city, mode))
 
 
-def _stop(field: str, text: str, world: World) -> Stop:
+def _resolve_stop(field: str, text: str, world: World) -> Stop:
     name, _, city = text.rpartition(",")
     named = NamedPlace(field, plain(text), plain(name), where_of(city, world))
     here = named.where.city

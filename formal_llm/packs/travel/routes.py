@@ -52,7 +52,7 @@ Shape = tuple[Stay, ...]
 
 
 @lru_cache(maxsize=256)
-def shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...]:
+def list_shapes(days: int, cities: int, *, every_meal: bool) -> tuple[Shape, ...]:
     """List the ways to distribute the days over the cities, the most even first.
 
     Days of travel may have a dinner after the arrival and a breakfast before the departure. With ``every_meal`` they
@@ -108,7 +108,7 @@ class Routes:
         candidates: the possible components of a trip.
         cities: the cities that the query allows to visit.
         count: the number of cities to visit.
-        every_meal: see :func:`shapes`.
+        every_meal: see :func:`list_shapes`.
 
     Attributes:
         cities: those of the cities that satisfy the needs of some stay.
@@ -119,22 +119,24 @@ class Routes:
     def __init__(self, candidates: Candidates, cities: Collection[str], count: int, *, every_meal: bool) -> None:
         self.candidates = candidates
         self.count = count
-        self.shapes = shapes(candidates.query.days, count, every_meal=every_meal)
+        self.shapes = list_shapes(candidates.query.days, count, every_meal=every_meal)
         self.tried = 0
         self._stays: dict[tuple[str, int, int], Costs] = {}
         self._legs: dict[tuple[str, str, int, bool], int] = {}
         self._open: dict[Shape, tuple[list[list[str]], list[Costs]]] = {}
         stays = dict.fromkeys(stay for shape in self.shapes for stay in shape)
-        self.cities = tuple(city for city in cities if any(self.stay(city, stay)[0] < NEVER for stay in stays))
+        self.cities = tuple(
+            city for city in cities if any(self.find_stay_costs(city, stay)[0] < NEVER for stay in stays)
+        )
 
     @cached_property
     def by_cost(self) -> tuple[str, ...]:
         """The cities, those with the cheapest stays first."""
-        return tuple(sorted(self.cities, key=lambda city: self.stay(city, self.shapes[0][0])[0]))
+        return tuple(sorted(self.cities, key=lambda city: self.find_stay_costs(city, self.shapes[0][0])[0]))
 
-    def ways(self, origin: str, destination: str, day: int) -> tuple[TravelOption, ...]:
+    def list_ways(self, origin: str, destination: str, day: int) -> tuple[TravelOption, ...]:
         """Return the ways from one city to another on a day of the trip."""
-        return self.candidates.ways(origin, destination, self.candidates.query.dates[day])
+        return self.candidates.list_ways(origin, destination, self.candidates.query.dates[day])
 
     def known_ways(self) -> Iterator[TravelOption]:
         """Iterate over the ways between the cities on all possible days; none if there are many cities."""
@@ -144,46 +146,46 @@ class Routes:
         days = {stay.arrival for shape in self.shapes for stay in shape} | {self.candidates.query.days - 1}
         for day in sorted(days):
             for origin, destination in permutations((home, *self.cities), 2):
-                yield from self.ways(origin, destination, day)
+                yield from self.list_ways(origin, destination, day)
 
-    def leg(self, origin: str, destination: str, day: int, *, driven: bool) -> int:
+    def find_leg_cost(self, origin: str, destination: str, day: int, *, driven: bool) -> int:
         """Return the minimum cost of a leg by self-driving, or by other transport; :data:`NEVER` if there is no way."""
         key = (origin, destination, day, driven)
         cost = self._legs.get(key)
         if cost is None:
             self.tried += 1
-            ways = self.ways(origin, destination, day)
+            ways = self.list_ways(origin, destination, day)
             cost = self._legs[key] = min((way.cost for way in ways if way.driven == driven), default=NEVER)
         return cost
 
-    def stay(self, city: str, stay: Stay) -> Costs:
+    def find_stay_costs(self, city: str, stay: Stay) -> Costs:
         """Return the minimum cost of a stay, with bed and meals, for each set of cuisines to cover there."""
         key = (city, stay.nights, stay.before + stay.after)
         found = self._stays.get(key)
         if found is None:
-            candidates, wanted = self.candidates.city(city), self.candidates.wanted
-            bed = self.bed(city, stay)
+            candidates, wanted = self.candidates.find_city(city), self.candidates.wanted
+            bed = self.find_bed_cost(city, stay)
             if bed >= NEVER or len(candidates.sights) < stay.nights - 1:
                 found = nothing(wanted, NEVER)
             else:
-                meals = candidates.kitchen.least((), stay.meals, stay.before + stay.after, wanted)
+                meals = candidates.kitchen.find_least_costs((), stay.meals, stay.before + stay.after, wanted)
                 found = np.minimum(meals + bed, NEVER)
             self._stays[key] = found
         return found
 
-    def bed(self, city: str, stay: Stay) -> int:
+    def find_bed_cost(self, city: str, stay: Stay) -> int:
         """Return the cost of the cheapest bed for all nights of a stay."""
-        fits = (bed.cost for bed in self.candidates.city(city).beds if bed.nights <= stay.nights)
+        fits = (bed.cost for bed in self.candidates.find_city(city).beds if bed.nights <= stay.nights)
         return min(fits, default=NEVER) * stay.nights
 
-    def rest(self, cities: Sequence[str], shape: Shape) -> Costs:
+    def find_rest_costs(self, cities: Sequence[str], shape: Shape) -> Costs:
         """Return the minimum cost of the last stays of a shape, for each set of cuisines to cover there."""
         found = nothing(self.candidates.wanted)
         for city, stay in zip(reversed(cities), reversed(shape), strict=False):
-            found = together(self.stay(city, stay), found)
+            found = together(self.find_stay_costs(city, stay), found)
         return found
 
-    def least(self, chosen: Sequence[str], shape: Shape | None = None, *, most: int, some: bool) -> int:
+    def find_least_cost(self, chosen: Sequence[str], shape: Shape | None = None, *, most: int, some: bool) -> int:
         """Return the minimum cost of a trip that begins with some cities.
 
         Args:
@@ -198,7 +200,7 @@ class Routes:
         best = most + 1
         for one in self.shapes if shape is None else (shape,):
             for driven in (True, False):
-                best = _RouteSearch(self, one, chosen, driven, some).run(best)
+                best = _RouteSearch(self, one, chosen, driven, some).improve_cost(best)
                 if some and best <= most:
                     return best
         return best if best <= most else NEVER
@@ -209,7 +211,7 @@ class Routes:
         if found is None:
             orders, rests = [], [nothing(self.candidates.wanted)]
             for stay in reversed(shape):
-                costs = {city: self.stay(city, stay) for city in self.cities}
+                costs = {city: self.find_stay_costs(city, stay) for city in self.cities}
                 orders.append(sorted((city for city in costs if costs[city][0] < NEVER), key=lambda c: costs[c][0]))
                 anywhere = np.min([*costs.values(), nothing(self.candidates.wanted, NEVER)], axis=0)
                 rests.append(together(anywhere, rests[-1]))
@@ -226,16 +228,16 @@ class _RouteSearch:
         self._home = routes.candidates.query.org
         self._wanted = routes.candidates.wanted
 
-    def run(self, best: int) -> int:
+    def improve_cost(self, best: int) -> int:
         """Return the cost of the cheapest trip if it is less than ``best``; else ``best``."""
         self._best, self._done = best, False
-        self._go(0, self._home, (), nothing(self._wanted), 0)
+        self._extend_route(0, self._home, (), nothing(self._wanted), 0)
         return self._best
 
-    def _go(self, place: int, last: str, visited: tuple[str, ...], costs: Costs, legs: int) -> None:
+    def _extend_route(self, place: int, last: str, visited: tuple[str, ...], costs: Costs, legs: int) -> None:
         routes, wanted = self._routes, self._wanted
         if place == len(self._shape):
-            leg = routes.leg(last, self._home, self._shape[-1].leaving, driven=self._driven)
+            leg = routes.find_leg_cost(last, self._home, self._shape[-1].leaving, driven=self._driven)
             if legs + leg + int(costs[wanted]) < self._best:
                 self._best = legs + leg + int(costs[wanted])
                 self._done = self._some
@@ -246,14 +248,14 @@ class _RouteSearch:
         for city in self._chosen[place : place + 1] if fixed else self._orders[place]:
             if city in visited or city in self._chosen[place + 1 :]:
                 continue
-            here = routes.stay(city, stay)
+            here = routes.find_stay_costs(city, stay)
             if legs + costs[0] + here[0] + rest[0] >= self._best:
                 break  # the remaining cities are more expensive
             after = together(costs, here)
             if legs + together_at(after, rest, wanted) >= self._best:
                 continue
-            leg = routes.leg(last, city, stay.arrival, driven=self._driven)
+            leg = routes.find_leg_cost(last, city, stay.arrival, driven=self._driven)
             if legs + leg + together_at(after, rest, wanted) < self._best:
-                self._go(place + 1, city, (*visited, city), after, legs + leg)
+                self._extend_route(place + 1, city, (*visited, city), after, legs + leg)
             if self._done:
                 return

@@ -30,7 +30,7 @@ class Slot(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def slots(shape: Shape) -> tuple[Slot, ...]:
+def list_slots(shape: Shape) -> tuple[Slot, ...]:
     """List the slots of a trip: for each stay the bed, then its meals and sights in the order of the days."""
     found = []
     for number, stay in enumerate(shape):
@@ -43,9 +43,9 @@ def slots(shape: Shape) -> tuple[Slot, ...]:
 
 
 @lru_cache(maxsize=4096)
-def beginning(shape: Shape, place: int) -> tuple[int, int]:
+def find_beginning(shape: Shape, place: int) -> tuple[int, int]:
     """Return the stay of a slot, and the place of the first slot of that stay."""
-    all_slots = slots(shape)
+    all_slots = list_slots(shape)
     stay = all_slots[place].stay
     return stay, next(number for number, slot in enumerate(all_slots) if slot.stay == stay)
 
@@ -53,7 +53,7 @@ def beginning(shape: Shape, place: int) -> tuple[int, int]:
 @lru_cache(maxsize=4096)
 def left_of(shape: Shape, place: int) -> tuple[int, int, int]:
     """Count the required meals, the optional meals and the sights from a slot to the end of its stay."""
-    all_slots = slots(shape)
+    all_slots = list_slots(shape)
     remaining = [slot for slot in all_slots[place:] if slot.stay == all_slots[place].stay]
     meals = [slot.must for slot in remaining if slot.kind in MEALS]
     return sum(meals), len(meals) - sum(meals), sum(slot.kind == "sight" for slot in remaining)

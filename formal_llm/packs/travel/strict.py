@@ -41,9 +41,17 @@ def strict(plan: Sequence[Day], query: TravelQuery, world: World) -> TripVerdict
     days = resolve_plan(plan, query, world)
     checks = _StrictEvaluation(days, query, world)
     findings = [
-        *checks.sandbox(), *checks.complete(), *checks.current_city(), *checks.route(), *checks.diverse(),
-        *checks.conflicts(), *checks.nights(), *checks.beds(), *checks.transport(), *checks.cuisines(),
-    ]  # fmt: skip
+        *checks.check_sandbox(),
+        *checks.check_completeness(),
+        *checks.current_city(),
+        *checks.check_route(),
+        *checks.check_diversity(),
+        *checks.check_conflicts(),
+        *checks.check_nights(),
+        *checks.check_beds(),
+        *checks.check_transport(),
+        *checks.check_cuisines(),
+    ]
     lines = bill(days, query)
     cost = total_of(lines)
     if query.budget is not None and cost > query.budget:
@@ -66,7 +74,7 @@ class _StrictEvaluation:
 
     # -- common sense --------------------------------------------------------------------------------------------------
 
-    def sandbox(self) -> Iterator[TripFinding]:
+    def check_sandbox(self) -> Iterator[TripFinding]:
         """Report journeys and places that are not in the database."""
         check = "Within Sandbox"
         for day in self._days:
@@ -103,7 +111,7 @@ class _StrictEvaluation:
                     if real.zfill(5) != time:
                         yield f"the {what} of flight {journey.number} is at {real}, not {time}"
 
-    def complete(self) -> Iterator[TripFinding]:
+    def check_completeness(self) -> Iterator[TripFinding]:
         """Report what is missing, and surplus days."""
         check, query = "Complete Information", self._query
         if len(self._days) != query.days:
@@ -136,15 +144,16 @@ class _StrictEvaluation:
             cities = [where.city for where in day.cities]
             for stop in (*day.meals, *day.sights):
                 if stop.named.where.city not in cities:
-                    problem = f"{stop.named.text!r} is in {stop.named.where.city or 'no city'}, not in {_or(cities)}"
+                    city = stop.named.where.city or "no city"
+                    problem = f"{stop.named.text!r} is in {city}, not in {_join_with_or(cities)}"
                     yield TripFinding(check, problem, day.number, stop.named.field)
             if day.bed is not None and day.bed.named.where.city != cities[-1]:
                 problem = f"{day.bed.named.text!r} is in {day.bed.named.where.city or 'no city'}, not in {cities[-1]}"
                 yield TripFinding(check, problem, day.number, "accommodation")
-            yield from self._elsewhere(day, cities)
+            yield from self._check_journey(day, cities)
 
     @staticmethod
-    def _elsewhere(day: ResolvedDay, here: list[str]) -> Iterator[TripFinding]:
+    def _check_journey(day: ResolvedDay, here: list[str]) -> Iterator[TripFinding]:
         """Report a journey that is not between the cities of its day."""
         journey = day.journey
         if journey is None or journey.origin is None or journey.destination is None:
@@ -157,7 +166,7 @@ class _StrictEvaluation:
             problem = f"the day goes from {here[0]} to {here[1]}, and the journey from {way[0]} to {way[1]}"
             yield TripFinding("Within Current City", problem, day.number, "transportation")
 
-    def route(self) -> Iterator[TripFinding]:
+    def check_route(self) -> Iterator[TripFinding]:
         """Report errors in the sequence of cities."""
         check, query = "Reasonable City Route", self._query
         here = query.org
@@ -168,7 +177,7 @@ class _StrictEvaluation:
                 yield TripFinding(check, problem, day.number, "current_city")
                 continue
             for where in day.cities:
-                yield from self._strange(where, day.number)
+                yield from self._check_city(where, day.number)
             first, last = day.cities[0].city, day.cities[-1].city
             if first != here:
                 yield TripFinding(check, f"the day begins in {first}, and one is in {here}", day.number, "current_city")
@@ -185,9 +194,9 @@ class _StrictEvaluation:
             yield TripFinding(
                 check, f"the trip ends in {here}, not in {query.org}", self._days[-1].number, "current_city"
             )
-        yield from self._visits(visited)
+        yield from self._check_visits(visited)
 
-    def _strange(self, where: Where, day: int) -> Iterator[TripFinding]:
+    def _check_city(self, where: Where, day: int) -> Iterator[TripFinding]:
         world = self._world
         state = world.state_of(where.city)
         if where.city not in world.cities():
@@ -196,25 +205,25 @@ class _StrictEvaluation:
             problem = f"{where.city} is in {state}, not in {where.state}"
             yield TripFinding("Reasonable City Route", problem, day, "current_city")
 
-    def _visits(self, visited: list[str]) -> Iterator[TripFinding]:
+    def _check_visits(self, visited: list[str]) -> Iterator[TripFinding]:
         check, query = "Reasonable City Route", self._query
         for city, times in Counter(visited).items():
             if times > 1:
                 yield TripFinding(check, f"{city} is left and visited again")
-            if not self._wanted(city):
+            if not self._is_wanted(city):
                 yield TripFinding(check, f"{city} is not {'in ' if query.visiting_city_number > 1 else ''}{query.dest}")
         different = len(set(visited))
         if different != query.visiting_city_number:
-            yield TripFinding(check, f"{_cities(different)} visited, not {query.visiting_city_number}")
+            yield TripFinding(check, f"{_count_cities(different)} visited, not {query.visiting_city_number}")
 
-    def _wanted(self, city: str) -> bool:
+    def _is_wanted(self, city: str) -> bool:
         """Return whether the query allows a city; any city in a world without states."""
         query, world = self._query, self._world
         if query.visiting_city_number == 1 and (city == query.dest or query.dest in world.cities()):
             return city == query.dest
         return not world.states or world.state_of(city) == query.dest
 
-    def diverse(self) -> Iterator[TripFinding]:
+    def check_diversity(self) -> Iterator[TripFinding]:
         """Report repeated restaurants and attractions, however they are spelled."""
         seen: set[tuple[str, str, str]] = set()
         for day in self._days:
@@ -226,7 +235,7 @@ class _StrictEvaluation:
                     yield TripFinding(f"Diverse {kind}", problem, day.number, stop.named.field)
                 seen.add(key)
 
-    def conflicts(self) -> Iterator[TripFinding]:
+    def check_conflicts(self) -> Iterator[TripFinding]:
         """Report modes of transport that exclude each other."""
         modes = {day.journey.mode: day.number for day in self._days if day.journey is not None}
         others = [mode for mode in modes if mode in ("flight", "taxi")]
@@ -238,29 +247,29 @@ class _StrictEvaluation:
                 "Non-conf. Transportation", "nothing is said of how to leave home", 1, "transportation"
             )  # fmt: skip
 
-    def nights(self) -> Iterator[TripFinding]:
+    def check_nights(self) -> Iterator[TripFinding]:
         """Report stays that are shorter than the accommodation allows."""
         for _, group in groupby(self._days, key=lambda day: _bed_key(day.bed)):
             stay = list(group)
-            for row in _beds(stay[0].bed):
+            for row in _list_beds(stay[0].bed):
                 if len(stay) < row.minimum_nights:
                     problem = f"{row.name!r} takes nobody for less than {row.minimum_nights} nights: {len(stay)} here"
                     yield TripFinding("Minimum Nights Stay", problem, stay[0].number, "accommodation")
 
     # -- wishes --------------------------------------------------------------------------------------------------------
 
-    def beds(self) -> Iterator[TripFinding]:
+    def check_beds(self) -> Iterator[TripFinding]:
         """Report accommodations that do not satisfy the wishes."""
         rule, kind = self._query.constraints.house_rule, self._query.constraints.room_type
         for day in self._days:
-            for row in _beds(day.bed):
+            for row in _list_beds(day.bed):
                 if rule is not None and not row.allows(rule):
                     yield TripFinding("Room Rule", f"{row.name!r} forbids {rule}", day.number, "accommodation")
                 if kind is not None and not row.is_of(kind):
                     problem = f"{row.name!r} is no {kind} but {row.room_type!r}"
                     yield TripFinding("Room Type", problem, day.number, "accommodation")
 
-    def transport(self) -> Iterator[TripFinding]:
+    def check_transport(self) -> Iterator[TripFinding]:
         """Report journeys with an excluded mode of transport."""
         unwanted = (self._query.constraints.transportation or "").removeprefix("no ")
         for day in self._days:
@@ -268,7 +277,7 @@ class _StrictEvaluation:
                 problem = f"the wish is {self._query.constraints.transportation}, and this is {day.journey.text!r}"
                 yield TripFinding("Transportation", problem, day.number, "transportation")
 
-    def cuisines(self) -> Iterator[TripFinding]:
+    def check_cuisines(self) -> Iterator[TripFinding]:
         """Report wanted cuisines that no meal outside the city of departure has."""
         eaten: set[str] = set()
         for day in self._days:
@@ -281,7 +290,7 @@ class _StrictEvaluation:
                 yield TripFinding("Cuisine", f"no meal outside {self._query.org} is {cuisine}")
 
 
-def _beds(stop: Stop | None) -> list[Accommodation]:
+def _list_beds(stop: Stop | None) -> list[Accommodation]:
     return [row for row in stop.rows if isinstance(row, Accommodation)] if stop is not None else []
 
 
@@ -289,9 +298,9 @@ def _bed_key(stop: Stop | None) -> tuple[str, str] | None:
     return (stop.named.name, stop.named.where.city) if stop is not None else None
 
 
-def _or(cities: Sequence[str]) -> str:
+def _join_with_or(cities: Sequence[str]) -> str:
     return " or ".join(dict.fromkeys(cities))
 
 
-def _cities(count: int) -> str:
+def _count_cities(count: int) -> str:
     return f"{count} {'city is' if count == 1 else 'cities are'}"

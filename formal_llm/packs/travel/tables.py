@@ -74,7 +74,7 @@ class Cells:
     def __init__(self, values: Mapping[str, Value]) -> None:
         self._values = values
 
-    def maybe(self, column: str) -> Value:
+    def read_value(self, column: str) -> Value:
         """Return the value of a cell; None if the table lacks the column.
 
         Raises:
@@ -89,21 +89,21 @@ class Cells:
             raise MissingValue(column)
         return value
 
-    def text(self, column: str) -> str:
+    def read_text(self, column: str) -> str:
         """Read a text unchanged: plans keep the blanks around names."""
-        value = self.maybe(column)
+        value = self.read_value(column)
         if value is None:
             raise MissingValue(column)
         return str(value)
 
     def text_or_none(self, column: str) -> str | None:
         """Read a text; None if the table lacks the column."""
-        value = self.maybe(column)
+        value = self.read_value(column)
         return None if value is None else str(value)
 
-    def number(self, column: str) -> float:
+    def read_number(self, column: str) -> float:
         """Read a finite number."""
-        value = self.maybe(column)
+        value = self.read_value(column)
         if value is None:
             raise MissingValue(column)
         try:
@@ -116,37 +116,37 @@ class Cells:
 
     def number_or_none(self, column: str) -> float | None:
         """Read a number; None if the table lacks the column."""
-        return None if self.maybe(column) is None else self.number(column)
+        return None if self.read_value(column) is None else self.read_number(column)
 
-    def whole(self, column: str, least: int) -> int:
+    def read_whole(self, column: str, least: int) -> int:
         """Read a whole number, which may be written as ``2.0``."""
-        number = self.number(column)
+        number = self.read_number(column)
         if number != int(number) or number < least:
             raise WrongValue(column, self._values[column], f"a whole number of at least {least}")
         return int(number)
 
-    def money(self, column: str) -> Money:
+    def read_money(self, column: str) -> Money:
         """Read a price, which must not be negative."""
-        self.number(column)
-        return money(self._values[column], column)
+        self.read_number(column)
+        return read_money(self._values[column], column)
 
-    def day(self, column: str) -> date:
+    def read_day(self, column: str) -> date:
         """Read a date, such as ``2022-03-16``."""
-        text = self.text(column)
+        text = self.read_text(column)
         try:
             return date.fromisoformat(text)
         except ValueError:
             raise WrongValue(column, text, "a day of the calendar such as 2022-03-16") from None
 
-    def clock(self, column: str) -> str:
+    def read_clock(self, column: str) -> str:
         """Read a time of day, such as ``15:40``."""
-        text = self.text(column)
+        text = self.read_text(column)
         if not _CLOCK.fullmatch(text):
             raise WrongValue(column, text, "a clock time such as 15:40")
         return text
 
 
-def money(value: Value, column: str) -> Money:
+def read_money(value: Value, column: str) -> Money:
     """Read a price in dollars, as an ``int`` if it is whole.
 
     Raises:
@@ -201,7 +201,7 @@ class Table(Generic[R_co]):
             f"the table of {self.name} has no column {listed}", file=source, line=line, suggestion=suggestion
         )
 
-    def rows(
+    def read_rows(
         self, lines: Iterable[tuple[int, Mapping[str, Value]]], source: str, problems: list[RowProblem]
     ) -> Iterator[R_co]:
         """Convert the lines of a table to rows, and record the lines that are left out in ``problems``.
@@ -228,14 +228,14 @@ def wrong_value(wrong: WrongValue, source: str, line: int) -> NotationError:
     )
 
 
-def kilometres(cells: Cells) -> tuple[str | None, float | None]:
+def read_kilometres(cells: Cells) -> tuple[str | None, float | None]:
     """Read a distance, as printed and as a number.
 
     Raises:
         WrongValue: it is not a distance in kilometres.
     """
     try:
-        text = cells.text("distance")
+        text = cells.read_text("distance")
     except MissingValue:
         return None, None
     if _METRES.fullmatch(text):
@@ -245,47 +245,47 @@ def kilometres(cells: Cells) -> tuple[str | None, float | None]:
     return text, float(text[:-3].replace(",", ""))
 
 
-def _flight(cells: Cells) -> Flight:
+def _read_flight(cells: Cells) -> Flight:
     return Flight(
-        cells.text("Flight Number"),
-        cells.text("OriginCityName"),
-        cells.text("DestCityName"),
-        cells.day("FlightDate"),
-        cells.clock("DepTime"),
-        cells.clock("ArrTime"),
-        cells.money("Price"),
+        cells.read_text("Flight Number"),
+        cells.read_text("OriginCityName"),
+        cells.read_text("DestCityName"),
+        cells.read_day("FlightDate"),
+        cells.read_clock("DepTime"),
+        cells.read_clock("ArrTime"),
+        cells.read_money("Price"),
         cells.text_or_none("ActualElapsedTime"),
         cells.number_or_none("Distance"),
     )
 
 
-def _accommodation(cells: Cells) -> Accommodation:
+def _read_accommodation(cells: Cells) -> Accommodation:
     return Accommodation(
-        cells.text("NAME"),
-        cells.text("city"),
-        cells.money("price"),
-        cells.text("room type"),
-        tuple(cells.text("house_rules").split(" & ")),
-        cells.whole("minimum nights", 0),
-        cells.whole("maximum occupancy", 1),
+        cells.read_text("NAME"),
+        cells.read_text("city"),
+        cells.read_money("price"),
+        cells.read_text("room type"),
+        tuple(cells.read_text("house_rules").split(" & ")),
+        cells.read_whole("minimum nights", 0),
+        cells.read_whole("maximum occupancy", 1),
         cells.number_or_none("review rate number"),
     )
 
 
-def _restaurant(cells: Cells) -> Restaurant:
+def _read_restaurant(cells: Cells) -> Restaurant:
     return Restaurant(
-        cells.text("Name"),
-        cells.text("City"),
-        cells.money("Average Cost"),
-        tuple(cells.text("Cuisines").split(", ")),
+        cells.read_text("Name"),
+        cells.read_text("City"),
+        cells.read_money("Average Cost"),
+        tuple(cells.read_text("Cuisines").split(", ")),
         cells.number_or_none("Aggregate Rating"),
     )
 
 
-def _attraction(cells: Cells) -> Attraction:
+def _read_attraction(cells: Cells) -> Attraction:
     return Attraction(
-        cells.text("Name"),
-        cells.text("City"),
+        cells.read_text("Name"),
+        cells.read_text("City"),
         cells.number_or_none("Latitude"),
         cells.number_or_none("Longitude"),
         cells.text_or_none("Address"),
@@ -294,13 +294,13 @@ def _attraction(cells: Cells) -> Attraction:
     )
 
 
-def _road(cells: Cells) -> Road:
-    distance, length = kilometres(cells)
+def _read_road(cells: Cells) -> Road:
+    distance, length = read_kilometres(cells)
     try:
         duration = cells.text_or_none("duration")
     except MissingValue:
         duration = None
-    return Road(cells.text("origin"), cells.text("destination"), duration, distance, length)
+    return Road(cells.read_text("origin"), cells.read_text("destination"), duration, distance, length)
 
 
 FLIGHTS: Table[Flight] = Table(
@@ -308,29 +308,29 @@ FLIGHTS: Table[Flight] = Table(
     ("Flight Number", "Price", "DepTime", "ArrTime", "ActualElapsedTime", "FlightDate", "OriginCityName",
      "DestCityName", "Distance"),
     ("Flight Number", "Price", "DepTime", "ArrTime", "FlightDate", "OriginCityName", "DestCityName"),
-    _flight,
+    _read_flight,
 )  # fmt: skip
 ACCOMMODATIONS: Table[Accommodation] = Table(
     "accommodations",
     ("NAME", "price", "room type", "house_rules", "minimum nights", "maximum occupancy", "review rate number", "city"),
     ("NAME", "price", "room type", "house_rules", "minimum nights", "maximum occupancy", "city"),
-    _accommodation,
+    _read_accommodation,
 )
 RESTAURANTS: Table[Restaurant] = Table(
     "restaurants",
     ("Name", "Average Cost", "Cuisines", "Aggregate Rating", "City"),
     ("Name", "Average Cost", "Cuisines", "City"),
-    _restaurant,
+    _read_restaurant,
 )
 ATTRACTIONS: Table[Attraction] = Table(
     "attractions",
     ("Name", "Latitude", "Longitude", "Address", "Phone", "Website", "City"),
     ("Name", "City"),
-    _attraction,
+    _read_attraction,
 )
 ROADS: Table[Road] = Table(
     "distances",
     ("origin", "destination", "cost", "duration", "distance"),
     ("origin", "destination", "duration", "distance"),
-    _road,
+    _read_road,
 )

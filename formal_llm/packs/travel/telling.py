@@ -7,11 +7,11 @@ from datetime import date
 from decimal import Decimal
 
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidates, Eatery, TravelOption, dollars
+from formal_llm.packs.travel.candidates import SELF_DRIVING, TAXI, Bed, Candidates, Eatery, TravelOption, format_dollars
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, nights_of
 from formal_llm.packs.travel.rows import Flight
-from formal_llm.packs.travel.slots import Slot, slots
+from formal_llm.packs.travel.slots import Slot, list_slots
 
 #: The name for no meal.
 NOTHING = "-"
@@ -38,88 +38,90 @@ class TripWords:
 
     def ask_nights(self, cities: Sequence[str]) -> str:
         """Ask for the distribution of the nights."""
-        return f"How many nights in {_and(cities)}?"
+        return f"How many nights in {_join_names(cities)}?"
 
     def ask_way(self, origin: str, destination: str, day: int, left: int) -> str:
         """Ask for the way of a leg."""
-        return f"{self._day(day)}: how to get from {origin} to {destination}?{self._left(left)}"
+        return f"{self._format_day(day)}: how to get from {origin} to {destination}?{self._format_rest(left)}"
 
-    def ask(self, slot: Slot, city: str, nights: int, left: int, missing: int) -> str:
+    def ask_slot(self, slot: Slot, city: str, nights: int, left: int, missing: int) -> str:
         """Ask for the choice of a slot."""
         if slot.kind == "bed":
-            return f"Where to sleep in {city}, {_count(nights, 'night')}?{self._left(left)}"
+            return f"Where to sleep in {city}, {_format_count(nights, 'night')}?{self._format_rest(left)}"
         if slot.kind == "sight":
-            return f"{self._day(slot.day)}: what to see in {city}?"
+            return f"{self._format_day(slot.day)}: what to see in {city}?"
         missing_names = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if missing >> bit & 1]
-        still = f" Still wanted: {_and(missing_names)} food." if missing_names else ""
-        return f"{self._day(slot.day)}: where to have {slot.kind} in {city}?{self._left(left)}{still}"
+        still = f" Still wanted: {_join_names(missing_names)} food." if missing_names else ""
+        return f"{self._format_day(slot.day)}: where to have {slot.kind} in {city}?{self._format_rest(left)}{still}"
 
-    def _day(self, day: int) -> str:
+    def _format_day(self, day: int) -> str:
         return f"Day {day + 1}"
 
-    def _left(self, left: int) -> str:
-        return "" if self._candidates.budget is None else f" {dollars(left)} left."
+    def _format_rest(self, left: int) -> str:
+        return "" if self._candidates.budget is None else f" {format_dollars(left)} left."
 
     # -- options ------------------------------------------------------------------------------------------------
 
-    def nights(self, cities: Sequence[str], shape: Shape) -> str:
+    def describe_nights(self, cities: Sequence[str], shape: Shape) -> str:
         """Describe a distribution of the nights."""
-        stays = ", ".join(f"{_count(stay.nights, 'night')} in {city}" for city, stay in zip(cities, shape, strict=True))
+        stays = ", ".join(
+            f"{_format_count(stay.nights, 'night')} in {city}" for city, stay in zip(cities, shape, strict=True)
+        )
         eaten = [f"{stay.after} of 3 meals in {city}" for city, stay in zip(cities, shape[:-1], strict=False)]
-        return stays if not eaten or shape[0].before == 1 else f"{stays}; on the day of leaving {_and(eaten)}"
+        return stays if not eaten or shape[0].before == 1 else f"{stays}; on the day of leaving {_join_names(eaten)}"
 
-    def way(self, way: TravelOption) -> str:
+    def describe_way(self, way: TravelOption) -> str:
         """Describe a way."""
         row = way.row
         if isinstance(row, Flight):
-            return f"flight {row.number}, {row.departure} to {row.arrival}, {dollars(way.cost)}"
-        return f"{way.name.lower()}, {row.duration}, {dollars(way.cost)}"
+            return f"flight {row.number}, {row.departure} to {row.arrival}, {format_dollars(way.cost)}"
+        return f"{way.name.lower()}, {row.duration}, {format_dollars(way.cost)}"
 
-    def bed(self, bed: Bed) -> str:
+    def describe_bed(self, bed: Bed) -> str:
         """Describe a bed, with the cost of a night for all travellers."""
-        return f"{bed.row.name.strip()}: {dollars(bed.cost)} a night{_stars(bed.row.rating)}"
+        return f"{bed.row.name.strip()}: {format_dollars(bed.cost)} a night{_format_stars(bed.row.rating)}"
 
-    def eatery(self, eatery: Eatery) -> str:
+    def describe_eatery(self, eatery: Eatery) -> str:
         """Describe a restaurant, with the cost of a meal for all travellers and the wanted cuisines that it offers."""
         offered = [cuisine for bit, cuisine in enumerate(self._candidates.cuisines) if eatery.offers >> bit & 1]
         cuisines = offered or eatery.row.cuisines[:1]
         food = f", {', '.join(cuisines)}" if cuisines else ""
-        return f"{eatery.row.name.strip()}: {dollars(eatery.cost)}{_stars(eatery.row.rating)}{food}"
+        return f"{eatery.row.name.strip()}: {format_dollars(eatery.cost)}{_format_stars(eatery.row.rating)}{food}"
 
-    def sight(self, name: str) -> str:
+    def describe_sight(self, name: str) -> str:
         """Describe a sight."""
         return name.rsplit(", ", 1)[0]
 
-    def nothing(self, meal: str) -> str:
+    def describe_nothing(self, meal: str) -> str:
         """Describe the choice of no meal."""
         return f"no {meal}"
 
     # -- the whole trip -----------------------------------------------------------------------------------------
 
-    def symbols(self, routes: Routes) -> Iterator[tuple[str, Symbol]]:
+    def make_symbols(self, routes: Routes) -> Iterator[tuple[str, Symbol]]:
         """Iterate over all names that trips may consist of, with their descriptions."""
         yield NOTHING, Symbol("nothing")
         yield from ((nights_of(shape), Symbol()) for shape in routes.shapes)
-        for city in map(self._candidates.city, routes.cities):
+        for city in map(self._candidates.find_city, routes.cities):
             yield city.name, Symbol(description="a city")
             for bed in city.beds:
-                description = f"bed{self.bed(bed).removeprefix(bed.row.name.strip())}"
-                yield bed.name, Symbol(description=description, numbers=_numbers(bed.cost, bed.row.rating))
+                description = f"bed{self.describe_bed(bed).removeprefix(bed.row.name.strip())}"
+                yield bed.name, Symbol(description=description, numbers=_list_numbers(bed.cost, bed.row.rating))
             for one in city.eateries.values():
-                description = f"restaurant{self.eatery(one).removeprefix(one.row.name.strip())}"
-                yield one.name, Symbol(description=description, numbers=_numbers(one.cost, one.row.rating))
+                description = f"restaurant{self.describe_eatery(one).removeprefix(one.row.name.strip())}"
+                yield one.name, Symbol(description=description, numbers=_list_numbers(one.cost, one.row.rating))
             for name in city.sights:
                 yield name, Symbol(description="sight")
         yield from ((name, Symbol(description="a way")) for name in (SELF_DRIVING, TAXI))
         for way in routes.known_ways():
-            yield way.name, Symbol(description=self.way(way), numbers=_numbers(way.cost, None))
+            yield way.name, Symbol(description=self.describe_way(way), numbers=_list_numbers(way.cost, None))
 
-    def rules(self, routes: Routes) -> str:
+    def describe_rules(self, routes: Routes) -> str:
         """Describe the words of the automaton."""
         query, count = self._query, routes.count
         lines = [
-            f"A trip is {2 * count + 2 + len(slots(routes.shapes[0]))} names, a line each, in this order:",
-            f"- {_count(count, 'city')} to visit, in their order; then how many nights in each, as in "
+            f"A trip is {2 * count + 2 + len(list_slots(routes.shapes[0]))} names, a line each, in this order:",
+            f"- {_format_count(count, 'city')} to visit, in their order; then how many nights in each, as in "
             f"{nights_of(routes.shapes[0])}",
             f"- {count + 1} ways, one for each leg: from {query.org} to the first city, and in the end back; "
             f"who drives once drives all the way",
@@ -130,40 +132,40 @@ class TripWords:
         return "\n".join(lines)
 
 
-def summary(query: TravelQuery) -> str:
+def summarize_query(query: TravelQuery) -> str:
     """Describe a query in one line."""
     wishes = query.constraints
     parts = [
-        f"{query.days} days from {_date(query.dates[0])}" if query.dates else f"{query.days} days",
-        _count(query.people, "traveller"),
+        f"{query.days} days from {_format_date(query.dates[0])}" if query.dates else f"{query.days} days",
+        _format_count(query.people, "traveller"),
         *([] if query.budget is None else [f"${query.budget:,} for all"]),
         *([wishes.room_type] if wishes.room_type else []),
         *([f"{wishes.house_rule} allowed"] if wishes.house_rule else []),
         *([wishes.transportation] if wishes.transportation else []),
-        *([f"{_and(wishes.cuisines)} food"] if wishes.cuisines else []),
+        *([f"{_join_names(wishes.cuisines)} food"] if wishes.cuisines else []),
     ]
     return f"A trip from {query.org} to {query.dest}: {', '.join(parts)}."
 
 
-def _numbers(cost: int, rating: float | None) -> dict[str, Decimal | float]:
+def _list_numbers(cost: int, rating: float | None) -> dict[str, Decimal | float]:
     """Return the numbers by which options can be grouped and ordered."""
     return {"cost": Decimal(cost) / 100, **({} if rating is None else {"rating": rating})}
 
 
-def _date(day: date) -> str:
+def _format_date(day: date) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def _stars(rating: float | None) -> str:
+def _format_stars(rating: float | None) -> str:
     return f", {rating:g} stars" if rating else ""
 
 
-def _and(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 _PLURALS = {"city": "cities"}
 
 
-def _count(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number} {what if number == 1 else _PLURALS.get(what, f'{what}s')}"

@@ -86,40 +86,43 @@ class ToolSession:
 
     def flight_search(self, origin: str, destination: str, day: str) -> str:
         """Flights from a city to another on a day, as YYYY-MM-DD."""
-        return self._told("FlightSearch", lambda: self._flights(origin, destination, day))
+        return self._run_search("FlightSearch", lambda: self._search_flights(origin, destination, day))
 
     def distance_matrix(self, origin: str, destination: str, mode: str) -> str:
         """Duration, distance and cost from a city to another by self-driving or taxi."""
-        return self._told("GoogleDistanceMatrix", lambda: self._way(origin, destination, mode))
+        return self._run_search("GoogleDistanceMatrix", lambda: self._search_way(origin, destination, mode))
 
     def accommodation_search(self, city: str) -> str:
         """Accommodations in a city."""
         # The published tool has "attraction" here, too.
         found = self.world.accommodations
         none = "There is no attraction in this city."
-        return self._told(
-            "AccommodationSearch", lambda: self._in(city, lambda: printed_accommodations(found(city)), none)
+        return self._run_search(
+            "AccommodationSearch", lambda: self._search_city(city, lambda: printed_accommodations(found(city)), none)
         )
 
     def restaurant_search(self, city: str) -> str:
         """Restaurants in a city."""
         none = "There is no restaurant in this city."
         numbers, found = self.world.restaurant_numbers, self.world.restaurants
-        return self._told(
-            "RestaurantSearch", lambda: self._in(city, lambda: printed_restaurants(found(city), numbers(city)), none)
+        return self._run_search(
+            "RestaurantSearch",
+            lambda: self._search_city(city, lambda: printed_restaurants(found(city), numbers(city)), none),
         )
 
     def attraction_search(self, city: str) -> str:
         """Attractions in a city."""
         found = self.world.attractions
         none = "There is no attraction in this city."
-        return self._told("AttractionSearch", lambda: self._in(city, lambda: printed_attractions(found(city)), none))
+        return self._run_search(
+            "AttractionSearch", lambda: self._search_city(city, lambda: printed_attractions(found(city)), none)
+        )
 
     def city_search(self, state: str) -> str:
         """The cities of a state."""
         cities = self.world.cities(state)
         if state not in self.world.states:
-            return self._failed("CitySearch", "Invalid State")
+            return self._count_failure("CitySearch", "Invalid State")
         self._failures.clear()
         return str(list(cities))  # a note contains the last table, never this list
 
@@ -132,7 +135,7 @@ class ToolSession:
     def planner(self, query: str) -> str:
         """Write the plan from what is in the notebook; this ends the run."""
         if self._write_plan is None:
-            return self._failed("Planner", "There is no planner in this session.")
+            return self._count_failure("Planner", "There is no planner in this session.")
         self.answer = self._write_plan(self.notes(), query)
         self.stopped = "the plan is written"
         return self.answer
@@ -157,7 +160,7 @@ class ToolSession:
             with_costs: whether to include ``CostEnquiry``, which the published planners have and the agents lack.
         """
         # The next note contains the last search, so executors must not share, cache or reorder calls.
-        tools = [tool(name, deterministic=False)(function) for name, function in self._functions().items()]
+        tools = [tool(name, deterministic=False)(function) for name, function in self._list_functions().items()]
         if with_costs:
             tools.append(tool("CostEnquiry")(self.cost_enquiry))
         return Toolkit(cast("list[Tool]", tools))
@@ -175,30 +178,30 @@ class ToolSession:
             self._actions.clear()
         self._actions.append(action)
         found = _ACTION.fullmatch(action.strip())
-        name = found[1] if found and found[1] in self._functions() else "invalidAction"
+        name = found[1] if found and found[1] in self._list_functions() else "invalidAction"
         if len(self._actions) == MOST_REPEATS:
             self.stopped = f"the same action was repeated {MOST_REPEATS} times"
         elif self._failures.get(name, 0) >= MOST_FAILURES:
             self.stopped = f"{name} failed {MOST_FAILURES} times"
         if self.stopped is not None:
             return f"The run is over: {self.stopped}."
-        output = self._call(name, found[2] if found else "")
+        output = self._call_tool(name, found[2] if found else "")
         if self._steps >= MOST_STEPS and self.stopped is None:
             self.stopped = f"{MOST_STEPS} steps were taken"
         return output
 
-    def _call(self, name: str, argument: str) -> str:
+    def _call_tool(self, name: str, argument: str) -> str:
         if name == "invalidAction":
-            return self._failed(name, _INVALID)
-        function = self._functions()[name]
+            return self._count_failure(name, _INVALID)
+        function = self._list_functions()[name]
         if name not in _THREE:
             return function(argument)
         parts = argument.split(", ")
         if len(parts) < 3:
-            return self._failed(name, f"Illegal {_CALLED.get(name, name)}. Please try again.")
+            return self._count_failure(name, f"Illegal {_CALLED.get(name, name)}. Please try again.")
         return function(*parts[:3])
 
-    def _functions(self) -> dict[str, Callable[..., str]]:
+    def _list_functions(self) -> dict[str, Callable[..., str]]:
         found: dict[str, Callable[..., str]] = {
             "FlightSearch": self.flight_search,
             "GoogleDistanceMatrix": self.distance_matrix,
@@ -210,20 +213,20 @@ class ToolSession:
         }
         return found | ({"Planner": self.planner} if self._write_plan is not None else {})
 
-    def _told(self, name: str, search: Callable[[], str]) -> str:
+    def _run_search(self, name: str, search: Callable[[], str]) -> str:
         """Run a search and keep its result for a note; return the result or the error."""
         try:
             self._current = search()
         except _Illegal as illegal:
-            return self._failed(name, str(illegal))
+            return self._count_failure(name, str(illegal))
         self._failures.clear()
         return self._current
 
-    def _failed(self, name: str, said: str) -> str:
+    def _count_failure(self, name: str, said: str) -> str:
         self._failures[name] = self._failures.get(name, 0) + 1
         return said
 
-    def _flights(self, origin: str, destination: str, day: str) -> str:
+    def _search_flights(self, origin: str, destination: str, day: str) -> str:
         if not _DAY.fullmatch(day):
             raise _Illegal(f"'{day}' is not in the format YYYY-MM-DD")
         self._check_city(origin)
@@ -234,7 +237,7 @@ class ToolSession:
             found = ()
         return printed_flights(found) if found else f"There is no flight from {origin} to {destination} on {day}."
 
-    def _way(self, origin: str, destination: str, mode: str) -> str:
+    def _search_way(self, origin: str, destination: str, mode: str) -> str:
         origin, destination = bare_city(origin), bare_city(destination)
         road = self.world.road(origin, destination)
         if road is None:
@@ -247,7 +250,7 @@ class ToolSession:
         details = f"duration: {road.duration}, distance: {road.distance}, cost: {cost}"
         return f"{mode}, from {origin} to {destination}, {details}"
 
-    def _in(self, city: str, printed: Callable[[], str], none: str) -> str:
+    def _search_city(self, city: str, printed: Callable[[], str], none: str) -> str:
         self._check_city(city)
         table = printed()
         return table if "\n" in table else none
@@ -260,10 +263,10 @@ class ToolSession:
 def plan_writer(llm: TextLLM, max_tokens: int = 4096) -> PlanWriter:
     """Create a function for ``Planner`` that lets a model write the plan from the notes."""
 
-    def write(notes: str, query: str) -> str:
+    def generate_plan(notes: str, query: str) -> str:
         return llm.generate(_PLAN.format(notes=notes, query=query), max_tokens=max_tokens).text
 
-    return write
+    return generate_plan
 
 
 #: The tools with several arguments, separated by commas, and their names in the published errors.

@@ -1,8 +1,9 @@
 """An automaton whose words are the trips that satisfy all wishes and the budget of a query.
 
 A word names the cities in order, the distribution of the nights, a way for each leg, and then day by day beds, meals
-and sights. The cost of the cheapest completion of each configuration is known to the cent (:meth:`Trip.least`). So
-every option that is offered can be completed, and every option that can be completed is offered.
+and sights. The cost of the cheapest completion of each configuration is known to the cent
+(:meth:`Trip.find_least_cost`). So every option that is offered can be completed, and every option that can be completed
+is offered.
 
 Two things are left out, because no query needs them to have a trip: changing beds within a stay (the cheapest of the
 beds would do for all of it), and meals at home.
@@ -22,7 +23,7 @@ from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER, Costs, together_at
 from formal_llm.packs.travel.query import TravelQuery
 from formal_llm.packs.travel.routes import Routes, Shape, cities_of, nights_of
-from formal_llm.packs.travel.slots import MEALS, Slot, beginning, left_of, slots
+from formal_llm.packs.travel.slots import MEALS, Slot, find_beginning, left_of, list_slots
 from formal_llm.packs.travel.telling import NOTHING, TripWords
 
 
@@ -53,7 +54,7 @@ class Trip:
         query: the query.
         world: the database.
         every_meal: whether days of travel may have all three meals, instead of only a dinner after the arrival and a
-            breakfast before the departure. :meth:`of` decides that.
+            breakfast before the departure. :meth:`from_query` decides that.
         cities: the cities that may be visited; by default all that the query allows.
 
     Attributes:
@@ -80,13 +81,13 @@ class Trip:
         self._rests: dict[tuple[tuple[str, ...], Shape], Costs] = {}
 
     @classmethod
-    def of(cls, query: TravelQuery, world: World) -> Trip:
+    def from_query(cls, query: TravelQuery, world: World) -> Trip:
         """Create the automaton of a query; days of travel have all meals only if there is no trip otherwise."""
         trip = cls(query, world)
         return trip if trip.to_end(trip.start()) is not None else cls(query, world, every_meal=True)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuilt, (self.query, self.world, self.every_meal, self.routes.cities)
+        return _rebuild_trip, (self.query, self.world, self.every_meal, self.routes.cities)
 
     # -- the Automaton protocol ---------------------------------------------------------------------------------
 
@@ -97,16 +98,16 @@ class Trip:
     def accepting(self, configuration: Chosen) -> bool:
         """Return whether all choices are made, all cuisines covered, and the budget is kept."""
         shape, done = configuration.shape, len(configuration.picks)
-        whole = shape is not None and done == len(slots(shape))
+        whole = shape is not None and done == len(list_slots(shape))
         return whole and not configuration.missing and configuration.spent <= self.most
 
     def moves(self, configuration: Chosen) -> list[Transition]:
         """List the options for the next choice, the best first, without checking the budget for the rest."""
-        question, options = self._options(configuration)
+        question, options = self._list_options(configuration)
         state = f"choice {len(configuration.cities) + len(configuration.ways) + len(configuration.picks)}"
         return [Transition(state, name, None, state, text=text, question=question) for name, text in options]
 
-    def _options(self, configuration: Chosen) -> tuple[str, Iterable[tuple[str, str]]]:
+    def _list_options(self, configuration: Chosen) -> tuple[str, Iterable[tuple[str, str]]]:
         """Return the next question and its options: names with their texts."""
         cities, shape, ways, picks, spent, missing = configuration
         telling, budget_left = self._telling, self.most - spent
@@ -115,42 +116,46 @@ class Trip:
             return telling.ask_city(cities, self.routes.count), ((city, city) for city in remaining)
         if shape is None:
             shapes = self.routes.shapes
-            return telling.ask_nights(cities), ((nights_of(one), telling.nights(cities, one)) for one in shapes)
+            return telling.ask_nights(cities), (
+                (nights_of(one), telling.describe_nights(cities, one)) for one in shapes
+            )
         if len(ways) <= len(cities):
-            leg = self.leg(cities, shape, len(ways))
-            fit = (way for way in self.routes.ways(*leg) if not ways or way.driven == (ways[0] == SELF_DRIVING))
-            return telling.ask_way(*leg, budget_left), ((way.name, telling.way(way)) for way in fit)
-        to_choose = slots(shape)
+            leg = self.find_leg(cities, shape, len(ways))
+            fit = (way for way in self.routes.list_ways(*leg) if not ways or way.driven == (ways[0] == SELF_DRIVING))
+            return telling.ask_way(*leg, budget_left), ((way.name, telling.describe_way(way)) for way in fit)
+        to_choose = list_slots(shape)
         if len(picks) == len(to_choose):
             return "", ()
         slot = to_choose[len(picks)]
-        city, stay = self.candidates.city(cities[slot.stay]), shape[slot.stay]
-        return telling.ask(slot, city.name, stay.nights, budget_left, missing), self._picks(configuration, slot, city)
+        city, stay = self.candidates.find_city(cities[slot.stay]), shape[slot.stay]
+        return telling.ask_slot(slot, city.name, stay.nights, budget_left, missing), self._list_picks(
+            configuration, slot, city
+        )
 
-    def _picks(self, configuration: Chosen, slot: Slot, city: City) -> Iterator[tuple[str, str]]:
+    def _list_picks(self, configuration: Chosen, slot: Slot, city: City) -> Iterator[tuple[str, str]]:
         _, shape, _, picks, _, missing = configuration
         assert shape is not None
         if slot.kind == "bed":
             nights = shape[slot.stay].nights
-            yield from ((bed.name, self._telling.bed(bed)) for bed in city.beds if bed.nights <= nights)
+            yield from ((bed.name, self._telling.describe_bed(bed)) for bed in city.beds if bed.nights <= nights)
             return
-        eaten, seen = _used(shape, picks, beginning(shape, len(picks))[1])
+        eaten, seen = _collect_used(shape, picks, find_beginning(shape, len(picks))[1])
         if slot.kind == "sight":
-            yield from ((name, self._telling.sight(name)) for name in city.sights if name not in seen)
+            yield from ((name, self._telling.describe_sight(name)) for name in city.sights if name not in seen)
         else:
             found = [one for one in city.eateries.values() if one.name not in eaten]
             if missing:  # restaurants with missing cuisines come first
                 found.sort(key=lambda one: -(one.offers & missing).bit_count())
-            yield from ((one.name, self._telling.eatery(one)) for one in found)
+            yield from ((one.name, self._telling.describe_eatery(one)) for one in found)
             if not slot.must:
-                yield NOTHING, self._telling.nothing(slot.kind)
+                yield NOTHING, self._telling.describe_nothing(slot.kind)
 
     def step(self, configuration: Chosen, move: Transition) -> Chosen:
         """Return the configuration after a move."""
         assert move.read is not None
-        return self.after(configuration, move.read)
+        return self.apply_choice(configuration, move.read)
 
-    def after(self, configuration: Chosen, name: str) -> Chosen:
+    def apply_choice(self, configuration: Chosen, name: str) -> Chosen:
         """Return the configuration after the choice of a name."""
         cities, shape, ways, picks, spent, missing = configuration
         if len(cities) < self.routes.count:
@@ -158,10 +163,10 @@ class Trip:
         if shape is None:
             return configuration._replace(shape=next(one for one in self.routes.shapes if nights_of(one) == name))
         if len(ways) <= len(cities):
-            way = self.way(*self.leg(cities, shape, len(ways)), name)
+            way = self.find_way(*self.find_leg(cities, shape, len(ways)), name)
             return configuration._replace(ways=(*ways, name), spent=spent + way.cost)
-        slot = slots(shape)[len(picks)]
-        city = self.candidates.city(cities[slot.stay])
+        slot = list_slots(shape)[len(picks)]
+        city = self.candidates.find_city(cities[slot.stay])
         if slot.kind == "bed":
             spent += city.beds_by_name[name].cost * shape[slot.stay].nights
         elif slot.kind in MEALS and name != NOTHING:
@@ -169,15 +174,15 @@ class Trip:
             spent, missing = spent + eatery.cost, missing & ~eatery.offers
         return Chosen(cities, shape, ways, (*picks, name), spent, missing)
 
-    def leg(self, cities: tuple[str, ...], shape: Shape, number: int) -> tuple[str, str, int]:
+    def find_leg(self, cities: tuple[str, ...], shape: Shape, number: int) -> tuple[str, str, int]:
         """Return the origin, the destination and the day of a leg."""
         round_trip = (self.query.org, *cities, self.query.org)
         day = shape[number].arrival if number < len(shape) else shape[-1].leaving
         return round_trip[number], round_trip[number + 1], day
 
-    def way(self, origin: str, destination: str, day: int, name: str) -> TravelOption:
+    def find_way(self, origin: str, destination: str, day: int, name: str) -> TravelOption:
         """Return the way with a name."""
-        return next(way for way in self.routes.ways(origin, destination, day) if way.name == name)
+        return next(way for way in self.routes.list_ways(origin, destination, day) if way.name == name)
 
     # -- completions --------------------------------------------------------------------------------------------
 
@@ -188,20 +193,22 @@ class Trip:
         cities, shape, ways, picks, *_ = configuration
         count = self.routes.count
         # All shapes have the same number of slots: each whole day has three meals and a sight.
-        to_choose = slots(shape if shape is not None else self.routes.shapes[0])
+        to_choose = list_slots(shape if shape is not None else self.routes.shapes[0])
         return count - len(cities) + (shape is None) + count + 1 - len(ways) + len(to_choose) - len(picks)
 
     def _can_be_paid(self, configuration: Chosen) -> bool:
         cities, shape, ways, *_ = configuration
         if ways:
-            return self.least(configuration) <= self.most
+            return self.find_least_cost(configuration) <= self.most
         key = Chosen(cities, shape)
         possible = self._possible.get(key)
         if possible is None:
-            possible = self._possible[key] = self.routes.least(cities, shape, most=self.most, some=True) < NEVER
+            possible = self._possible[key] = (
+                self.routes.find_least_cost(cities, shape, most=self.most, some=True) < NEVER
+            )
         return possible
 
-    def least(self, configuration: Chosen) -> int:
+    def find_least_cost(self, configuration: Chosen) -> int:
         """Return the minimum cost of a trip that begins like this, in cents; :data:`NEVER` if there is none.
 
         The budget is ignored. The cost is the sum of three exact parts: the cheapest way for each remaining leg, with
@@ -210,53 +217,55 @@ class Trip:
         """
         cities, shape, ways, picks, spent, missing = configuration
         if shape is None or not ways:
-            return self.routes.least(cities, shape, most=NEVER - 1, some=False)
+            return self.routes.find_least_cost(cities, shape, most=NEVER - 1, some=False)
         driven = ways[0] == SELF_DRIVING
         for number in range(len(ways), len(cities) + 1):
-            spent += self.routes.leg(*self.leg(cities, shape, number), driven=driven)
-        if len(picks) == len(slots(shape)):
+            spent += self.routes.find_leg_cost(*self.find_leg(cities, shape, number), driven=driven)
+        if len(picks) == len(list_slots(shape)):
             return spent if not missing else NEVER
-        stay, begin = beginning(shape, len(picks))
+        stay, begin = find_beginning(shape, len(picks))
         if begin == len(picks):  # the bed of the stay is not yet chosen
-            return min(NEVER, spent + int(self._rest(cities[stay:], shape[stay:])[missing]))
+            return min(NEVER, spent + int(self._find_rest_costs(cities[stay:], shape[stay:])[missing]))
         must, may, sights = left_of(shape, len(picks))
-        city = self.candidates.city(cities[stay])
-        eaten, seen = _used(shape, picks, begin)
+        city = self.candidates.find_city(cities[stay])
+        eaten, seen = _collect_used(shape, picks, begin)
         if sights > len(city.sights) - len(seen):
             return NEVER
-        meals = city.kitchen.least({city.place[name] for name in eaten}, must, may, missing)
-        return min(NEVER, spent + together_at(meals, self._rest(cities[stay + 1 :], shape[stay + 1 :]), missing))
+        meals = city.kitchen.find_least_costs({city.place[name] for name in eaten}, must, may, missing)
+        return min(
+            NEVER, spent + together_at(meals, self._find_rest_costs(cities[stay + 1 :], shape[stay + 1 :]), missing)
+        )
 
-    def _rest(self, cities: tuple[str, ...], shape: Shape) -> Costs:
+    def _find_rest_costs(self, cities: tuple[str, ...], shape: Shape) -> Costs:
         found = self._rests.get((cities, shape))
         if found is None:
-            found = self._rests[cities, shape] = self.routes.rest(cities, shape)
+            found = self._rests[cities, shape] = self.routes.find_rest_costs(cities, shape)
         return found
 
-    def cheapest(self) -> tuple[str, ...] | None:
+    def find_cheapest(self) -> tuple[str, ...] | None:
         """Return the word of a cheapest trip regardless of the budget; None if no trip satisfies the other wishes."""
         now = self.start()
         word: tuple[str, ...] = ()
-        least = self.least(now)
+        least = self.find_least_cost(now)
         if least >= NEVER:
             return None
         while len(word) < self.length:
-            names = (name for name, _ in self._options(now)[1])
-            name = next(name for name in names if self.least(self.after(now, name)) == least)
-            now, word = self.after(now, name), (*word, name)
+            names = (name for name, _ in self._list_options(now)[1])
+            name = next(name for name in names if self.find_least_cost(self.apply_choice(now, name)) == least)
+            now, word = self.apply_choice(now, name), (*word, name)
         return word
 
     @property
     def length(self) -> int:
         """The number of choices of a trip."""
-        return 2 * self.routes.count + 2 + len(slots(self.routes.shapes[0]))
+        return 2 * self.routes.count + 2 + len(list_slots(self.routes.shapes[0]))
 
     # -- texts --------------------------------------------------------------------------------------------------
 
     @cached_property
     def symbols(self) -> Mapping[str, Symbol]:
         """The names that trips consist of, with their descriptions."""
-        return dict(self._telling.symbols(self.routes))
+        return dict(self._telling.make_symbols(self.routes))
 
     @property
     def terminals(self) -> Mapping[str, Symbol]:
@@ -272,37 +281,37 @@ class Trip:
     def fingerprint(self) -> str:
         """A short name shared by equal automata."""
         cities = (
-            (one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.city, self.routes.cities)
+            (one.name, one.beds, one.eateries, one.sights) for one in map(self.candidates.find_city, self.routes.cities)
         )
         return make_fingerprint([self.query.to_json(), self.every_meal, *cities])
 
-    def chosen(self, word: Iterable[str]) -> Chosen | None:
+    def follow_word(self, word: Iterable[str]) -> Chosen | None:
         """Return the configuration that a word leads to; None if a name in it is not among the options."""
         now = self.start()
         for name in word:
-            if all(name != option for option, _ in self._options(now)[1]):
+            if all(name != option for option, _ in self._list_options(now)[1]):
                 return None
-            now = self.after(now, name)
+            now = self.apply_choice(now, name)
         return now
 
     def accepts(self, word: Iterable[str]) -> bool:
         """Return whether a word is a complete trip."""
-        found = self.chosen(word)
+        found = self.follow_word(word)
         return found is not None and self.accepting(found)
 
     def __str__(self) -> str:
-        return self._telling.rules(self.routes)
+        return self._telling.describe_rules(self.routes)
 
 
-def _used(shape: Shape, picks: tuple[str, ...], begin: int) -> tuple[set[str], set[str]]:
+def _collect_used(shape: Shape, picks: tuple[str, ...], begin: int) -> tuple[set[str], set[str]]:
     """Return the restaurants and the sights chosen since the beginning of a stay."""
     eaten: set[str] = set()
     seen: set[str] = set()
-    for slot, name in zip(slots(shape)[begin + 1 :], picks[begin + 1 :], strict=False):
+    for slot, name in zip(list_slots(shape)[begin + 1 :], picks[begin + 1 :], strict=False):
         (seen if slot.kind == "sight" else eaten).add(name)
     eaten.discard(NOTHING)
     return eaten, seen
 
 
-def _rebuilt(query: TravelQuery, world: World, every_meal: bool, cities: tuple[str, ...]) -> Trip:
+def _rebuild_trip(query: TravelQuery, world: World, every_meal: bool, cities: tuple[str, ...]) -> Trip:
     return Trip(query, world, every_meal=every_meal, cities=cities)

@@ -30,10 +30,10 @@ def trip_map(days: Sequence[ResolvedDay], world: World) -> str:
     cities = list(dict.fromkeys(route))
     if not cities:
         return ""
-    positions = {city: place for city in cities if (place := middle(world.attractions(city))) is not None}
+    positions = {city: place for city in cities if (place := find_middle(world.attractions(city))) is not None}
     known = len(positions) == len(cities) and len(set(positions.values())) == len(cities)
-    exact = _projected(positions, _WIDTH, _HEIGHT, _EDGE) if known else {}
-    spots = _spread(exact) if known else _ring(cities)
+    exact = _project_places(positions, _WIDTH, _HEIGHT, _EDGE) if known else {}
+    spots = _spread_cities(exact) if known else _place_in_ring(cities)
     labels: list[str] = []
     occupied = [spot for city in cities for spot in (spots[city], _label_place(spots[city]))]
     parts = [
@@ -44,36 +44,36 @@ def trip_map(days: Sequence[ResolvedDay], world: World) -> str:
     for day in days:
         if day.travels and day.cities is not None and day.cities[0].city != day.cities[1].city:
             mode = (day.journey.mode if day.journey is not None else None) or "?"
-            arc = _Arc.between(spots[day.cities[0].city], spots[day.cities[1].city])
-            parts.append(arc.line())
-            spot = max(arc.spots(), key=lambda one: min(_apart_by(one, other) for other in occupied))
+            arc = _Arc.from_ends(spots[day.cities[0].city], spots[day.cities[1].city])
+            parts.append(arc.draw_line())
+            spot = max(arc.list_spots(), key=lambda one: min(_apart_by(one, other) for other in occupied))
             occupied.append(spot)
-            labels.append(_text(*spot, f"day {day.number}: {mode}"))
-    parts += [_dot(spots[city], home=city == cities[0]) for city in cities]
-    labels += [_label(city, spots[city]) for city in cities]
+            labels.append(_draw_text(*spot, f"day {day.number}: {mode}"))
+    parts += [_draw_dot(spots[city], home=city == cities[0]) for city in cities]
+    labels += [_draw_label(city, spots[city]) for city in cities]
     note = "" if spots == exact else "cities that lie close together are drawn apart"
     note = note if known else "where these cities lie is not known"
-    labels.append(_text(_WIDTH / 2, _HEIGHT - 12, note))
-    return _svg(_WIDTH, _HEIGHT, parts + labels, f"Map of the trip: {' to '.join(_in_order(route))}")
+    labels.append(_draw_text(_WIDTH / 2, _HEIGHT - 12, note))
+    return _build_svg(_WIDTH, _HEIGHT, parts + labels, f"Map of the trip: {' to '.join(_in_order(route))}")
 
 
 def city_map(city: str, stops: Sequence[tuple[int, Stop]]) -> str:
     """Draw the numbered attractions of a city; empty if fewer than two have a position."""
     positions: dict[str, tuple[float, float]] = {}
     for number, stop in stops:
-        place = middle([row for row in stop.rows if isinstance(row, Attraction)])
+        place = find_middle([row for row in stop.rows if isinstance(row, Attraction)])
         if place is not None:
             positions[str(number)] = place
     if len(positions) < 2:
         return ""
     parts = [f'<rect width="{_SMALL}" height="{_SMALL}" rx="8" fill="{_LAND}"/>']
-    for name, (x, y) in _apart(_projected(positions, _SMALL, _SMALL, _SMALL_EDGE)).items():
+    for name, (x, y) in _move_apart(_project_places(positions, _SMALL, _SMALL, _SMALL_EDGE)).items():
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="10" fill="{_SIGHT}"/>')
-        parts.append(_text(x, y + 4, name, fill="#fff", halo="none"))
-    return _svg(_SMALL, _SMALL, parts, f"Sights in {city}")
+        parts.append(_draw_text(x, y + 4, name, fill="#fff", halo="none"))
+    return _build_svg(_SMALL, _SMALL, parts, f"Sights in {city}")
 
 
-def middle(rows: Sequence[Attraction]) -> tuple[float, float] | None:
+def find_middle(rows: Sequence[Attraction]) -> tuple[float, float] | None:
     """Return the middle of attractions as latitude and longitude; None if no position is known."""
     known = [
         (row.latitude, row.longitude)
@@ -86,15 +86,15 @@ def middle(rows: Sequence[Attraction]) -> tuple[float, float] | None:
     if not known:
         return None
     # The median: one attraction with a wrong position does not move the city.
-    return _median([one for one, _ in known]), _median([one for _, one in known])
+    return _find_median([one for one, _ in known]), _find_median([one for _, one in known])
 
 
-def _median(numbers: Sequence[float]) -> float:
+def _find_median(numbers: Sequence[float]) -> float:
     ordered = sorted(numbers)
     return (ordered[len(ordered) // 2] + ordered[(len(ordered) - 1) // 2]) / 2
 
 
-def _projected(
+def _project_places(
     lying: Mapping[str, tuple[float, float]], width: int, height: int, edge: int
 ) -> dict[str, tuple[float, float]]:
     """Project positions to the picture, as large as possible, to scale at the mean latitude, north at the top."""
@@ -111,7 +111,7 @@ def _projected(
     return {name: (across + scale * (x - left), down + scale * (y - top)) for name, (x, y) in points.items()}
 
 
-def _ring(cities: Sequence[str]) -> dict[str, tuple[float, float]]:
+def _place_in_ring(cities: Sequence[str]) -> dict[str, tuple[float, float]]:
     turn = 2 * math.pi / len(cities)
     return {
         city: (
@@ -122,7 +122,7 @@ def _ring(cities: Sequence[str]) -> dict[str, tuple[float, float]]:
     }
 
 
-def _apart(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+def _move_apart(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """Move points so that no number hides another."""
     placed: dict[str, tuple[float, float]] = {}
     for name, (x, y) in points.items():
@@ -138,7 +138,7 @@ def _apart(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, 
     return placed
 
 
-def _spread(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+def _spread_cities(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """Push points apart until there is room for their names; points with enough room keep their places."""
     spots = dict(points)
     for _ in range(80):
@@ -149,15 +149,15 @@ def _spread(points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float,
             if gap < _ROOM:
                 across, down = ((x1 - x0) / gap, (y1 - y0) / gap) if gap > 0.01 else (1.0, 0.0)
                 push = (_ROOM - gap) / 2 + 0.5
-                spots[one] = _inside(x0 - across * push, y0 - down * push)
-                spots[other] = _inside(x1 + across * push, y1 + down * push)
+                spots[one] = _keep_inside(x0 - across * push, y0 - down * push)
+                spots[other] = _keep_inside(x1 + across * push, y1 + down * push)
                 moved = True
         if not moved:
             break
     return spots
 
 
-def _inside(x: float, y: float) -> tuple[float, float]:
+def _keep_inside(x: float, y: float) -> tuple[float, float]:
     return min(max(x, _EDGE), _WIDTH - _EDGE), min(max(y, _EDGE / 2), _HEIGHT - _EDGE * 0.6)
 
 
@@ -169,13 +169,13 @@ class _Arc(NamedTuple):
     end: tuple[float, float]
 
     @classmethod
-    def between(cls, start: tuple[float, float], end: tuple[float, float]) -> _Arc:
+    def from_ends(cls, start: tuple[float, float], end: tuple[float, float]) -> _Arc:
         (x0, y0), (x1, y1) = start, end
         share = 2 * min(30.0 / (math.dist(start, end) or 1.0), 0.12)
         bend = (x0 + x1) / 2 + share * (y1 - y0), (y0 + y1) / 2 - share * (x1 - x0)
         return cls(start, bend, end)
 
-    def line(self) -> str:
+    def draw_line(self) -> str:
         """Draw the arc, which ends before the dot of the city."""
         (x0, y0), (cx, cy), (x1, y1) = self
         short = 11 / (math.dist(self.bend, self.end) or 1.0)
@@ -185,7 +185,7 @@ class _Arc(NamedTuple):
             f'stroke-width="2" marker-end="url(#to)"/>'
         )
 
-    def spots(self) -> list[tuple[float, float]]:
+    def list_spots(self) -> list[tuple[float, float]]:
         """Return positions for a label on the arc, the middle first."""
         (x0, y0), (cx, cy), (x1, y1) = self
         return [
@@ -202,7 +202,7 @@ def _apart_by(one: tuple[float, float], other: tuple[float, float]) -> float:
     return min(math.hypot((one[0] - other[0]) / 3, one[1] - other[1]), 25.0)
 
 
-def _dot(at: tuple[float, float], *, home: bool) -> str:
+def _draw_dot(at: tuple[float, float], *, home: bool) -> str:
     return f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="7" fill="{_HOME if home else _CITY}"/>'
 
 
@@ -210,12 +210,12 @@ def _label_place(at: tuple[float, float]) -> tuple[float, float]:
     return at[0], at[1] + (24 if at[1] > _HEIGHT / 2 else -14)
 
 
-def _label(name: str, at: tuple[float, float]) -> str:
+def _draw_label(name: str, at: tuple[float, float]) -> str:
     short = name if len(name) <= 28 else f"{name[:27]}…"
-    return _text(*_label_place(at), short, bold=True)
+    return _draw_text(*_label_place(at), short, bold=True)
 
 
-def _text(x: float, y: float, text: str, *, fill: str = _INK, halo: str = _LAND, bold: bool = False) -> str:
+def _draw_text(x: float, y: float, text: str, *, fill: str = _INK, halo: str = _LAND, bold: bool = False) -> str:
     weight = ' font-weight="600"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" font-size="13" font-family="system-ui, sans-serif" '
@@ -223,7 +223,7 @@ def _text(x: float, y: float, text: str, *, fill: str = _INK, halo: str = _LAND,
     )
 
 
-def _svg(width: int, height: int, drawn: Sequence[str], title: str) -> str:
+def _build_svg(width: int, height: int, drawn: Sequence[str], title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">'
         f"<title>{escape(visible(title))}</title>{''.join(drawn)}</svg>"

@@ -18,12 +18,12 @@ CALLED = {
 }  # fmt: skip
 
 
-def money(amount: Money | None) -> str:
+def format_money(amount: Money | None) -> str:
     """Format an amount of money; ``"?"`` if it is unknown."""
     return "?" if amount is None else f"${amount:,}"
 
 
-def understood(query: TravelQuery) -> dict[str, str]:
+def describe_query(query: TravelQuery) -> dict[str, str]:
     """Describe a query: texts by the names of its parts."""
     wishes = query.constraints
     several = query.visiting_city_number > 1
@@ -32,7 +32,7 @@ def understood(query: TravelQuery) -> dict[str, str]:
         "To": f"{query.visiting_city_number} cities in {query.dest}" if several else query.dest,
         "Days": f"{query.days}" + (f", {query.dates[0]} to {query.dates[-1]}" if query.dates else ""),
         "People": str(query.people),
-        "Budget": "" if query.budget is None else money(query.budget),
+        "Budget": "" if query.budget is None else format_money(query.budget),
         "Rooms": ", ".join(filter(None, (wishes.room_type, wishes.house_rule and f"{wishes.house_rule} allowed"))),
         "Food": ", ".join(wishes.cuisines),
         "Travel": wishes.transportation or "",
@@ -42,7 +42,7 @@ def understood(query: TravelQuery) -> dict[str, str]:
 
 def understood_text(query: TravelQuery) -> str:
     """Describe a query, one part per line."""
-    return "".join(f"{name + ':':9}{text}\n" for name, text in understood(query).items())
+    return "".join(f"{name + ':':9}{text}\n" for name, text in describe_query(query).items())
 
 
 def trip_text(plan: Sequence[Day], query: TravelQuery, world: World) -> str:
@@ -54,19 +54,23 @@ def trip_text(plan: Sequence[Day], query: TravelQuery, world: World) -> str:
         on = "" if day.on is None else f", {day.on:%A} {day.on.day} {day.on:%B %Y}"
         parts.append(f"Day {day.number}{on}: {day.day.current_city}")
         parts += [
-            f"  {CALLED[line.field]:11}{money(line.total):>9}  {line.text}" for line in lines if line.day == day.number
+            f"  {CALLED[line.field]:11}{format_money(line.total):>9}  {line.text}"
+            for line in lines
+            if line.day == day.number
         ]
         parts += [f"  {'Sight':11}{'':9}  {stop.named.text}" for stop in day.sights]
         parts.append("")
     total = total_of(lines)
     people = "one person" if query.people == 1 else f"{query.people} people"
-    rest = "" if query.budget is None else _left(query.budget - total)
-    parts.append(f"{money(total)} for {people}{rest}")
+    rest = "" if query.budget is None else _describe_rest(query.budget - total)
+    parts.append(f"{format_money(total)} for {people}{rest}")
     return "\n".join(parts) + "\n"
 
 
-def _left(rest: Money) -> str:
-    return f"; {money(rest)} of the budget left" if rest >= 0 else f"; {money(-rest)} more than the budget"
+def _describe_rest(rest: Money) -> str:
+    return (
+        f"; {format_money(rest)} of the budget left" if rest >= 0 else f"; {format_money(-rest)} more than the budget"
+    )
 
 
 def verdicts_text(verdicts: Sequence[TripVerdict]) -> str:

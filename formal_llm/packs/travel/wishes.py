@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from formal_llm.errors import NoValidPlan
-from formal_llm.packs.travel.candidates import dollars
+from formal_llm.packs.travel.candidates import format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.itinerary import days_of
 from formal_llm.packs.travel.meals import NEVER
@@ -69,7 +69,7 @@ class Remedy:
     days: tuple[Day, ...]
 
     def __str__(self) -> str:
-        return f"without {_and(self.dropped)} there is a trip for {dollars(self.cost)}"
+        return f"without {_join_names(self.dropped)} there is a trip for {format_dollars(self.cost)}"
 
 
 class NoTrip(NoValidPlan):
@@ -122,17 +122,17 @@ def remedies(query: TravelQuery, world: World) -> tuple[Remedy, ...]:
     """
     wishes = wishes_of(query)
     for size in range(1, len(wishes) + 1):
-        found = [remedy for dropped in combinations(wishes, size) for remedy in _without(query, world, dropped)]
+        found = [remedy for dropped in combinations(wishes, size) for remedy in _find_remedy(query, world, dropped)]
         if found:
             return tuple(sorted(found, key=lambda remedy: remedy.cost))
     return ()
 
 
-def _without(query: TravelQuery, world: World, dropped: tuple[DroppableWish, ...]) -> Iterator[Remedy]:
+def _find_remedy(query: TravelQuery, world: World, dropped: tuple[DroppableWish, ...]) -> Iterator[Remedy]:
     trip = Trip(without(query, dropped), world, every_meal=True)
-    cost = trip.routes.least((), most=trip.most, some=False)
+    cost = trip.routes.find_least_cost((), most=trip.most, some=False)
     if cost < NEVER:
-        word = trip.cheapest()
+        word = trip.find_cheapest()
         assert word is not None
         yield Remedy(dropped, cost, days_of(trip, word))
 
@@ -142,25 +142,24 @@ def no_trip(query: TravelQuery, world: World) -> NoTrip:
     found = remedies(query, world)
     if found:
         return NoTrip("no trip keeps all the wishes. What could be dropped:", found)
-    return NoTrip(_obstacle(query, world))
+    return NoTrip(_explain_obstacle(query, world))
 
 
-def _obstacle(query: TravelQuery, world: World) -> str:
+def _explain_obstacle(query: TravelQuery, world: World) -> str:
     """Explain why there is no trip even without all wishes."""
     trip, count = Trip(without(query, wishes_of(query)), world, every_meal=True), query.visiting_city_number
     usable = trip.routes.cities
     if not cities_of(query, world):
         return f"no city to visit is known in {query.dest}"
     if len(usable) < count:
-        able = f"only {_and(usable)} {'has' if len(usable) == 1 else 'have'}" if usable else "nothing there has"
+        able = f"only {_join_names(usable)} {'has' if len(usable) == 1 else 'have'}" if usable else "nothing there has"
         wanted = "" if count == 1 else f", and {count} cities are to be visited"
         return f"{able} the beds, restaurants and sights that a trip to {query.dest} takes{wanted}"
-    return (
-        f"there is no way from {query.org} to {_and(usable) if len(usable) == count else query.dest} and home again on "
-        "these days that is self-driving all along, or flights and taxis"
-    )
+    cities = _join_names(usable) if len(usable) == count else query.dest
+    way = f"there is no way from {query.org} to {cities} and home again on these days"
+    return f"{way} that is self-driving all along, or flights and taxis"
 
 
-def _and(parts: Iterable[object]) -> str:
+def _join_names(parts: Iterable[object]) -> str:
     names = [str(part) for part in parts]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -23,23 +23,23 @@ def write_folder(world: World, folder: str | os.PathLike[str]) -> None:
     beds = (bed for city in cities for bed in world.accommodations(city))
     tables = (table for city in cities for table in world.restaurants(city))
     sights = (sight for city in cities for sight in world.attractions(city))
-    _write(root, "flights", FLIGHTS, (
+    _write_table(root, "flights", FLIGHTS, (
         (one.number, one.price, one.departure, one.arrival, one.duration, one.day, one.origin, one.destination,
          one.distance)
         for one in world.all_flights()
     ))  # fmt: skip
-    _write(root, "distances", ROADS, (
+    _write_table(root, "distances", ROADS, (
         (one.origin, one.destination, None, one.duration, one.distance) for one in world.all_roads()
     ))  # fmt: skip
-    _write(root, "accommodations", ACCOMMODATIONS, (
+    _write_table(root, "accommodations", ACCOMMODATIONS, (
         (one.name, one.price, one.room_type, " & ".join(one.house_rules), one.minimum_nights, one.maximum_occupancy,
          one.rating, one.city)
         for one in beds
     ))  # fmt: skip
-    _write(root, "restaurants", RESTAURANTS, (
+    _write_table(root, "restaurants", RESTAURANTS, (
         (one.name, one.cost, ", ".join(one.cuisines), one.rating, one.city) for one in tables
     ))  # fmt: skip
-    _write(root, "attractions", ATTRACTIONS, (
+    _write_table(root, "attractions", ATTRACTIONS, (
         (one.name, one.latitude, one.longitude, one.address, one.phone, one.website, one.city) for one in sights
     ))  # fmt: skip
     lines = (f"{city}\t{state}" for state in world.states for city in world.cities(state))
@@ -48,7 +48,7 @@ def write_folder(world: World, folder: str | os.PathLike[str]) -> None:
     place.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _write(root: Path, name: str, table: Table[object], lines: Iterable[Sequence[object]]) -> None:
+def _write_table(root: Path, name: str, table: Table[object], lines: Iterable[Sequence[object]]) -> None:
     """Write a table without its empty columns, since an empty cell would exclude its row when read back."""
     found = [["" if cell is None else str(cell) for cell in line] for line in lines]
     needed = set(table.needed)

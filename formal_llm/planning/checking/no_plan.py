@@ -1,11 +1,11 @@
 """Proofs that no plan follows the rules, for those who do not want to trust this library.
 
-A proof gives each terminal a price, so that whatever keeps the limits costs at most so much, and shows that whatever
+A proof gives each terminal a price, so that whatever keeps the limits costs at most a bound, and shows that whatever
 the automaton accepts costs more (Farkas' lemma, over the runs of the automaton), or that it accepts nothing at all.
 The prices are multipliers of the limits. They are looked for by cutting planes (Kelley 1960): under some multipliers
 the cheapest word is found, and where it costs no more than the limits allow, the next multipliers must price it higher.
 
-Not everything has such a proof: that no sum of 2s is 5 is no linear argument. Then the certificate says so.
+Not everything has such a proof: that no sum of 2s is 5 is no linear argument. Then the certificate states that.
 """
 
 from __future__ import annotations

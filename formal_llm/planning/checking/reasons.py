@@ -1,7 +1,8 @@
 """Why something is not offered where a walk stands: which constraint, which limit, or the grammar itself.
 
 The grammar or automaton without any rules has options of its own where the walk stands. Those that the walk does not
-offer lead nowhere under the rules, and a clash among the rules (:mod:`formal_llm.automata.languages.emptiness`) says
+offer lead nowhere under the rules, and a clash among the rules (:mod:`formal_llm.automata.languages.emptiness`)
+explains
 why: the automaton for the plans that begin as this one and take that option has no word.
 """
 
@@ -33,7 +34,7 @@ class LeftOut(NamedTuple):
 
 
 class Reasons:
-    """Says why things are not offered, for walks over one automaton.
+    """Explains why things are not offered, for walks over one automaton.
 
     Args:
         table: the choices of the automaton that the walks are on.
@@ -71,7 +72,7 @@ class Reasons:
         ]
 
     def count(self, walk: Walk) -> int:
-        """How many options :meth:`left_out` tells of."""
+        """How many options :meth:`left_out` reports."""
         here = self._find_base_configuration(walk.configuration)
         return 0 if here is None else len(self._find_missing(walk, self._free.at(here, walk.left)))
 
@@ -85,7 +86,7 @@ class Reasons:
         return [n for n, key in enumerate(keys) if key not in offered]
 
     def _find_base_configuration(self, configuration: Any) -> Configuration | None:
-        """Where the automaton without rules stands; None where that is not told by where the product stands."""
+        """The configuration of the automaton without rules; None where that of the product does not determine it."""
         state, stack = self._table.lookahead.uncounted(configuration)
         if any(constraint.uses_stack for constraint in self._rules.constraints):
             return None
@@ -187,7 +188,7 @@ class Reasons:
 
 
 def _build_continuation(pda: PDA, word: Word, state: Any, stacks: Iterable[Word]) -> PDA:
-    """The automaton for the words that begin with ``word`` and go on as ``pda`` does from a state and a stack.
+    """The automaton for the words that begin with ``word`` and continue as ``pda`` does from a state and a stack.
 
     Without a stack it is the one for ``word`` alone.
     """

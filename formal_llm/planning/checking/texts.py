@@ -1,8 +1,8 @@
-"""Is the plan that a text tells valid? All that it says is looked at, and all that it may stand for.
+"""Is the plan that a text describes valid? All that the text contains is checked, and all that it may stand for.
 
 A text may stand for many words, since a plan does not print everything. It is valid where one of them follows the
-rules: then a valid plan says just this, and who carries the text out does what that plan says. Where it may also be
-read as a word that breaks a rule, that is told.
+rules: then a valid plan has just this text, and carrying out the text carries out that plan. Where it may also be
+read as a word that breaks a rule, that is reported.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def find_remedy(rules: PDA, lines: Sequence[StepLine], order: Order, *, max_stat
     found = nearest(Lookahead(steps.limited, max_states=max_states), word, KEEPING, max_states=max_states)
     if found.word is None:
         return None
-    # A line may say the step of several moves: the run tells of which. Limits count what is read, so any run will do.
+    # A line may be the step of several moves: the run determines which. Limits count what is read, so any run will do.
     run = find_run(steps.limited.without_limits, found.word)
     told = {move.read or "": steps.printed[move] for move in run if move in steps.printed}
     texts = [steps.printed[move] for move in run if move in steps.printed]
@@ -121,7 +121,7 @@ class _StepAutomaton:
 
 
 def _describe_edit(edit: Edit, lines: Sequence[StepLine], new: str) -> str:
-    """An edit of the lines, told as the file counts them."""
+    """An edit of the lines, numbered as in the file."""
     at = edit.position
     if edit.kind == "delete":
         return f"take out line {lines[at].place}: {lines[at].text}"
@@ -141,7 +141,7 @@ def describe_line_changes(lines: Sequence[StepLine], steps: Sequence[str]) -> tu
 
 
 def describe_word_edit(edit: Edit, word: Word, rules: PDA) -> str:
-    """An edit of a word, told with labels."""
+    """An edit of a word, described with labels."""
     label = rules.label
     if edit.kind == "delete":
         return f"take out {label(edit.old or '')}"
@@ -158,7 +158,7 @@ _LISTED = 8
 
 @dataclass(frozen=True)
 class TextVerification(Verification):
-    """What there is to say about a text.
+    """The verification of a text.
 
     Attributes:
         line: the line of the text where it goes wrong, from 1; None where it is valid, or it is no matter of a line.
@@ -215,7 +215,7 @@ def verify_text(
 
 
 class _InvalidText:
-    """What there is to say about a text that stands for no valid word."""
+    """The verification of a text that stands for no valid word."""
 
     def __init__(self, reading: Reading, verifier: Verifier, rules: PDA, order: Order) -> None:
         self._reading, self._verifier, self._rules, self._order = reading, verifier, rules, order
@@ -235,7 +235,7 @@ class _InvalidText:
                 found, nearest=near.word, edits=near.edits, distance=near.distance if near.decided else None,
                 nearest_decided=near.decided,
             )  # fmt: skip
-        if found.valid:  # its terminals, one after the other, are a plan; but not what is said besides
+        if found.valid:  # its terminals, one after the other, are a plan; but not its further contents
             found = replace(found, valid=False, may_stop=False, nearest=None, distance=None, nearest_decided=False)
         if reading.moved is not None:
             wrong = reading.moved.explain_failure(self._is_possible)
@@ -264,7 +264,7 @@ class _InvalidText:
         return replace(found, reason=reason, line=line.place if line is not None else None)
 
     def _locate_in_lines(self, found: TextVerification, word: Word) -> TextVerification:
-        """The verification of a word that lines stand for, told with its line."""
+        """The verification of a word that lines stand for, reported with its line."""
         told = next((one for one in self._reading.told if one.pda.accepts(word)), None)
         if told is None or found.position is None:
             return found

@@ -44,7 +44,7 @@ class Verification:
             The limits and constraints to blame are those that the word breaks at ``position``, each by itself; where it
             breaks none there, they are a smallest set that together leave no way on: without any one there is one.
         decided: False where the budget of states ran out before ``position`` and all of ``allowed`` were known; what
-            is told nevertheless is certain.
+            is reported nevertheless is certain.
         nearest: a nearest valid word; None where there is none, or it was not looked for or not found.
         edits: what turns the word into it.
         distance: what those edits cost; infinite where there is no valid word, None where it is not known.
@@ -190,7 +190,7 @@ class Verifier:
         return needed
 
     def broken(self, word: Word, *, ends: bool) -> list[int]:
-        """The rules that each by itself, whatever the grammar says, forbid a word, or where it goes on, to begin so."""
+        """The rules each of which, whatever the grammar, forbids a word or, where it continues, its beginning."""
         broken = [
             number for number in range(len(self.rules.constraints)) if self._breaks_constraint(number, word, ends)
         ]
@@ -199,7 +199,7 @@ class Verifier:
         return broken + [len(self.rules.constraints) + number for number in kept]
 
     def _breaks_constraint(self, number: int, prefix: Word, ends: bool) -> bool:
-        """Whether a constraint by itself, whatever the grammar says, rules out that a word begins so, or is that."""
+        """Whether a constraint by itself, whatever the grammar, rules out that a word begins so, or is that."""
         constraint = self.rules.constraints[number]
         if ends:
             return not constraint.accepts(prefix)
@@ -223,7 +223,7 @@ class Verifier:
         return prefixes.is_viable(prefix) is not False
 
     def label(self, name: str) -> str:
-        """The text for a terminal; a decision is told with its question, since many have the answer "yes"."""
+        """The text for a terminal; a decision is shown with its question, since many have the answer "yes"."""
         return self._decisions.get(name) or self._pda.label(name)
 
     def _write_reason(self, word: Word, position: int, allowed: Word, may_stop: bool, blamed: Sequence[str]) -> str:

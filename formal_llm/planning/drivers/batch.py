@@ -36,7 +36,7 @@ class Outcome:
         plan: the finished plan; None if there is none.
         error: why there is none: an exception of this library, or whatever the LLM raised.
         usage: what it took, also where it failed.
-        walk: where there is no plan, the walk as far as it came: its snapshot is where to go on from. None where it did
+        walk: where there is no plan, the walk as far as it came: its snapshot is where to continue. None where it did
             not even begin.
     """
 

@@ -2,15 +2,15 @@
 
 1. The answerer is shown the rules and writes the whole plan.
 2. The walk goes along the draft as far as it is legal, without a question.
-3. Where the draft leaves the rules, the usual question is asked; it says what the draft has there.
+3. Where the draft leaves the rules, the usual question is asked; it shows what the draft has there.
 4. The answer stands for the step of the draft that was not legal. Where the rest of the draft, from the step after that
    one (or from that one, or the one after the next), is now the rest of a valid plan, the walk goes along it to the
-   end. Else the next draft is asked for, if that is cheaper than to go on (:class:`Drafting`); else the walk goes on
-   with what is left of this one.
+   end. Else the next draft is asked for, if that is cheaper than to continue (:class:`Drafting`); else the walk
+   continues with what is left of this one.
 
 A draft is only ever a source of answers: each choice is one that the walk offers, so the plan is a word of the language
-as that of any other strategy is, and no more questions are asked than there are choices in it. What a legal draft tells
-is a word; where that has several derivations, one with few moves is taken.
+as that of any other strategy is, and no more questions are asked than there are choices in it. What a legal draft
+states is a word; where that has several derivations, one with few moves is taken.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class _DraftMender:
 
     def mend_drafts(self) -> Steps:
         walk = self._walk
-        # A question with a note says that the draft does not go on there: a walk that was resumed asks it.
+        # A question with a note states that the draft does not continue there: a walk that was resumed asks it.
         begun = walk.draft is not None and walk.choice is not None and not walk.choice.note
         way = self._resume_draft() if begun else None
         while walk.choice is not None:
@@ -226,7 +226,7 @@ class _DraftMender:
 
     @property
     def _draft_steps(self) -> DraftSteps:
-        """What the draft says."""
+        """The text of the draft."""
         text = self._walk.draft.text if self._walk.draft is not None else ""
         if text != self._read[0]:
             source, order = self._walk.table.lookahead.source, self._walk.wording.reads
@@ -238,7 +238,7 @@ class _DraftMender:
         return self._walk.draft.at if self._walk.draft is not None else 0
 
     def _mark_steps_done(self, at: int) -> None:
-        """So many steps of the draft are done with."""
+        """Mark this many steps of the draft as done."""
         if self._walk.draft is not None:
             self._walk.draft = replace(self._walk.draft, at=at)
 
@@ -271,7 +271,7 @@ class _DraftMender:
         return Writing(messages, max_tokens=self._drafting.max_tokens, task=task, walk=walk.name)
 
     def _resume_draft(self) -> DraftWay | None:
-        """Where a draft goes on that the walk has already: where it was left, or where going back has led."""
+        """Where a draft continues that the walk has already: where it was left, or where going back has led."""
         begun = self._count_followed_steps()
         return self._align_draft([self._steps_done if begun is None else begun])
 
@@ -288,7 +288,8 @@ class _DraftMender:
     def _align_draft(self, places: Sequence[int]) -> DraftWay | None:
         """The way along the draft from one of these steps on: the whole rest, or else the longest.
 
-        The first place is the likeliest. Another one counts where the whole rest, or two steps of it, go on from there.
+        The first place is the likeliest. Another one counts where the whole rest, or two steps of it, continue from
+        there.
         """
         walk, steps = self._walk, self._draft_steps
         if not steps:
@@ -311,9 +312,9 @@ class _DraftMender:
     # -- questions ----------------------------------------------------------------------------------------------
 
     def _ask_and_realign(self, way: DraftWay | None) -> Generator[Question, Answer, DraftWay | None]:
-        """Ask where the draft does not go on; how it goes on after the answer."""
+        """Ask where the draft does not continue; return how it continues after the answer."""
         walk, steps, at = self._walk, self._draft_steps, self._steps_done
-        open_ = way is not None and way.whole  # the draft is legal, and does not say which decision is meant
+        open_ = way is not None and way.whole  # the draft is legal, and does not determine which decision is meant
         walk.note("" if open_ or not steps else self._describe_wanted_step(steps, at))
         question = walk.question
         assert question is not None
@@ -335,13 +336,13 @@ class _DraftMender:
         return way
 
     def _describe_wanted_step(self, steps: DraftSteps, at: int) -> str:
-        """What the question says of the draft."""
+        """The note about the draft in the question."""
         wording = self._walk.wording
         text = steps.steps[at].text if at < len(steps.steps) else wording.stop_option
         return fill_template(wording.draft_wanted, {"step": " ".join(text.split())[:_SHOWN]})
 
     def _is_redraft_cheaper(self, question: Question, way: DraftWay | None) -> bool:
-        """Whether another draft is cheaper than to go on (see :class:`Drafting`)."""
+        """Whether another draft is cheaper than to continue (see :class:`Drafting`)."""
         walk, rule = self._walk, self._drafting
         used, made = walk.usage, len(walk.word)
         if used.drafts >= rule.most or walk.draft is None:

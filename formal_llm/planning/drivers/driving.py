@@ -57,7 +57,7 @@ class WalkDriver(Protocol):
         """Have the questions of a walk answered until its plan is finished."""
 
     async def adrive(self, walk: Walk) -> Plan:
-        """As :meth:`drive`, letting others go on meanwhile."""
+        """As :meth:`drive`, without blocking the event loop."""
 
 
 def try_answer(choose: Callable[[Question], Answer], question: Question) -> Answer | Exception:
@@ -69,7 +69,7 @@ def try_answer(choose: Callable[[Question], Answer], question: Question) -> Answ
 
 
 async def atry_answer(llm: LLM, question: Question, walk: Walk | None = None) -> Answer | Exception:
-    """As :func:`try_answer` of an LLM, letting others go on in the meantime; see :func:`answer_while_pondering`."""
+    """As :func:`try_answer` of an LLM, without blocking the event loop; see :func:`answer_while_pondering`."""
     try:
         return await answer_while_pondering(llm, walk, question)
     except Exception as error:
@@ -77,7 +77,7 @@ async def atry_answer(llm: LLM, question: Question, walk: Walk | None = None) ->
 
 
 async def answer_while_pondering(llm: LLM, walk: Walk | None, question: Question) -> Answer:
-    """The answer of an LLM, letting others go on in the meantime.
+    """The answer of an LLM, without blocking the event loop.
 
     One that is awaited leaves time to look at what its walk had to offer undecided, a little at a time.
     """

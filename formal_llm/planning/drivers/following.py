@@ -136,7 +136,7 @@ class _RemainingWord:
         self._lookahead = Lookahead(product(pda.without_limits, chain))
 
     def count_moves_left(self, configuration: Configuration, done: int) -> float | None:
-        """The moves that are left after so many steps of the rest; None where it cannot be read."""
+        """The moves that are left after this many steps of the rest; None where it cannot be read."""
         verdict = self._lookahead.completable(Configuration((configuration.state, done), configuration.stack))
         return None if not verdict.possible else verdict.steps or 0
 
@@ -197,7 +197,7 @@ def follow_way(walk: Walk, draft: DraftSteps, way: DraftWay) -> int:
     """Take a walk along a way as far as it goes; how many steps of the draft are done with then.
 
     It stops where the walk does not offer the choice of the way, where it went back from a dead end, and where the
-    draft does not say which of several decisions is meant.
+    draft does not determine which of several decisions is meant.
 
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
@@ -226,7 +226,7 @@ def _count_common_moves(made: Sequence[Move], way: Sequence[Move]) -> int:
 
 
 def _find_choice_key(walk: Walk, entry: JournalEntry, way: DraftWay, made: int) -> ChoiceKey | None:
-    """The choice that a way makes after so many moves; None where it ends, or makes none that is offered."""
+    """The choice that a way makes after this many moves; None where it ends, or makes none that is offered."""
     rest = way.moves[made:]
     if entry.fork.several:
         members = entry.fork.scope.all_members

@@ -13,12 +13,12 @@ from formal_llm.errors import ResultsError
 
 
 def open_exclusively(path: Path, *, what: str = "file", busy: str) -> FileIO:
-    """Open a file to append to and read, made if it is not there; nobody else can do so in the meantime.
+    """Open a file to append to and read, created if it is missing; no other process can do so in the meantime.
 
     Args:
         path: the file.
         what: what it is called in an error.
-        busy: what is said where another process has it, with the way out.
+        busy: the message if another process has it, with the way out.
 
     Raises:
         ResultsError: it cannot be written to, or another process has it.
@@ -91,8 +91,8 @@ def encode_line(data: Mapping[str, object], *, allow_nan: bool = True) -> bytes:
 def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, *, allow_nan: bool = True) -> None:
     """Append a line to what :func:`open_exclusively` returned; one that does not fit on the disk is taken back.
 
-    What JSON does not know is written as text. Numbers may be infinite or none where ``allow_nan`` says so; JSON itself
-    has no such numbers. An error names ``path`` and ``what``.
+    What JSON does not know is written as text. Numbers may be infinite or no number where ``allow_nan`` allows it; JSON
+    itself has no such numbers. An error names ``path`` and ``what``.
 
     Raises:
         ValueError: such a number that may not be.

@@ -61,7 +61,7 @@ class PlansMany:
                 planner's own budget). It is looked at before each question, so at most the questions in flight go
                 beyond it; what is not finished by then ends with ``BudgetExceeded``, its ``shared`` True.
             skip: places among the tasks, from 0, that are left out since they are done already.
-            begun: for places among the tasks, from 0, the snapshot of a walk to go on from (:meth:`Walk.snapshot`).
+            begun: for places among the tasks, from 0, the snapshot of a walk to continue (:meth:`Walk.snapshot`).
             on_outcome: called with each outcome as it comes. What it raises ends the run.
 
         Returns:
@@ -98,7 +98,7 @@ class PlansMany:
         """As :meth:`plan_all`, but each outcome is handed out as it comes and then let go.
 
         For any number of tasks: no more plans are held than are under way, and a task is taken from ``tasks`` when a
-        place is free and the outcome before was taken. Whoever stops early, with ``break`` or ``close()``, stops the
+        place is free and the outcome before was taken. Stopping early, with ``break`` or ``close()``, stops the
         run.
 
         Returns:
@@ -120,7 +120,7 @@ class PlansMany:
 
 
 Search = Literal["greedy", "best-first", "sample", "draft"]
-#: Of so many goals and limits of tasks it is remembered what was learnt; those that were not asked for longest go.
+#: The goals and limits of tasks for which what was learnt is kept; the least recently used are dropped.
 _TABLES = 64
 #: What carrying out a plan gives.
 R = TypeVar("R")
@@ -156,8 +156,8 @@ class Planner(PlansMany):
             this takes more questions, and an llm whose answers have probabilities. ``"sample"``: each choice is drawn
             from them. ``"draft"``: the llm writes a whole plan in one request, and is asked only where that leaves the
             rules (see :mod:`formal_llm.planning.drivers.draft`); it has to write free text.
-        seed: where the draws of ``"sample"`` begin. They go on from plan to plan; in :meth:`plan_all` each task has its
-            own, whoever is answered first.
+        seed: where the draws of ``"sample"`` begin. They continue from plan to plan; in :meth:`plan_all` each task has
+            its own, in whatever order answers come.
         length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
         drafting: of ``"draft"``: when to draft anew.
@@ -166,18 +166,18 @@ class Planner(PlansMany):
             more of them is asked as several ones. None for no bound.
         budget: what each plan may use; where left out, 200 questions each time that a walk is driven. Walks that others
             take to their end (:meth:`start`, training) have no such bound.
-        prices: what the model's tokens cost; then plans tell their cost, and a budget may bound it.
+        prices: what the model's tokens cost; then plans report their cost, and a budget may bound it.
         tries: how often one question is asked until the answer is legal.
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
         solver: whether an integer program may decide what the lookahead's search does not (see :class:`Lookahead`).
         search_time: the seconds of search that a question may take; None for no bound (see :class:`ChoiceTable`).
-        on_event: called with what happens (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` tells of
+        on_event: called with what happens (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` reports
             questions, answers and the finished plan, not of what happens on each of its branches.
 
     One planner serves any number of plans: what it learns of the automaton it keeps.
 
     Raises:
-        TypeError: no rules, or nobody who could answer; says what to write instead.
+        TypeError: no rules, or no LLM; the message shows what to write instead.
         ValueError: a setting that is none, or that has no meaning with the others.
         UnknownProvider, MissingKey: no such LLM, or one without its key.
         WritesNoText: drafts are wanted of an LLM that only chooses.
@@ -233,7 +233,7 @@ class Planner(PlansMany):
         self._random = random.Random(seed)
         self.wording = (wording or adapt_wording(Wording(), self.llm)).settled(self.source)
         self.pages = Pages.of(pages)
-        #: What walks are given where nobody gave a budget; while this planner asks, questions are bounded as well.
+        #: The budget of walks by default; while this planner asks, questions are bounded as well.
         self._usual = Budget()
         self.budget = budget or self._usual
         self.prices = prices
@@ -270,7 +270,8 @@ class Planner(PlansMany):
         """A walk for ``task``, before its first question; it has a name where several are under way.
 
         Raises:
-            NoValidPlan: nothing follows all the rules; says which symbols, limits or constraints are to blame.
+            NoValidPlan: nothing follows all the rules; the message names the symbols, limits or constraints are to
+                blame.
         """
         return Walk(self.table(task), task, name=name, **self._walk_settings)
 
@@ -316,7 +317,7 @@ class Planner(PlansMany):
         return self.drive(self.start(task))
 
     async def aplan(self, task: str | Task) -> Plan:
-        """As :meth:`plan`, letting others go on while the LLM is waited for."""
+        """As :meth:`plan`, without blocking the event loop while the LLM answers."""
         return await self.adrive(self.start(task))
 
     def drive(self, walk: Walk) -> Plan:
@@ -325,7 +326,7 @@ class Planner(PlansMany):
         return walk.plan
 
     async def adrive(self, walk: Walk) -> Plan:
-        """As :meth:`drive`, letting others go on while the LLM is waited for."""
+        """As :meth:`drive`, without blocking the event loop while the LLM answers."""
         await adriven(self.steps(walk), partial(answer_while_pondering, self.llm, walk))
         return walk.plan
 
@@ -344,7 +345,7 @@ class Planner(PlansMany):
         walk.budget = bounded
         try:
             yield from self._start_search(walk, rng)
-        except BaseException as error:  # also that nobody wants an answer any more
+        except BaseException as error:  # also where no answer is wanted any more
             if told is not None:
                 told(Failed(error, walk.usage, walk.name, id=walk.id))
             raise
@@ -365,7 +366,7 @@ class Planner(PlansMany):
         return greedy(walk, ask)
 
     def _ask_question(self, walk: Walk, question: Question) -> Asking:
-        """Ask a question until its answer is legal, within the walk's budget; what was in vain goes on its account."""
+        """Ask a question until its answer is legal, within the walk's budget; failed attempts count as well."""
         told = self.on_event
         if told is not None:
             told(Asked(question, id=walk.id))
@@ -401,8 +402,8 @@ class Planner(PlansMany):
         """Plan, carry the plan out, and plan around tools that fail.
 
         What the toolkit cannot do, and inputs that are not given, are not planned with. A tool that fails rules out the
-        branch that led to it, and planning goes on from there (:meth:`Walk.rule_out`); one that has failed ``patience``
-        times is planned without. So a broken tool costs a detour and not the task.
+        branch that led to it, and planning continues from there (:meth:`Walk.rule_out`); one that has failed
+        ``patience`` times is planned without. So a broken tool costs a detour and not the task.
 
         Args:
             task: the task.
@@ -430,5 +431,5 @@ class Planner(PlansMany):
         replans: int | None = 50,
         patience: int = 2,
     ) -> Solution[R]:
-        """As :meth:`solve_task`, letting others go on while the LLM and the tools are waited for."""
+        """As :meth:`solve_task`, without blocking the event loop while the LLM and the tools work."""
         return await asolve_task(TaskSolver(self, task, inputs, toolkit, replans=replans, patience=patience))

@@ -1,11 +1,11 @@
 """The results of many plans in a file: one line of JSON for each task, written when it is finished.
 
-A run that was stopped, by whatever means, goes on with the tasks that are not done in its file yet. A line says
+A run that was stopped, by whatever means, continues with the tasks that are not done in its file yet. A line records
 ``planned``, ``failed`` or ``stopped``. What may succeed at another time (the provider could not be reached, the money
-was used up) is ``stopped``: the next run goes on with it. What will not (there is no valid plan, no legal answer came)
+was used up) is ``stopped``: the next run continues it. What will not (there is no valid plan, no legal answer came)
 is ``failed``, and left as it is until it is planned again on purpose. Both hold the answers so far, so that the next
 run begins with the question at which this one broke. Every task stands in the file once, but while it is written, and
-where the writer was killed, a line that says ``stopped`` may be followed by another one, which counts.
+where the writer was killed, a line with ``stopped`` may be followed by another one, which counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from formal_llm.planning.plans.vocabulary import fingerprint_of
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.choices import ChoiceTable
 
-#: What became of a task, as its line says; 0 stands for a task without a line.
+#: The outcome of a task, as its line records it; 0 stands for a task without a line.
 PLANNED, FAILED, STOPPED = 1, 2, 3
 STATUS = {"planned": PLANNED, "failed": FAILED, "stopped": STOPPED}
 #: More tasks than anybody has in one file.
@@ -185,7 +185,7 @@ class _LinesByTask(Mapping[int, dict[str, Any]]):
 
 
 class Results:
-    """A results file that is being written; nobody else can write it in the meantime.
+    """A results file that is being written; no other process can write it in the meantime.
 
     Of each task a few bytes are held: where its line begins, and what became of it.
 
@@ -245,7 +245,7 @@ class Results:
 
     @property
     def begun(self) -> dict[int, Snapshot]:
-        """The snapshots of the walks to go on from, for :meth:`Planner.plan_all`."""
+        """The snapshots of the walks to continue, for :meth:`Planner.plan_all`."""
         return {index: line["walk"] for index, line in self.stopped.items() if "walk" in line}
 
     def check_tasks(self, tasks: Iterable[Task]) -> None:

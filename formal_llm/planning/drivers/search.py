@@ -1,8 +1,8 @@
 """Strategies of search: how the answers to a walk's questions become a plan.
 
 Each strategy is a generator: it yields questions of the walk, is sent their answers, and ends when the walk does. It
-does no input or output of its own, so whoever drives it (:mod:`formal_llm.planning.drivers.driving`, or one who waits
-for many at once) decides how questions are answered. How often one question is put is told by its ``ask``.
+does no input or output of its own, so its driver (:mod:`formal_llm.planning.drivers.driving`, or one that waits
+for many at once) decides how questions are answered. How often one question is put is set by its ``ask``.
 
 - :func:`greedy` follows each answer.
 - :func:`best_first` looks for the most probable plan: uniform-cost search (Dijkstra 1959; Russell and Norvig,
@@ -61,7 +61,7 @@ def sample(walk: Walk, rng: random.Random, ask: Ask = ask_once) -> Steps:
     """Take a walk to its end along choices that are drawn from the probabilities of the answers.
 
     So a plan comes up with its probability as this module defines it, normalised place by place. After a dead end,
-    which there is only where the lookahead is off or had to say "unknown", what is left is asked and drawn anew. An
+    which there is only where the lookahead is off or had to answer "unknown", what is left is asked and drawn anew. An
     answer without probabilities, and any answer to a selection, is followed as it is.
 
     Raises:
@@ -85,10 +85,10 @@ def best_first(walk: Walk, ask: Ask = ask_once, *, length_penalty: float = 0.0) 
     a plan never becomes more probable by going on.
 
     *Answers without probabilities*: the chosen option has probability 1, the others 0. *Selections*: the chosen set has
-    probability 1, whatever the answer says of its members; the question is asked again, without this set, only when
+    probability 1, whatever the answer gives its members; the question is asked again, without this set, only when
     nothing with a probability above 0 is left. Among plans of probability 0, those with the fewest choices of
     probability 0 come first, then the most probable but for these (as in limited discrepancy search, Harvey and
-    Ginsberg 1995): so where nobody gives probabilities, the search is ``greedy`` as long as there is no dead end.
+    Ginsberg 1995): so where no probabilities are given, the search is ``greedy`` as long as there is no dead end.
 
     *Ties*: a finished plan first, then the one with fewer questions, then by the numbers of the options, first question
     first. The same answers make the same plan, always.
@@ -125,7 +125,7 @@ def best_first(walk: Walk, ask: Ask = ask_once, *, length_penalty: float = 0.0) 
     try:
         yield from search.run_search()
     except BudgetExceeded:
-        raise  # its plan tells what was used
+        raise  # its plan records what was used
     except BaseException:
         search.charge_walk()
         raise

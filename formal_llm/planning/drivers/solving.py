@@ -1,7 +1,7 @@
 """Solving a task: plan, carry the plan out, and plan around the tools that fail.
 
-Planning knows nothing of tools. What carries plans out is a :class:`Runner`: it says which terminals it cannot do, runs
-a plan, and raises an error that tells the place of the tool that failed.
+Planning knows nothing of tools. What carries plans out is a :class:`Runner`: it reports which terminals it cannot do,
+runs a plan, and raises an error with the place of the tool that failed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Solution(Generic[R]):
 class TaskSolver(Generic[R]):
     """A task on its way to a solution: has a walk to be driven, takes what became of its plan. No input or output.
 
-    A tool that fails rules out the branch that led to it, and the walk goes on from there: perhaps it only failed on
+    A tool that fails rules out the branch that led to it, and the walk continues from there: perhaps it only failed on
     this input. A tool that has failed ``patience`` times is planned without: a new walk begins in which its limit is 0.
     So every failure brings a tool nearer to being left out, and no plan without the tools that fail is lost.
 
@@ -97,12 +97,12 @@ class TaskSolver(Generic[R]):
         self.walk: Walk = driver.start(self._task)
 
     def handle_failure(self, error: ToolError | NoValidPlan) -> None:
-        """The walk's plan met a tool that failed, or the walk found no plan: go on where another plan parts from it.
+        """The walk's plan met a tool that failed, or the walk found no plan: continue where another plan parts from it.
 
         Raises:
             NoPlanWorked: no other plan is left, or the budget of replans is used up.
             NoValidPlan: the error itself, where no tool has failed.
-            ToolError: the error itself, where it does not tell the place of the tool.
+            ToolError: the error itself, where it does not give the place of the tool.
         """
         if isinstance(error, NoValidPlan):
             if not self.failures:
@@ -143,7 +143,7 @@ def solve_task(solving: TaskSolver[R]) -> Solution[R]:
 
 
 async def asolve_task(solving: TaskSolver[R]) -> Solution[R]:
-    """As :func:`solve_task`, letting others go on while the LLM and the tools are waited for."""
+    """As :func:`solve_task`, without blocking the event loop while the LLM and the tools work."""
     import asyncio  # half of what importing this library would take, and most never need it
 
     while True:

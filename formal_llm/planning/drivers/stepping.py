@@ -19,7 +19,7 @@ from formal_llm.automata.models.rules import Source
 from formal_llm.errors import FormalLLMError, InfiniteLanguage, InvalidAnswer, NoValidPlan, Undecided
 from formal_llm.llms.question import Option, Question
 from formal_llm.pictures.drawable import SVG, Drawable, picture_of
-from formal_llm.pictures.page import shown
+from formal_llm.pictures.page import escape_text
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.checking.reasons import LeftOut, Reasons
 from formal_llm.planning.plans.overlay import position_picture, way_picture
@@ -40,7 +40,7 @@ class LimitLeft:
     Attributes:
         line: the limit as it is written.
         terminal: the terminal whose uses it bounds; None for the sum of a number.
-        kind: ``"left"``: so much may still be used; ``"needed"``: so much must still be.
+        kind: ``"left"``: the amount may still be used; ``"needed"``: it must still be.
         now, whole: how much, and how much at the start; counts, or for sums as parts of one another.
     """
 
@@ -62,7 +62,7 @@ class Behind:
         numbers: the answer.
         text: the texts of its options.
         plans: how many plans begin so; None where that is not known within the budget.
-        longest: only plans of at most so many terminals were counted, as there are infinitely many; None for all.
+        longest: only plans of at most this many terminals were counted, as there are infinitely many; None for all.
         done: whether the plan is finished with it.
     """
 
@@ -152,7 +152,7 @@ class Stepping(Drawable):
 
         Raises:
             AutomatonError: the rules are an automaton of one's own.
-            Undecided: the budget was not enough to tell why.
+            Undecided: the budget was not enough to determine why.
         """
         return () if self.done else tuple(self._reasons.left_out(self.walk))
 
@@ -216,7 +216,7 @@ class Stepping(Drawable):
         """The rules with where the walk stands marked; when it is finished, with the plan's way marked.
 
         Raises:
-            TypeError: the rules are an automaton of one's own, which nobody has drawn.
+            TypeError: the rules are an automaton of one's own, which has no drawing.
         """
         if self.lookahead.pda is None:
             return picture_of(self.rules)
@@ -255,7 +255,11 @@ class Stepping(Drawable):
         )
         text, _, _ = repr(self).rpartition("\n")
         unfolded = _render_unfolded(self)
-        return f"<pre>{shown(text)}</pre>\n{image}\n{unfolded}" if unfolded else f"<pre>{shown(text)}</pre>\n{image}"
+        return (
+            f"<pre>{escape_text(text)}</pre>\n{image}\n{unfolded}"
+            if unfolded
+            else f"<pre>{escape_text(text)}</pre>\n{image}"
+        )
 
 
 def _format_state(state: object) -> str:
@@ -306,7 +310,7 @@ def _render_unfolded(root: Stepping) -> str:
     texts: dict[int, str] = {}
     for place in reversed(range(len(walks))):  # what is inside stands behind, so nothing recurses
         rows = [
-            f"<details><summary>{option.number}: {shown(option.text)}</summary>"
+            f"<details><summary>{option.number}: {escape_text(option.text)}</summary>"
             f'<div style="margin-left:1.5em">{texts.pop(behind[place][option.number])}</div></details>'
             for option in (walks[place].question.options if place in behind else ())  # type: ignore[union-attr]
             if option.number in behind[place]
@@ -322,8 +326,8 @@ def _render_position(here: Stepping, unfolded: bool) -> str:
     label = here.lookahead.automaton.label
     so_far = ", ".join(map(label, here.walk.word)) or "nothing yet"
     if here.done:
-        return f"<p>The plan is finished:</p><pre>{shown(str(here.plan))}</pre>"
+        return f"<p>The plan is finished:</p><pre>{escape_text(str(here.plan))}</pre>"
     lines = [so_far, here._describe_position()]
     if not unfolded:
         lines += [f"{one.number}: {one.text}" for one in here.options]
-    return f"<pre>{shown(chr(10).join(lines))}</pre>"
+    return f"<pre>{escape_text(chr(10).join(lines))}</pre>"

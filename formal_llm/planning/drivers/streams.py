@@ -21,7 +21,7 @@ from formal_llm.planning.drivers.driving import atry_answer, try_answer
 
 R = TypeVar("R", bound=ConcurrentRun)
 Ended = TypeVar("Ended")
-#: How many walks are under way where nobody says: for an LLM that is awaited, and for one that is asked many together.
+#: How many walks are under way by default: for an LLM that is awaited, and for one that is asked many together.
 AWAITED, TOGETHER = 32, 64
 
 

@@ -144,7 +144,7 @@ class Spans:
             if span is None:
                 continue
             if error is not None:
-                # The words of an error may quote the question, so only its kind is told.
+                # The words of an error may quote the question, so only its kind is recorded.
                 span.set_attribute("error.type", type(error).__name__)
                 span.set_status(self._trace.StatusCode.ERROR, str(error) if self._content else None)
             if spans is self._plans:
@@ -175,7 +175,7 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
 
     Args:
         logger: where to; the logger ``formal_llm`` where left out.
-        content: whether the texts of tasks, options and errors are told.
+        content: whether the texts of tasks, options and errors are recorded.
     """
     log = logger if logger is not None else logging.getLogger("formal_llm")
 

@@ -57,7 +57,7 @@ def plan_picture(plan: PlanParts) -> Picture:
 
     Where the word nests tools and their arguments, the picture is the flow of data: inputs on the left, each tool a
     box with the number and name of its step, the result on the right. Of a tool with several arguments, the arrows
-    say which is which. Any other plan is a chain of its steps. What an unfinished plan leaves open is drawn dashed.
+    name each of them. Any other plan is a chain of its steps. What an unfinished plan leaves open is drawn dashed.
     """
     title = "\n".join(textwrap.wrap(shorten(plan.task, 240), 80)) or None
     if plan.order == "backward" and is_nested(plan.tree):
@@ -145,7 +145,7 @@ def _name_box(step: Step) -> str:
 
 
 def _step_box(step: Step, leaves: list[Node]) -> Box:
-    """The step's text; for a step that only says to use a tool, the tool's label."""
+    """The step's text; for a step that only names a tool to use, the tool's label."""
     leaf = leaves[step.position] if step.position < len(leaves) else None
     text = leaf.label if leaf is not None and step.text == f"Use {leaf.label}" else step.text
     return Box(_name_box(step), _wrap_text(f"{step.number}  {printable(text)}"), "tool")

@@ -13,7 +13,7 @@ from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.symbols import selection_members
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable, picture_of
-from formal_llm.pictures.parts import around, toned
+from formal_llm.pictures.parts import cut_around, mark_boxes
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.plans.certificates import find_run
 from formal_llm.planning.plans.steps import Order, Step, read_steps
@@ -38,7 +38,8 @@ class Overlay(Drawable):
         order: whether the word runs from the last step to the first (``backward``) or from the first to the last.
 
     Raises:
-        AutomatonError: the word is none of the language; :func:`~formal_llm.planning.checking.verify.verify` tells why.
+        AutomatonError: the word is none of the language; :func:`~formal_llm.planning.checking.verify.verify` explains
+            why.
     """
 
     def __init__(self, word: Sequence[str], rules: Source, *, order: Order = "forward") -> None:
@@ -182,7 +183,7 @@ def _resolve_pda(rules: Source) -> PDA:
 
 #: How many boxes are drawn; of larger rules, those around the middle.
 MOST = 60
-#: A plan of more terminals is not drawn: to number its steps takes long, and nobody could read them.
+#: A plan of more terminals is not drawn: to number its steps takes long, and they would be too many to read.
 _LONG = 300
 
 
@@ -195,17 +196,17 @@ def position_picture(rules: Source, here: Configuration) -> Picture:
     """
     if isinstance(rules, CFG):
         stack = [_find_box(rules, name) for name in here.stack]
-        picture = around(picture_of(rules), stack[:1] + list(dict.fromkeys(stack[1 : MOST // 2])), MOST)
-        return toned(picture, stack[:1], stack)
+        picture = cut_around(picture_of(rules), stack[:1] + list(dict.fromkeys(stack[1 : MOST // 2])), MOST)
+        return mark_boxes(picture, stack[:1], stack)
     if isinstance(rules, Flowchart):
         picture = picture_of(rules)
         state = _find_base_state(here.state, {box.id for box in picture.nodes})
-        return toned(around(picture, [str(state)], MOST), [str(state)], [box.id for box in picture.nodes])
+        return mark_boxes(cut_around(picture, [str(state)], MOST), [str(state)], [box.id for box in picture.nodes])
     pda = rules.pda if isinstance(rules, Behaviour) else rules
     if not isinstance(pda, PDA):
         return picture_of(rules)
     picture = pda_picture(pda, standing=_find_base_state(here.state, pda.states))
-    return around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
+    return cut_around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
 
 
 def way_picture(rules: Source, word: Sequence[str], order: Order) -> Picture:
@@ -218,9 +219,9 @@ def way_picture(rules: Source, word: Sequence[str], order: Order) -> Picture:
     """
     if len(word) > _LONG:
         picture = picture_of(rules)
-        return around(picture, [rules.start] if isinstance(rules, (CFG, Flowchart)) else [], MOST)
+        return cut_around(picture, [rules.start] if isinstance(rules, (CFG, Flowchart)) else [], MOST)
     picture = Overlay(word, rules, order=order).picture
-    return around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
+    return cut_around(picture, [box.id for box in picture.nodes if box.tone == "marked"], MOST)
 
 
 def _find_base_state(state: State, known: Container[State]) -> State:

@@ -1,4 +1,4 @@
-"""The readable steps of a plan, told from its tree."""
+"""The readable steps of a plan, written from its tree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Step:
         text: the step in words.
         position: the place of the terminal in the word, from 0.
         inputs: what it is applied to, where that is known: numbers of steps, labels of inputs.
-        told: whether the text was written for this step, so that nothing has to be said of its inputs.
+        told: whether the text was written for this step, so that its inputs need no description.
     """
 
     number: int
@@ -38,7 +38,7 @@ class Step:
     told: bool = False
 
     def __str__(self) -> str:
-        return one_line(self._describe_step())  # or nobody could tell where a step ends
+        return one_line(self._describe_step())  # or the end of a step could not be found
 
     def _describe_step(self) -> str:
         if self.told:

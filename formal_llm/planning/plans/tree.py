@@ -27,11 +27,11 @@ class MoveWithText(Protocol):
 
     @property
     def text(self) -> str:
-        """What it says as a step or an option; where empty, that is made from labels."""
+        """Its text as a step or an option; where empty, that is made from labels."""
 
 
 def text_of(move: Move) -> str:
-    """What a move says as a step or an option; empty where it says nothing of its own."""
+    """The text of a move as a step or an option; empty where it has none of its own."""
     return move.text if isinstance(move, (Transition, MoveWithText)) else ""
 
 

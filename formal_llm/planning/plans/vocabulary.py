@@ -42,7 +42,7 @@ class HasSymbols(Protocol):
 
 @runtime_checkable
 class Fingerprinted(Protocol):
-    """An automaton that equal automata can be told by."""
+    """An automaton with a fingerprint that equal automata share."""
 
     @property
     def fingerprint(self) -> str:
@@ -53,7 +53,7 @@ def fingerprint_of(automaton: object) -> str:
     """What an automaton is known by in files.
 
     Raises:
-        AutomatonError: it tells no fingerprint.
+        AutomatonError: it has no fingerprint.
     """
     if isinstance(automaton, Fingerprinted):
         return automaton.fingerprint
@@ -72,8 +72,8 @@ class Vocabulary:
     Attributes:
         grammar: the grammar that the automaton was made from; None where it comes from none.
         symbols: what is known of its terminals.
-        order: which way the word of a plan runs; None where the automaton does not say.
-        terminals: the alphabet; empty where the automaton does not tell it.
+        order: which way the word of a plan runs; None where the automaton does not declare it.
+        terminals: the alphabet; empty where the automaton does not declare it.
     """
 
     __slots__ = ("grammar", "label", "order", "symbols", "terminals")
@@ -103,7 +103,7 @@ class Vocabulary:
         return self.grammar.start if self.grammar is not None else None
 
     def describe_terminal(self, name: str) -> str:
-        """What is said of a terminal beyond its label."""
+        """The description of a terminal beyond its label."""
         symbol = self.symbols.get(name)
         return symbol.description if symbol is not None else ""
 
@@ -113,10 +113,10 @@ def _replace_underscores(name: str) -> str:
 
 
 def order_of(source: Source) -> Order:
-    """Which way the words of rules run, of steps that stand on lines: as they say (``%order``), or as is usual.
+    """Which way the words of rules run, of steps that stand on lines: as they declare (``%order``), or as is usual.
 
-    A grammar that does not say is written from its last step to its first; an automaton that comes from no grammar from
-    the first on.
+    A grammar that does not declare it is written from its last step to its first; an automaton that comes from no
+    grammar from the first on.
     """
     if isinstance(source, CFG):
         return source.order or "backward"

@@ -1,6 +1,6 @@
 """All the words that some lines may stand for, as an automaton.
 
-A printed plan does not tell everything: a decision of a flowchart is no step, a text speaks for the terminals of its
+A printed plan does not contain everything: a decision of a flowchart is no step, a text speaks for the terminals of its
 production. So lines stand for a language, and questions about them are questions about automata: whether one of its
 words follows the rules is whether the product with the rules has a word.
 """
@@ -22,7 +22,7 @@ class CandidateWords:
 
     Attributes:
         pda: the automaton for these words.
-        lines: for the transitions by which a line tells something, the index of that line.
+        lines: for the transitions that a line describes, the index of that line.
         sample: one of the words, where it was found on the way.
     """
 
@@ -65,7 +65,7 @@ def write_step(transition: Transition, label: str) -> str | None:
     return transition.text or f"Use {label}"
 
 
-#: Whether anything may be told before the lines, or after them.
+#: Whether anything may come before the lines, or after them.
 Around = Literal["", "before", "after"]
 
 
@@ -74,7 +74,7 @@ def build_run_candidates(
 ) -> CandidateWords:
     """The words of the runs that take one transition of each of the lines, in their order, and silent ones between.
 
-    Only what can be reached is made: a state of the automaton together with how many of the lines are told.
+    Only what can be reached is made: a state of the automaton together with how many of the lines are read.
     """
     leaving: dict[State, list[Transition]] = {}
     for transition in pda.transitions:

@@ -35,7 +35,7 @@ Said = tuple[str | None, str, str, bool]
 
 
 def identify_move(move: Move) -> Said:
-    """What a move says."""
+    """The text of a move."""
     if isinstance(move, Transition):
         return move.read, move.text, move.question, move.decision
     return move.read, "", "", False
@@ -62,7 +62,7 @@ class DraftStep:
 
 @dataclass(frozen=True, slots=True)
 class DraftSteps:
-    """What a draft says.
+    """The contents of a draft.
 
     Attributes:
         steps: its steps, in the order of the word.
@@ -75,7 +75,7 @@ class DraftSteps:
     problem: str = ""
 
     def __bool__(self) -> bool:
-        """Whether it says anything: a plan may have no steps, what cannot be read has none either."""
+        """Whether it has any contents: a plan may have no steps, what cannot be read has none either."""
         return bool(self.steps) or not self.problem
 
 
@@ -118,7 +118,7 @@ class _DraftReader:
     # -- what is a plan -----------------------------------------------------------------------------------------
 
     def _convert_reading(self, reading: Reading) -> tuple[DraftStep, ...] | None:
-        """The steps of what could be read; None where that tells no word."""
+        """The steps of what could be read; None where that describes no word."""
         if self._moves is not None and reading.lines:
             if not reading.told:
                 return None

@@ -1,4 +1,4 @@
-"""Plans that tell their word outright: JSON, and terminal names with blanks between them."""
+"""Plans that contain their word: JSON, and terminal names with blanks between them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_json(text: str) -> Plan | list[str]:
 
 
 def _check_parts(plan: Plan, data: dict[str, object]) -> None:
-    """Raise where what is written for readers is not what the tree says."""
+    """Raise where the text for readers contradicts the tree."""
     made = json.loads(plan.to_json())
     wrong = [part for part in ("word", "call", "steps") if part in data and data[part] != made[part]]
     if wrong:

@@ -1,4 +1,4 @@
-"""Reading lines by a grammar of lines: Earley's algorithm (1970), which also tells how far some plan goes like this.
+"""Reading lines by a grammar of lines: Earley's algorithm (1970), which also finds how far some plan agrees.
 
 This is no membership test as :mod:`formal_llm.automata.models.earley` is. What is wanted are the derivations, since
 most terminals of the word are in no line; that chart keeps none: it packs origins into numbers and skips chains of
@@ -22,7 +22,7 @@ _BUDGET = 2_000_000
 
 
 class LinePart(NamedTuple):
-    """What is told on lines of its own: a symbol, and the way in which it is (see the grammar of the lines).
+    """What has lines of its own: a symbol, and the way in which it is (see the grammar of the lines).
 
     A part that is ``bent`` holds a branching that begins with no tool, so that the plan is no nesting of calls.
     """
@@ -35,7 +35,7 @@ class LinePart(NamedTuple):
 class PartBody(NamedTuple):
     """What a part may become: terminals that are in the word and in no line (plain), and other parts.
 
-    It is ``told`` where it begins with a line of its own.
+    It is ``told`` where it begins on a line of its own.
     """
 
     items: tuple[str | LinePart, ...]
@@ -147,7 +147,7 @@ class LineChart:
                 if part not in waiting:
                     begin_part(part)
                 waiting[part].append(state)
-                if (part, at) in ended:  # it may be told in no line at all
+                if (part, at) in ended:  # it may have no line at all
                     advance_state(state, at)
             else:
                 known = ended.setdefault((state.head, state.origin), [])
@@ -181,11 +181,11 @@ class _Forest:
         self._columns, self._ended = columns, ended
         self._names: dict[_Key, str] = {}
         self._todo: list[_Key] = []
-        #: For each terminal, and the line that tells it (-1 for none), what stands for both on the stack.
+        #: For each terminal, and its line (-1 for none), what stands for both on the stack.
         self._leaves: dict[tuple[str, int], str] = {}
 
     def build_candidates(self, root: _Key) -> CandidateWords:
-        """The automaton, and which line tells each terminal."""
+        """The automaton, and the line of each terminal."""
         bottom = "\0"
         begin = (self._name_key(root), bottom)
         rules: list[tuple[str, Word]] = []
@@ -267,7 +267,7 @@ def _choose_rules(rules: Sequence[tuple[str, Word]], chosen: dict[str, Word], do
 
 
 def drop_dead_bodies(table: dict[LinePart, PartWays]) -> dict[LinePart, PartWays]:
-    """The table less the bodies that no lines at all can tell, so that whatever is begun can be ended."""
+    """The table less the bodies that no lines at all can have, so that whatever is begun can be ended."""
     living: set[LinePart] = set()
 
     def select_living(bodies: Iterable[PartBody]) -> list[PartBody]:

@@ -1,10 +1,10 @@
-"""Reading back a plan of a grammar: which derivations are told like this?
+"""Reading back a plan of a grammar: which derivations are written like this?
 
 The lines of such a plan name productions, and many of its terminals are in no line: a text speaks for them. So a second
-grammar is made, one for the lines. Each of its productions is one of the grammar's, less what is not told, and where
-the production is a step, with the line that tells it. The lines, in the order of the derivation, are a word of this
+grammar is made, one for the lines. Each of its productions is one of the grammar's, less what is not written, and where
+the production is a step, with its line. The lines, in the order of the derivation, are a word of this
 grammar exactly where a derivation prints so, as :func:`~formal_llm.planning.plans.steps.read_steps` prints it. Where
-they are none, it tells which line cannot follow, and what could.
+they are none, it determines which line cannot follow, and what could.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from formal_llm.planning.reading.prose import STOPS, ReadingProblem, StepLine, f
 
 _RESULT = re.compile(r"the result of step (\d+)(?: and |$)")
 _RESULT_LIKE = re.compile(r"(?:the )?(?:result|output) of step (\d+)(?: and |$)")
-#: Ways to tell a symbol other than to begin with the step on a given line: anyhow; not as a lone terminal, which would
-#: have been told with the step that it is for; only named, in a step that is in no line but could have been; as a lone
-#: terminal; what is no step in no line, and the steps on theirs; in no line at all; so, and of a selection several;
-#: anyhow, as the whole of a plan that is no nesting.
+#: Ways to write a symbol other than to begin with the step on a given line: anyhow; not as a lone terminal, which would
+#: have been written with the step that it is for; only named, in a step that is in no line but could have been; as a
+#: lone terminal; what is no step in no line, and the steps on theirs; in no line at all; so, and of a selection
+#: several; anyhow, as the whole of a plan that is no nesting.
 _ANYHOW, _UNNAMED, _NAMED, _ALONE, _ELIDED, _SILENT, _SEVERAL, _TOP = -1, -2, -3, -4, -5, -6, -7, -8
 _IN_NO_LINE = (_ELIDED, _SILENT, _SEVERAL)
 #: How the steps on the lines are nested: not at all, or applied to each other, as those of a backward plan are.
@@ -50,7 +50,7 @@ class _StepItem(NamedTuple):
     step: int | str
 
 
-#: What becomes of a body: terminals that are not told (plain), steps, and parts that are told on their own.
+#: What becomes of a body: terminals that are not written (plain), steps, and parts that have lines of their own.
 _Items = tuple[str | _StepItem | LinePart, ...]
 
 
@@ -60,7 +60,7 @@ class LineGrammar:
     Args:
         cfg: the grammar of the plan.
         lines: in the order of the derivation, which for a backward plan is from the last to the first.
-        nested: whether the steps are applied to each other: each step is a tool, and its arguments are told with it.
+        nested: whether the steps are applied to each other: each step is a tool, and its arguments are written with it.
         manner: what is understood.
         bent: whether only plans are meant that are no nesting of calls. A backward plan that is one is printed so.
     """
@@ -91,7 +91,7 @@ class LineGrammar:
     def collect_own_terminals(self) -> Word | None:
         """The terminals of the steps, one step after the other, whether or not the steps fit together.
 
-        None where a line does not tell which, or where they stand around what another line tells.
+        None where a line does not determine which, or where they stand around the contents of another line.
         """
         word: Word = ()
         terminals = () if self._nested else tuple(self._cfg.terminals)
@@ -172,7 +172,7 @@ class LineGrammar:
     def _expand_production(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
         body = production.body
         if parse_repetition(production.head) is not None:
-            # A text does not tell the terminals in a repetition, and a list of steps tells each.
+            # A text does not list the terminals in a repetition, and a list of steps has each.
             inner = way if way in _IN_NO_LINE else _ELIDED if self._nested else _ANYHOW
             yield from (
                 [] if self._nested and way >= 0 else [(tuple(LinePart(name, inner) for name in body), way == _TOP)]
@@ -193,15 +193,15 @@ class LineGrammar:
             if among is None and body[0] in self._cfg.by_head:
                 yield (LinePart(body[0], way),), False
             elif among is not None and len(among) > 1 and way == _UNNAMED:
-                yield (LinePart(body[0], _SEVERAL),), False  # no line tells which
+                yield (LinePart(body[0], _SEVERAL),), False  # no line determines which
         elif way in (_ANYHOW, _UNNAMED):
             yield from self._expand_listed(production, way)
 
     def _expand_listed(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
-        """A production that is no step of its own: what it holds is told one after the other."""
+        """A production that is no step of its own: its parts are written one after the other."""
         body = production.body
         if selection_members(production.head) is not None:
-            # Of a selection one member alone would have been told, so here is another one.
+            # Of a selection one member alone would have been written, so here is another one.
             body = body if way == _ANYHOW else tuple(name.replace("any(", "some(", 1) for name in body)
             yield tuple(LinePart(name, _ANYHOW) for name in body), False
         elif len(body) > 1 and body[0] not in self._cfg.terminals:
@@ -213,7 +213,7 @@ class LineGrammar:
 
     @staticmethod
     def _expand_silent(production: Production, way: int) -> _Items:
-        """A production of which no line tells more than the steps in it."""
+        """A production of which lines contain only the steps in it."""
         if way != _SEVERAL:
             return tuple(LinePart(name, way) for name in production.body)
         if len(production.body) == 1:
@@ -232,7 +232,7 @@ class LineGrammar:
             yield (_StepItem(f"Use {self._cfg.label(terminal)}"), terminal)
 
     def _expand_step(self, production: Production, way: int) -> Iterator[tuple[_Items, bool]]:
-        """A production that is a step, on each line that may tell it; and on none, to know what could have stood.
+        """A production that is a step, on each line that may be its own; and on none, to know what could have stood.
 
         With each, whether it is a branching that begins with no tool.
         """
@@ -263,14 +263,14 @@ class LineGrammar:
     def _match_use(self, index: int, terminal: str) -> Iterator[str]:
         return _strip_forms(self._told_forms[index], self._uses[terminal], " on ")
 
-    # -- what is told with a step -------------------------------------------------------------------------------
+    # -- what is written with a step ----------------------------------------------------------------------------
 
     def _match_body(self, body: Word, rest: str, style: str) -> Iterable[tuple[_Items, int]]:
-        """What the body of a step may become when all of ``rest``, labels and results, is told of it.
+        """What the body of a step may become when all of ``rest``, labels and results, belongs to it.
 
         With each, how many of its items its first symbol became.
         """
-        #: What is left to be told, what the symbols so far became, and how many items that was of the first one.
+        #: What is left to be read, what the symbols so far became, and how many items that was of the first one.
         states: dict[tuple[str, _Items, int], None] = {(rest, (), 0): None}
         for place, name in enumerate(body):
             is_tool = self._nested and style == _CHOSEN and place == 0 and len(body) > 1
@@ -286,7 +286,7 @@ class LineGrammar:
     def _match_argument(
         self, name: str, rest: str, style: str, first: bool, is_tool: bool
     ) -> Iterator[tuple[_Items, str]]:
-        """What one symbol may become, and what is then left to be told."""
+        """What one symbol may become, and what is then left to be read."""
         again = parse_repetition(name)
         if again is not None:
             if style == _INPUTS:
@@ -309,7 +309,7 @@ class LineGrammar:
                 yield (LinePart(name, _UNNAMED),), rest
 
     def _match_input(self, name: str, rest: str) -> Iterator[tuple[_Items, str]]:
-        """What a nonterminal may become among the inputs of a tool, and what is then left to be told."""
+        """What a nonterminal may become among the inputs of a tool, and what is then left to be read."""
         for plain in self._plain_words(name):
             yield from self._match_labels(plain, rest, _INPUTS)
             if not plain:
@@ -321,7 +321,7 @@ class LineGrammar:
             yield (LinePart(name, self._numbers[int(result[1])]),), rest[result.end() :]
 
     def _match_repetition(self, again: Repetition, rest: str) -> Iterator[tuple[_Items, str]]:
-        """What a repetition may become among the inputs of a tool, and what is then left to be told."""
+        """What a repetition may become among the inputs of a tool, and what is then left to be read."""
         found: dict[tuple[_Items, str], None] = {((), rest): None}
         for count in range(len(rest) + 1 if again.most is None else again.most + 1):
             if count >= again.least:
@@ -402,7 +402,7 @@ class Renamings:
 
 
 class GrammarLines:
-    """The words that lines tell of a grammar.
+    """The words of a grammar that lines describe.
 
     Args:
         cfg: the grammar.
@@ -425,7 +425,7 @@ class GrammarLines:
         found = self._find_candidates(manner, strict=strict)
         inputs = any(map(says.has_inputs, lines))
         if not found and not strict and inputs and order == "forward":
-            # Only backward plans say what a step is applied to; who writes it means it.
+            # Only backward plans contain what a step is applied to; where it is written, it is meant.
             self._order = "backward"
             found = self._find_candidates(manner, strict=False)
         elif not found and not strict and not inputs and order == "backward":
@@ -447,7 +447,7 @@ class GrammarLines:
         yield LineGrammar(self._cfg, self._lines[::-1], nested=False, manner=manner, bent=bent)
 
     def _restore_line_order(self, told: CandidateWords) -> CandidateWords:
-        """What is told, with the lines counted as they stand."""
+        """What was read, with the lines counted as they stand."""
         if self._order == "forward":
             return told
         return replace(told, lines={move: len(self._lines) - 1 - line for move, line in told.lines.items()})

@@ -1,4 +1,4 @@
-"""What the lines of a plan may say, for an automaton and for a grammar."""
+"""The possible texts of lines of a plan, for an automaton and for a grammar."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Naming:
 
 
 class MovePhrases:
-    """What the lines of a plan may say of an automaton that comes from no grammar.
+    """The possible texts of lines for an automaton that comes from no grammar.
 
     A line is what a transition prints, to the letter; else what one prints but for blanks, capitals and what stands at
     the end; else the name or label of a terminal, or a decision: its question with the answer.
@@ -100,7 +100,7 @@ class MovePhrases:
         self._naming = Naming(Vocabulary(pda), self.reading)
 
     def find_transitions(self, text: str, *, strict: bool = False) -> Collection[Transition]:
-        """The transitions that a line may tell; none where it tells none."""
+        """The transitions that a line may describe."""
         if strict or text in self.printed:
             return self.printed.get(text, set())
         for form in list_spellings(text):
@@ -120,13 +120,13 @@ class MovePhrases:
 
 
 def list_decision_texts(question: str, answer: str) -> Iterator[str]:
-    """What tells a decision."""
+    """The texts of a decision."""
     bare = question.rstrip("?: ")
     return (one for one in (f"{question} {answer}", f"{bare}: {answer}", f"{bare} {answer}", answer) if one.strip())
 
 
 class ProductionPhrases:
-    """What the lines of a plan may say of a grammar: texts of productions, tools with what they are applied to."""
+    """The possible texts of lines for a grammar: texts of productions, tools with what they are applied to."""
 
     def __init__(self, cfg: CFG) -> None:
         self._cfg = cfg
@@ -148,7 +148,7 @@ class ProductionPhrases:
         return any(line.text == f"Use {label}" or line.text.startswith(f"Use {label} on ") for label in labels)
 
     def has_inputs(self, line: StepLine) -> bool:
-        """Whether a line says what a tool is applied to, and can say nothing else."""
+        """Whether a line names what a tool is applied to, and can mean nothing else."""
         return not self._is_step(line.text) and self._can_split(line.text, " on ")
 
     def _is_whole_step(self, text: str) -> bool:

@@ -1,8 +1,8 @@
 """The lines of a plan that anybody wrote: which are steps, which numbers they carry, and what is left out.
 
 People and models write more than steps: "Here is my plan:", bullets, check boxes, bold, a remark behind a step. That is
-left out, and told. It never hides a step: a line or a remark that names one, or nearly, cannot be left out. A machine
-writes the steps as they are printed, "Step 1: ...", and nothing else; ``strict`` is for that.
+left out, and reported. It never hides a step: a line or a remark that names one, or nearly, cannot be left out. A
+machine writes the steps as they are printed, "Step 1: ...", and nothing else; ``strict`` is for that.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def fold_text(text: str) -> str:
 
 
 class StepLine(NamedTuple):
-    """A line of a plan that tells a step.
+    """A line of a plan with a step.
 
     Attributes:
         number: the place of the step in the list, from 1.
@@ -58,13 +58,13 @@ class StepLine(NamedTuple):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """What it may say, folded: with and without what stands at its end."""
+        """Its possible readings, folded: with and without what stands at its end."""
         text = fold_text(self.text)
         return tuple(dict.fromkeys((text, text.rstrip(STOPS))))
 
 
 class ReadingProblem(NamedTuple):
-    """Why lines tell no plan: what is wrong, the line where it is (None for none), what could have stood there."""
+    """Why lines describe no plan: what is wrong, the line where it is (None for none), what could have stood there."""
 
     problem: str
     line: StepLine | None = None
@@ -88,7 +88,7 @@ class SkippedText(NamedTuple):
 
 @dataclass(frozen=True)
 class StepPhrases:
-    """What a line may say.
+    """The possible readings of a line.
 
     Args:
         whole: whether a text is a whole step.
@@ -110,7 +110,7 @@ class StepPhrases:
 
 
 def read_plan_lines(text: str, phrases: StepPhrases, *, strict: bool) -> tuple[list[StepLine], list[SkippedText]]:
-    """The lines that tell steps, and what was left out.
+    """The lines with steps, and what was left out.
 
     Raises:
         NotationError: a line is no step and cannot be left out.
@@ -156,7 +156,7 @@ _Step = tuple[int | None, str, str, bool]
 
 
 def find_step(line: str, phrases: StepPhrases) -> _Step | None:
-    """The step that a line tells; None where it tells none."""
+    """The step of a line; None where it has none."""
     exact = _PRINTED.fullmatch(line)
     if exact is not None and phrases.whole(exact[2]):
         return int(exact[1]), exact[2], "", True

@@ -4,15 +4,16 @@ Understood are:
 
 - the steps of a plan, one a line, as they are printed: "Step 2: Use Colorization on the result of step 1";
 - the same as people write them: by name or label, with bullets, check boxes, "1." or nothing, with or without "Use",
-  with a remark behind, between lines that are no steps. What is left out is told. ``strict`` allows none of this;
+  with a remark behind, between lines that are no steps. What is left out is reported. ``strict`` allows none of this;
 - the same on one line, with `` / `` or commas between the steps;
 - a word, terminal names with blanks between them, those with blanks in quotes, and "ε" for the empty one;
 - nested calls, "translation(captioning(input_image))";
 - the JSON of a plan, or a JSON list of names.
 
-All that a plan says is read: the steps to the letter, their order, what they are applied to, the brackets, the numbers.
-It does not say everything, so a plan may stand for many words (:mod:`~formal_llm.planning.reading.candidates`): the
-decisions of a flowchart are no steps, and the text of a production speaks for its terminals. All these words are kept.
+All that a plan contains is read: the steps to the letter, their order, what they are applied to, the brackets, the
+numbers. It does not contain everything, so a plan may stand for many words
+(:mod:`~formal_llm.planning.reading.candidates`): the decisions of a flowchart are no steps, and the text of a
+production speaks for its terminals. All these words are kept.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ _TRIED = 100
 
 
 class AutomatonLines:
-    """The words that lines tell of an automaton.
+    """The words of an automaton that lines describe.
 
     Args:
         pda: the automaton.
@@ -78,7 +79,7 @@ class AutomatonLines:
         told: the words; there may be none.
 
     Raises:
-        NotationError: a line tells nothing of the automaton.
+        NotationError: a line describes nothing of the automaton.
     """
 
     def __init__(self, pda: PDA, lines: Sequence[StepLine], order: Order, *, strict: bool) -> None:
@@ -90,7 +91,7 @@ class AutomatonLines:
         self.told = self._find_candidates(self._matches)
 
     def is_decision(self, at: int) -> bool:
-        """Whether a line tells a decision, and so no step."""
+        """Whether a line describes a decision, and so no step."""
         return all(move.decision for move in self._matches[at])
 
     def _find_candidates(self, matches: Sequence[Collection[Transition]], around: Around = "") -> CandidateWords:
@@ -101,7 +102,7 @@ class AutomatonLines:
         return CandidateWords(told.pda, {move: len(matches) - 1 - line for move, line in told.lines.items()})
 
     def explain_failure(self, possible: Callable[[CandidateWords], bool]) -> ReadingProblem:
-        """Why no plan is told: the first line that no plan has there, after the lines before it.
+        """Why no plan is described: the first line that no plan has there, after the lines before it.
 
         Args:
             possible: whether some of the words follow the rules.
@@ -146,7 +147,7 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
     """A shortest word of an automaton that has these steps, and between them decisions.
 
     Where there is none, a word that has decisions filled in as far as some word begins with the steps; the other steps
-    follow as they are. A step may be one of several terminals; the transitions say which terminals are decisions.
+    follow as they are. A step may be one of several terminals; the transitions determine which terminals are decisions.
     """
     found = _find_shortest_word(pda, steps, ends=True)
     if found is not None:
@@ -165,7 +166,7 @@ def fill_decisions(steps: Sequence[tuple[str, ...]], pda: PDA) -> Word:
 
 
 def _find_shortest_word(pda: PDA, steps: Sequence[tuple[str, ...]], *, ends: bool) -> Word | None:
-    """A shortest word that has the steps; it may go on after them unless it ``ends`` there. None for no such word."""
+    """A shortest word that has the steps, or None; it may continue after them unless it ``ends`` there."""
     both = product(pda, _build_chain(steps, _list_decisions(pda), () if ends else pda.terminals))
     try:
         return Lookahead(both).shortest_word()
@@ -206,15 +207,16 @@ _NO_RULES = PDA([], start=0, accepting=[0], check=False)
 
 @dataclass(frozen=True)
 class Reading:
-    """What a text tells.
+    """What a text describes.
 
     Attributes:
-        words: the words that it tells outright.
+        words: the words that it contains.
         told: the languages of the words that it stands for.
         lines: its steps, where it is a list of steps.
         skipped: what was left out.
-        guess: where it tells nothing, a word that has its steps and is none of the language; None where there is none.
-        wrong: why it tells nothing, whatever the constraints and limits; None where it tells something.
+        guess: where it describes nothing, a word that has its steps and is none of the language; None where there is
+            none.
+        wrong: why it describes nothing, whatever the constraints and limits; None where it describes something.
         moved: its lines as steps of an automaton, where they are.
     """
 
@@ -243,13 +245,13 @@ class Reading:
 
 
 def read_plan(text: str, source: Source, *, order: Order | None = None, strict: bool = False) -> Reading:
-    """What a text tells, of the plans of a grammar or an automaton; its constraints and limits are not looked at.
+    """What a text describes, of the plans of a grammar or an automaton; its constraints and limits are not looked at.
 
     Args:
         text: the plan; see the module's page for the forms that are understood.
         source: the grammar, flowchart, behaviour or automaton whose terminals and labels are meant.
         order: whether the word runs from the last of the steps to the first (``backward``) or from the first to the
-            last. Left out, it is as the source says
+            last. Left out, it is as the source declares
             (:func:`~formal_llm.planning.plans.vocabulary.order_of`). A word and nested calls are read as they stand.
         strict: for machines: only what is printed is understood, to the letter.
 
@@ -265,11 +267,12 @@ def read_plan_text(text: str, source: Source, *, order: Order | None = None, str
     """The word of a plan that anybody wrote: one that follows all the rules, where it can be read as one.
 
     The arguments are those of :func:`read_plan`. What is no plan of the grammar or automaton gives a word that is none
-    either, for :func:`~formal_llm.planning.checking.verify.verify` to say why; where there is no such word, an error.
+    either, for :func:`~formal_llm.planning.checking.verify.verify` to explain why; where there is no such word, an
+    error.
 
     Raises:
-        NotationError: the text cannot be read, or tells no plan and no word says so; or it may be several words that
-            differ in terminals with the same label. With its line.
+        NotationError: the text cannot be read, or describes no plan and no word has its steps; or it may be several
+            words that differ in terminals with the same label. With its line.
         Undecided: there are too many ways to read it.
     """
     reader = _PlanReader(source, order, strict)
@@ -290,7 +293,7 @@ def find_names(text: str, source: Source) -> Word:
     """The terminals that a text may name: by name, by label, by the text of a transition; none where it names none.
 
     Raises:
-        NotationError: a label that several terminals share, where no decisions tell which one is meant.
+        NotationError: a label that several terminals share, where no decisions determine which one is meant.
     """
     reader = _PlanReader(source, None, strict=False)
     moves = MovePhrases(reader.base).find_transitions(text) if reader.base is not None and reader.cfg is None else ()
@@ -483,7 +486,7 @@ class _PlanReader:
             wrong = wrong or (
                 retold.explain_failure() if retold is not None else ReadingProblem("no plan is told like this")
             )
-        # Numbers that are wrong are told as they are; else an automaton is asked what could have stood there.
+        # Numbers that are wrong are reported as they are; else an automaton is asked what could have stood there.
         moved = None if wrong is not None and wrong.line is not None else moved
         return Reading(words, told, tuple(lines), tuple(skipped), guess, wrong, moved)
 
@@ -492,7 +495,7 @@ class _PlanReader:
 
 
 def _check_shared(word: Word, reading: Reading, rules: PDA) -> None:
-    """Raise where another word that follows the rules is told alike: labels are shared, so nothing tells them apart."""
+    """Raise where another word that follows the rules has the same text, since labels are shared."""
     labels = {name: rules.label(name) for name in rules.terminals}
     if len(set(labels.values())) == len(labels) or any(move.decision for move in rules.transitions):
         return

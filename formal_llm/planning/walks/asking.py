@@ -35,7 +35,7 @@ LISTED = 8
 
 
 def list_hints(table: ChoiceTable, entry: JournalEntry, left: float, wording: Wording) -> Iterator[str]:
-    """The lines that say what may be chosen together; none where any set of the options may.
+    """The lines about what may be chosen together; none where any set of the options may.
 
     Args:
         table: the choices of the automaton.
@@ -143,9 +143,9 @@ def _write_number(amount: Fraction) -> str:
 
 
 _NUMBERS = count(1)
-#: For each of so many options and terminals together it is told which of these the limits still leave after it.
+#: The most options times terminals for which each option shows what the limits still leave after it.
 _FINE = 50_000
-#: With more options times transitions, what may still come is told of all of them together.
+#: With more options times transitions, what may still come is shown for all of them together.
 _LARGE = 200_000
 
 

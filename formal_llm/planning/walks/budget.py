@@ -9,7 +9,7 @@ from time import perf_counter
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.plans.usage import Usage, Verdicts
 
-#: The most questions that a planner asks for one plan where nobody gives it a budget.
+#: The most questions that a planner asks for one plan by default.
 QUESTIONS = 200
 
 
@@ -45,13 +45,13 @@ class Budget:
         return not (self.questions is self.requests is self.tokens is self.cost is None)
 
     def allows_question(self, questions: int) -> bool:
-        """Whether the number of questions asked tells alone that another one may be asked: nothing else is bounded."""
+        """Whether the number of questions asked alone decides that another one may be asked."""
         return self.requests is self.tokens is self.cost is None and (
             self.questions is None or questions < self.questions
         )
 
     def check(self, prices: Prices | None) -> None:
-        """Raise ``ValueError`` where the cost is bounded and nobody knows what a token costs."""
+        """Raise ``ValueError`` where the cost is bounded and no prices are known."""
         if self.cost is not None and prices is None:
             raise ValueError("a budget of cost needs prices: Planner(prices=Prices(input=..., output=...))")
 
@@ -69,7 +69,7 @@ class Budget:
 
 
 class Meter:
-    """Counts what a walk uses; tells its cost where prices are given.
+    """Counts what a walk uses; determines its cost where prices are given.
 
     Attributes:
         questions, forced, backtracks, drafts, drafted: as in :class:`Usage`.
@@ -100,7 +100,7 @@ class Meter:
         self._seconds = None
 
     def copy(self) -> Meter:
-        """A meter that goes on from here by itself."""
+        """A meter that continues from here by itself."""
         return copy(self)
 
     def count_usage(self, kept: int, besides: TokenUsage | None = None) -> Usage:

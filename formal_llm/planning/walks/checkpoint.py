@@ -30,10 +30,10 @@ class JournalRow:
         chosen: what was chosen; None where it is asked now.
         excluded: what is ruled out.
         asked: whether it was asked.
-        probability: of what was chosen, where the answer told; left out of the JSON data where it did not.
+        probability: of what was chosen, where the answer gave it; otherwise left out of the JSON data.
         at: how many moves had been made before; None where that is clear, and in snapshots of older versions.
         drafted: whether it was taken from a draft; left out of the JSON data where it was not.
-        note: what the question says of a draft; left out of the JSON data where it says nothing.
+        note: the note about a draft in the question; left out of the JSON data where it is empty.
         page: whether what was chosen is another page of the same choice; left out of the JSON data where it is not.
     """
 
@@ -48,7 +48,7 @@ class JournalRow:
 
     @classmethod
     def from_entry(cls, entry: JournalEntry, at: int | None = None) -> JournalRow:
-        """The row of a journal's entry, which stands after so many moves."""
+        """The row of a journal's entry, which stands after this many moves."""
         chosen = None if entry.chosen is None else entry.key
         page = entry.chosen is not None and entry.chosen.menu is not None
         return cls(chosen, tuple(entry.excluded), entry.asked, entry.probability, at, entry.drafted, entry.note, page)
@@ -160,7 +160,7 @@ class Checkpoint:
             raise SnapshotError(f"the snapshot was taken with lookahead {'on' if self.look else 'off'}")
 
     def replay(self, trail: Trail, budget: Budget, partial: Callable[[], Plan]) -> None:
-        """Make the choices of the journal again, on a trail that stands at its beginning; nobody is told of them.
+        """Make the choices of the journal again, on a trail that stands at its beginning; they raise no events.
 
         Raises:
             SnapshotError: the journal has a choice that the automaton does not offer, or stands at a question of which
@@ -291,7 +291,7 @@ def _check_usage(usage: Mapping[str, Any], answered: int) -> None:
 
 
 def _check_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The rows, each of which says what it can say where it stands."""
+    """The rows, each of which contains what is known where it stands."""
     for number, row in enumerate(rows, 1):
         probability = row.get("probability")
         if probability is not None and not 0 <= probability <= 1:

@@ -79,8 +79,8 @@ class Menu:
     Attributes:
         text: the option.
         items: the choices, menus among them.
-        make: makes the page of them; of a selection it is told what was chosen on the pages before.
-        key: a number that tells what is behind it, the same in every process; below 0.
+        make: makes the page of them; of a selection it receives what was chosen on the pages before.
+        key: a number that identifies what is behind it, the same in every process; below 0.
     """
 
     text: str
@@ -163,7 +163,7 @@ class ChoiceFork:
 
     @property
     def is_certain(self) -> bool:
-        """Whether filters alone have told what is offered, so that it is the same wherever it is asked."""
+        """Whether filters alone have decided what is offered, so that it is the same wherever it is asked."""
         return not self.tally >> 32
 
     def iter_choices(self) -> Iterator[Choice]:
@@ -277,7 +277,7 @@ def with_questions(choices: Sequence[Choice], texts: list[str]) -> list[str]:
 #: Terminals together.
 Names: TypeAlias = frozenset[str]
 
-#: After so many ways without one more set, whoever asks may stop.
+#: The ways without one more set after which a caller may stop.
 _TRIES = 1_000
 #: What looking at one way costs, in the tries of :class:`Work`.
 _WORTH = 5
@@ -307,7 +307,7 @@ def iter_subsets(
 
     Args:
         lookahead: knows the automaton.
-        finishes: whether a plan may be finished from a configuration within so many moves.
+        finishes: whether a plan may be finished from a configuration within a number of moves.
         configuration: where the selection is on top.
         must: the members that each set has.
         may: the members that a set may have.
@@ -315,7 +315,7 @@ def iter_subsets(
 
     Yields:
         The sets; in between None where none was found in many tries, or the time for the question is spent, so that
-        whoever asks can stop.
+        callers can stop.
     """
     automaton = lookahead.automaton
     members = lookahead.selection(configuration) or ()
@@ -483,7 +483,7 @@ class ChoiceTable:
         return self.lookahead.work.limit_seconds(self.search_time)
 
     def _filter_remaining(self, configuration: Hashable, fork: ChoiceFork, steps: float, enough: bool) -> ChoiceFork:
-        """What is left of a fork with so many moves: asked anew, not remembered.
+        """What is left of a fork with this many moves: asked anew, not remembered.
 
         Where they are ``enough`` for the choices that are decided, the others are only looked at by what is known.
         """
@@ -609,7 +609,7 @@ class ChoiceTable:
             judged = [(choice, lost if after is None else decide(after)) for choice, after in found]
             told, reach = self._build_fork(judged, len(members), deeper)
             fork = replace(fork, unknown=told.unknown, open=told.open, tally=told.tally)
-            # Two sets that can be finished in so many moves: where there are as many, more than one can be chosen.
+            # Two sets that can be finished in ``steps`` moves: where there are as many, more than one can be chosen.
             for way in few:
                 reach = max(reach, self._count_reach(way.moves, self.lookahead.completable(way.after), deeper))
         return fork, reach

@@ -1,8 +1,8 @@
 """What happens while a plan is made, for those who want to watch.
 
-Where many walks are under way at once, each event tells by its name which one it comes from; for a single walk the name
-is empty. Names need not differ. What tells walks apart for sure is the ``id``: a number that each walk of this process
-has for itself. Events are compared without it.
+Where many walks are under way at once, each event has the name of the one that it comes from; for a single walk the
+name is empty. Names need not differ. What identifies a walk for sure is the ``id``: a number that each walk of this
+process has for itself. Events are compared without it.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ class JournalEntry:
         members: of a selection, the members that were chosen.
         asked: whether it was asked, or left without a question after the others had been ruled out.
         drafted: whether it was taken from a draft of the plan, without a question.
-        note: what the question says besides: what a draft wanted here.
-        probability: of what was chosen among what was offered; None where the answer did not tell.
+        note: a note in the question: what a draft wanted here.
+        probability: of what was chosen among what was offered; None where the answer did not give it.
         question: the question, once it has been looked at.
         looked_at: verdicts of choices that were offered undecided.
         past: how the walk came here; known where there is a question.
@@ -205,7 +205,7 @@ class JournalEntry:
             return None
         if all_of_them and len(few) == 1:
             return self.find_choice(few[0].names, table, left)
-        # Several sets may be one answer: to go on to the next page.
+        # Several sets may be one answer: to turn to the next page.
         part = self.fork.scope
         keys = {part.make_answer(way.names) for way in few}
         if len(keys) > 1 or keys <= {way.names for way in few}:

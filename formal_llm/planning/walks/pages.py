@@ -5,7 +5,7 @@ options". Or with groups, ``by=["cost"]``: "cost 5 to 12: 20 options", "cost 13 
 
 A page is a fork like any other: an answer that opens the next page is a choice without moves, and stands in the
 journal. So each option can be reached in just one way, the probability of an option is the product of those of the
-answers that led to it, and whoever drives a walk need not know of pages.
+answers that led to it, and the driver of a walk need not know of pages.
 
 A selection, where several options are chosen, is asked page by page: each answer names what is chosen on this page, and
 with "more" that the next page is wanted too. No answer is accepted from which no set can be chosen.
@@ -32,7 +32,7 @@ from formal_llm.planning.walks.wording import Wording, fill_template
 
 #: Options by their texts.
 NAME = "name"
-#: So much of an option's text names where a group begins and ends.
+#: The characters of an option's text that name where a group begins and ends.
 _EDGE = 20
 
 
@@ -90,7 +90,7 @@ class Pages:
 
     @property
     def cache_key(self) -> list[object]:
-        """What tells these pages from others, as JSON data: functions by their names."""
+        """What distinguishes these pages from others, as JSON data: functions by their names."""
         ways = (one if isinstance(one, str) else getattr(one, "__qualname__", "") for one in (*self.by, self.order))
         return [self.options, self.characters, *ways]
 

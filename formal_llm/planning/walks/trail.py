@@ -1,6 +1,6 @@
 """The trail of a walk: how it came to where it stands, and how it goes back.
 
-A trail goes on by itself as far as there is nothing to choose, and stands still at a choice. On a dead end it returns
+A trail advances by itself as far as there is nothing to choose, and stops at a choice. On a dead end it returns
 to the last choice, rules out the branch that died, and stands there again if two branches or more are left. It asks no
 questions, and knows of a budget only its steps and backtracks.
 """
@@ -55,7 +55,7 @@ class Trail:
         state: the choice to make now; or a :class:`Stage`.
         silent: choices that were taken since a search ruled out the others: after how many moves, and what. Elsewhere
             such a search may not be decided in its time.
-        stops: so many moves after which the trail stands still, however little there is to choose.
+        stops: the moves after which the trail stops, however little there is to choose.
         opening: whether it has come to another page of a choice, and has not seen yet what is left there.
 
     Raises:
@@ -85,7 +85,7 @@ class Trail:
             raise self._make_no_plan_error()
 
     def copy(self, on_event: EventCallback | None) -> Trail:
-        """A trail that goes on from here by itself. It costs two short lists: all else is shared."""
+        """A trail that continues from here by itself. It costs two short lists: all else is shared."""
         twin = Trail.__new__(Trail)
         twin.table, twin.asker, twin.on_event = self.table, self.asker, on_event
         twin.meter = self.meter.copy()
@@ -141,7 +141,7 @@ class Trail:
             self.meter.stop_clock()
 
     def advance_to_choice(self, budget: Budget, partial: Callable[[], Plan]) -> None:
-        """Go on to the next choice or to the end: take what leaves no choice, go back from dead ends.
+        """Advance to the next choice or to the end: take what leaves no choice, go back from dead ends.
 
         Raises:
             BudgetExceeded: steps or backtracks are used up; with the partial plan.
@@ -333,7 +333,7 @@ class DraftFollower:
 
     @abstractmethod
     def _advance_walk(self) -> None:
-        """Go on to the next question or to the end."""
+        """Advance to the next question or to the end."""
 
     @property
     @abstractmethod
@@ -353,7 +353,7 @@ class DraftFollower:
             BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
         """
         if not isinstance(self._trail.state, JournalEntry):
-            _ = self.done  # which goes on as far as it can
+            _ = self.done  # which advances as far as it can
         return self._trail.state if isinstance(self._trail.state, JournalEntry) else None
 
     @property
@@ -393,7 +393,7 @@ class DraftFollower:
         return True
 
     def note(self, text: str) -> None:
-        """Have the question that is asked now say this besides; it is told anew where that was something else."""
+        """Add a note to the question that is asked now, and announce it again if its note was another one."""
         entry = self.choice
         if entry is not None and entry.note != text:
             entry.note, entry.question = text, None

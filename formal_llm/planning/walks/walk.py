@@ -4,11 +4,12 @@ A walk does no input or output. It has a :attr:`Walk.question`, it takes an answ
 :attr:`Walk.plan`; who answers is its driver's business. It remembers the configuration of every choice, which costs
 nothing since configurations share their parts, so it can go back to any of them:
 
-- on a dead end (where lookahead is off, or said "unknown") it restores the state and stack of the last choice, removes
-  the branch that died, and asks again if two or more are left (Formal-LLM, section 3);
+- on a dead end (where lookahead is off, or answered "unknown") it restores the state and stack of the last choice,
+  removes the branch that died, and asks again if two or more are left (Formal-LLM, section 3);
 - :meth:`Walk.back` takes the last answer back, :meth:`Walk.rule_out` removes a branch that has failed outside.
 
-How it goes is told in :mod:`formal_llm.planning.walks.trail`; its journal is its checkpoint. It can :meth:`fork`.
+How it advances is described in :mod:`formal_llm.planning.walks.trail`; its journal is its checkpoint. It can
+:meth:`fork`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ LookaheadMode = Literal["on", "off"]
 
 
 class SharedSettings(TypedDict, total=False):
-    """What a walk and a planner are told alike."""
+    """The settings that a walk and a planner share."""
 
     limits: Limits | None
     lookahead: LookaheadMode
@@ -73,12 +74,12 @@ class Walk(DraftFollower):
         pages: how questions with many options are split; None for not at all.
         budget: what the walk may use. It may be replaced on the way.
         prices: what tokens cost, where that is known.
-        name: a name for the walk: its questions and events tell it.
+        name: a name for the walk: its questions and events have it.
         on_event: called with what happens.
 
     Raises:
         NoValidPlan: nothing follows all the rules; before any question.
-        TypeError: the source is no rules; says what to write instead.
+        TypeError: the source is no rules; the message shows what to write instead.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class Walk(DraftFollower):
 
     @property
     def id(self) -> int:
-        """The number that this walk and its forks have for themselves in this process; its events tell it."""
+        """The number that this walk and its forks have for themselves in this process; its events have it."""
         return self._asker.id
 
     @property
@@ -152,7 +153,7 @@ class Walk(DraftFollower):
         """The question to answer now; None when the plan is finished. It always has two options or more.
 
         Raises:
-            BudgetExceeded: the budget is used up. Put a larger one in its place and the walk goes on.
+            BudgetExceeded: the budget is used up. Put a larger one in its place and the walk continues.
             NoValidPlan: every branch was tried or ruled out.
         """
         entry = self._trail.state
@@ -304,7 +305,7 @@ class Walk(DraftFollower):
         self._trail.take_back(self.budget)
 
     def rule_out(self, position: int | None = None) -> None:
-        """Remove a branch for a reason from outside, and go on from the choice that led into it.
+        """Remove a branch for a reason from outside, and continue from the choice that led into it.
 
         Args:
             position: the place in :attr:`word` of the terminal that cannot be had (its tool failed); the last choice

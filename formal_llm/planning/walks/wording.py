@@ -88,10 +88,10 @@ class Wording:
 
     Attributes:
         order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar;
-            ``forward`` when from the first to the last; None for what the rules say (:meth:`settled`).
+            ``forward`` when from the first to the last; None for what the rules declare (:meth:`settled`).
         conversation: False: each question stands alone; True: it comes after all earlier ones and their answers.
         system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules in their
-            notation. What is said here stays the same from question to question, so providers read it from
+            notation. This text stays the same from question to question, so providers read it from
             their prompt cache.
         examples: few-shot examples, pairs of a question and its answer.
         prompt: the question. May use ``{task}``, ``{progress}``, ``{target}``, ``{options}``, ``{instruction}``.
@@ -120,7 +120,7 @@ class Wording:
         draft: what asks for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{progress}``,
             ``{names}`` (what a plan is made of), ``{rules}``, ``{limits}``, ``{instruction}``.
         draft_call, draft_steps: what a draft is, where plans are printed as nested calls, and elsewhere.
-        draft_wanted: what a question says where the draft does not go on; may use ``{step}``.
+        draft_wanted: the note of a question where the draft does not continue; may use ``{step}``.
     """
 
     order: Order | None = None
@@ -196,7 +196,7 @@ class Wording:
 
     @property
     def reads(self) -> Order:
-        """The order, where the rules have said it or nobody has."""
+        """The order of the rules, or the default."""
         return self.order or "backward"
 
     @property
@@ -282,7 +282,7 @@ class Wording:
         return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
     def ask_draft(self, task: str, tree: Node, told: Mapping[str, str], *, nested: bool) -> str:
-        """What asks for a draft, at the tree of the plan so far; ``told`` are names, rules and limits in words."""
+        """The request for a draft, at the tree of the plan so far; ``told`` are names, rules and limits in words."""
         instruction = self.draft_call if nested else self.draft_steps
         return fill_template(
             self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **told}
@@ -391,7 +391,7 @@ class Wording:
         alike = find_duplicates(texts)
         for number, text in enumerate(texts):
             if text in alike:
-                # Equal labels for different symbols: the names are all that is left to tell them apart.
+                # Equal labels for different symbols: only the names distinguish them.
                 names = [*choices[number].reads] or [str(move) for move in choices[number].moves[:1]]
                 texts[number] = f"{text} [{', '.join(names)}]"
         return tuple(texts)
@@ -429,7 +429,7 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
     """A wording with short texts in the places of its own.
 
     Args:
-        wording: the wording; what it says beside the questions (system message, examples, conversation) stays.
+        wording: the wording; its texts beside the questions (system message, examples, conversation) stays.
         name: ``terse``: few words around the task, the steps and the options; ``unlisted``: without the options. That
             is for models whose options are scored by their texts, which then need no list
             (:mod:`~formal_llm.llms.scoring`); all others could only guess what the numbers mean.
@@ -444,6 +444,6 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
 
 
 def adapt_wording(wording: Wording, llm: LLM) -> Wording:
-    """The wording as an LLM reads it best: short, where it says so in ``wording``; for wordings that nobody chose."""
+    """The wording as an LLM reads it best: short, where it asks for that in ``wording``; for default wordings."""
     name = getattr(llm, "wording", "")
     return shortened(wording, name) if name else wording

@@ -24,10 +24,10 @@ _XSD = "{http://www.w3.org/2001/XMLSchema}"
 
 @pytest.mark.parametrize("element", NAMES)
 def test_each_element_and_attribute_is_in_a_table(element: str) -> None:
-    treatment = COVERAGE.treatment(element)
+    treatment = COVERAGE.get_treatment(element)
     assert treatment != "unknown"
     parts = [f"{element}@{name}" for name in NAMES[element]] if treatment == "meant" else []
-    assert [part for part in parts if COVERAGE.treatment(part) == "unknown"] == []
+    assert [part for part in parts if COVERAGE.get_treatment(part) == "unknown"] == []
 
 
 def test_the_tables_hold_nothing_else() -> None:
@@ -89,7 +89,7 @@ def test_the_names_are_those_of_the_schema() -> None:
         if name not in found:
             # An expression is of the type below where it names its language.
             elements, attributes = schema.content("tFormalExpression" if _local(kind) == "tExpression" else kind)
-            meant = COVERAGE.treatment(name) == "meant"
+            meant = COVERAGE.get_treatment(name) == "meant"
             found[name] = sorted(attributes) if meant else []
             todo += elements.items() if meant else ()
     assert found == NAMES

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import PDA
-from formal_llm.automata.notation.braces import Time, compute, literal, ranged
+from formal_llm.automata.notation.braces import Time, compute_expression, parse_literal, parse_range
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from formal_llm.automata.notation.braces import Time, compute, literal, ranged
     ],
 )  # fmt: skip
 def test_what_is_computed(text: str, made: str) -> None:
-    values = {"t": literal("9:15"), "n": literal("9"), "m": literal("lunch")}
-    assert compute(text, values) == made
+    values = {"t": parse_literal("9:15"), "n": parse_literal("9"), "m": parse_literal("lunch")}
+    assert compute_expression(text, values) == made
 
 
 @pytest.mark.parametrize(
@@ -33,22 +33,22 @@ def test_what_is_computed(text: str, made: str) -> None:
 )  # fmt: skip
 def test_what_is_not(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        compute(text, {"t": literal("9:15"), "m": "lunch"})
+        compute_expression(text, {"t": parse_literal("9:15"), "m": "lunch"})
 
 
 @given(st.integers(-50, 50), st.integers(1, 50))
 def test_division_rounds_down_and_the_rest_is_what_is_left(number: int, divisor: int) -> None:
     values = {"a": number, "b": divisor}
-    assert int(compute("a/b*b + a%b", values)) == number
-    assert 0 <= int(compute("a%b", values)) < divisor
+    assert int(compute_expression("a/b*b + a%b", values)) == number
+    assert 0 <= int(compute_expression("a%b", values)) < divisor
 
 
 def test_ranges() -> None:
-    assert list(ranged("1..3", None) or ()) == [1, 2, 3]
-    assert list(ranged("0..10", "5") or ()) == [0, 5, 10]
-    assert [str(one) for one in ranged("8:00..9:00", "20min") or ()] == ["8:00", "8:20", "8:40", "9:00"]
-    assert all(isinstance(one, Time) for one in ranged("8:00..9:00", "20min") or ())
-    assert ranged("a..b", None) is None
+    assert list(parse_range("1..3", None) or ()) == [1, 2, 3]
+    assert list(parse_range("0..10", "5") or ()) == [0, 5, 10]
+    assert [str(one) for one in parse_range("8:00..9:00", "20min") or ()] == ["8:00", "8:20", "8:40", "9:00"]
+    assert all(isinstance(one, Time) for one in parse_range("8:00..9:00", "20min") or ())
+    assert parse_range("a..b", None) is None
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_ranges() -> None:
 )  # fmt: skip
 def test_ranges_that_are_none(text: str, step: str | None, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        ranged(text, step)
+        parse_range(text, step)
 
 
 def test_a_family_over_times_of_day() -> None:

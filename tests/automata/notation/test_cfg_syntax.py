@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG
 from formal_llm.automata.notation import cfg_syntax
-from formal_llm.automata.notation.cfg_syntax import parse
+from formal_llm.automata.notation.cfg_syntax import parse_grammar
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError
 from tests.automata.grammar_errors import check, refuse
@@ -16,7 +16,7 @@ from tests.strategies import examples
 
 
 def kinds(text):
-    return [str(statement.data) for statement in parse(SourceText(text, None)).children]
+    return [str(statement.data) for statement in parse_grammar(SourceText(text, None)).children]
 
 
 class TestTree:
@@ -38,7 +38,7 @@ class TestTree:
 
     def test_tokens_know_their_places(self):
         source = SourceText('S -> a B\n  | some(c, d) "t"  # x\nB -> ε', None)
-        tokens = [*parse(source).scan_values(lambda token: token.type != "ARROW")]
+        tokens = [*parse_grammar(source).scan_values(lambda token: token.type != "ARROW")]
         assert list(map(str, tokens)) == ["S", "a", "B", "c", "d", '"t"', "B", "ε"]
         rows = source.text.split("\n")
         for token in tokens:
@@ -49,7 +49,7 @@ class TestTree:
         if name.endswith("("):
             refuse(f"S -> {name}a)")
         else:
-            (token,) = [t for t in parse(SourceText(f"S -> {name}", None)).scan_values(bool) if t.column == 6]
+            (token,) = [t for t in parse_grammar(SourceText(f"S -> {name}", None)).scan_values(bool) if t.column == 6]
             assert token.type == ("EMPTY" if name == "ε" else "SYMBOL")
 
 
@@ -147,5 +147,5 @@ def test_a_text_is_read_alike_with_and_without_plain_rules(written, end):
 
 
 def test_a_plain_rule_needs_no_parser(monkeypatch):
-    monkeypatch.setattr(cfg_syntax, "_parser", lambda: pytest.fail("it was asked for"))
+    monkeypatch.setattr(cfg_syntax, "_get_parser", lambda: pytest.fail("it was asked for"))
     assert CFG.from_string("S -> a S | b\n\n# more\nT::=a\tS  |c\n  S → T").start == "S"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits
 from formal_llm.automata.models.written import Written
 from formal_llm.automata.notation import behaviour, pda_writing
-from formal_llm.automata.notation.cfg_syntax import uncommented
-from formal_llm.automata.notation.comments import TOP, collect, commented
+from formal_llm.automata.notation.cfg_syntax import strip_comment
+from formal_llm.automata.notation.comments import TOP, add_comments, collect_comments
 from formal_llm.errors import AutomatonError, NotationError
 from tests.automata.notation.test_behaviour import behaviours
 from tests.strategies import examples, told_automata, told_grammars
@@ -86,15 +86,15 @@ def test_whatever_is_commented_where(cfg: CFG, data: st.DataObject) -> None:
 
 
 def all_of(text: str) -> list[str]:
-    return sorted(filter(None, (line[len(uncommented(line)) :].strip() for line in text.split("\n"))))
+    return sorted(filter(None, (line[len(strip_comment(line)) :].strip() for line in text.split("\n"))))
 
 
 def test_what_belongs_to_what() -> None:
-    found = collect("# top\n\na # one\n# two\nb\nc # three", uncommented, [(3, "a"), (5, "b"), (6, "b")])
+    found = collect_comments("# top\n\na # one\n# two\nb\nc # three", strip_comment, [(3, "a"), (5, "b"), (6, "b")])
     assert found[TOP].above == ("# top",)
-    assert commented("b", found["b"]) == "# two\nb  # three"
-    assert commented("a", found["a"]) == "a  # one"
-    assert commented("x", None) == "x"
+    assert add_comments("b", found["b"]) == "# two\nb  # three"
+    assert add_comments("a", found["a"]) == "a  # one"
+    assert add_comments("x", None) == "x"
 
 
 # -- the other notations: what is printed stays as it is, whatever is commented where ----------------------------------

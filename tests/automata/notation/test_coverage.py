@@ -19,7 +19,7 @@ COVERAGE = Coverage(
 
 
 def check(text: str) -> list[str]:
-    source = SourceText.of(text, "x.xml", NotationError)
+    source = SourceText.from_text(text, "x.xml", NotationError)
     with warnings.catch_warnings(record=True, action="always") as caught:
         COVERAGE.check_tree(read_xml(source), source)
     return [str(one.message) for one in caught]
@@ -41,7 +41,7 @@ def check(text: str) -> list[str]:
     ],
 )
 def test_a_name_is_in_one_table(name: str, treatment: str) -> None:
-    assert COVERAGE.treatment(name) == treatment
+    assert COVERAGE.get_treatment(name) == treatment
 
 
 def test_what_means_something_or_is_harmless_is_quiet() -> None:

@@ -50,30 +50,30 @@ class TestNodes:
 class TestScanner:
     def test_goes_past_what_matches_only(self):
         scanner = NodeScanner(SourceText("ab  c", None))
-        assert scanner.take(re.compile("b")) is None
+        assert scanner.take_match(re.compile("b")) is None
         assert scanner.at == 0
-        assert scanner.take(re.compile("ab"))[0] == "ab"
-        scanner.take(SPACE)
+        assert scanner.take_match(re.compile("ab"))[0] == "ab"
+        scanner.take_match(SPACE)
         assert scanner.at == 4
-        assert scanner.sees("d", "c")
-        assert not scanner.sees("b")
+        assert scanner.is_ahead("d", "c")
+        assert not scanner.is_ahead("b")
 
     def test_fails_where_it_stands_or_elsewhere(self):
         scanner = NodeScanner(SourceText("ab\ncd", None, error=NotationError))
         scanner.at = 4
         with pytest.raises(NotationError) as caught:
-            scanner.fail("wrong")
+            scanner.fail_here("wrong")
         assert from_caret(caught.value) == "d"
         with pytest.raises(NotationError) as caught:
-            scanner.fail("wrong", 0)
+            scanner.fail_here("wrong", 0)
         assert from_caret(caught.value) == "ab"
 
     @given(NASTY | st.text())
     def test_a_text_in_quotes_is_read_back_from_any_bracket(self, text):
         for opening, ((closing, shape), *_) in BRACKETS.items():
             scanner = NodeScanner(SourceText(f"{opening}{write_text(text)}{closing} rest", None))
-            assert scanner.bracketed(opening) == (normalize_text(text), shape)
-            assert scanner.sees(" rest")
+            assert scanner.read_bracketed_text(opening) == (normalize_text(text), shape)
+            assert scanner.is_ahead(" rest")
 
 
 class TestTexts:

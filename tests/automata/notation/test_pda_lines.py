@@ -152,5 +152,5 @@ def test_a_text_is_read_alike_with_and_without_plain_transitions(more):
     text = "\n".join(["%accept q", "p, a, ε -> q, ε", *more])
     quick = read(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pda_lines, "_plain", lambda *_: None)
+        patch.setattr(pda_lines, "_read_plain_line", lambda *_: None)
         assert quick == read(text)

@@ -83,9 +83,9 @@ def spelled(pda: PDA, length: int) -> set[str]:
 
 def is_known(element: str, attributes: list[str]) -> list[str]:
     """What no table knows of an element and its attributes."""
-    treatment = COVERAGE.treatment(element)
+    treatment = COVERAGE.get_treatment(element)
     names = [element, *(f"{element}@{one}" for one in attributes if treatment == "meant")]
-    return [name for name in names if COVERAGE.treatment(name) == "unknown"]
+    return [name for name in names if COVERAGE.get_treatment(name) == "unknown"]
 
 
 def test_an_order(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def make(name: str, *inputs: str, output: str = "text") -> Tool:
 def openagi_tools() -> Toolkit:
     """The fifteen tools with the signatures of the experts, none of which is loaded."""
     settings = read_settings()
-    loaders = {name: settings.loader(name) for name in settings.tools}
+    loaders = {name: settings.get_loader(name) for name in settings.tools}
     return Toolkit([make(name, *one.inputs, output=one.output) for name, one in loaders.items()])
 
 

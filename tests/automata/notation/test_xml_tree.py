@@ -9,13 +9,18 @@ from formal_llm.errors import NotationError
 
 
 def source(text: str) -> SourceText:
-    return SourceText.of(text, "x.xml", NotationError)
+    return SourceText.from_text(text, "x.xml", NotationError)
 
 
 def test_a_tree_knows_its_names_and_places() -> None:
     root = read_xml(source('<?xml version="1.0"?>\n<b:a xmlns:b="u" b:id=" 1 ">\n  <c>é &lt; x</c><d/>\n</b:a>'))
-    assert (root.name, root.get("id"), root.get("other"), tuple(root.place)) == ("a", "1", "", (2, 1))
-    (inner,) = root.all("c")
+    assert (root.name, root.get_attribute("id"), root.get_attribute("other"), tuple(root.place)) == (
+        "a",
+        "1",
+        "",
+        (2, 1),
+    )
+    (inner,) = root.list_children("c")
     assert (inner.text, tuple(inner.place)) == ("é < x", (3, 3))
     assert [one.name for one in root.children] == ["c", "d"]
 
@@ -51,8 +56,8 @@ def test_other_vocabularies_are_extensions() -> None:
     assert root.attributes == {"id": "1"}
     assert root.extensions == {"id": "2"}
     assert [one.is_standard for one in root.children] == [False, True, True]
-    assert [one.name for one in root.all("a", "b")] == ["b", "a"]
-    (plain,) = root.all("b")
+    assert [one.name for one in root.list_children("a", "b")] == ["b", "a"]
+    (plain,) = root.list_children("b")
     assert (plain.attributes, plain.extensions) == ({"d": "4"}, {"c": "3"})
     assert root.children[2].attributes == {"e": "5"}
 

@@ -86,7 +86,7 @@ TYPES = os.environ.get("FORMAL_LLM_XSTATE_TYPES")
 
 @pytest.mark.parametrize("name", [f"{kind}@{key}" for kind, keys in KEYS.items() for key in keys.split()])
 def test_each_key_is_in_a_table(name: str) -> None:
-    assert COVERAGE.treatment(name) != "unknown"
+    assert COVERAGE.get_treatment(name) != "unknown"
 
 
 @pytest.mark.skipif(TYPES is None, reason="FORMAL_LLM_XSTATE_TYPES names no types.d.ts of XState")
@@ -99,7 +99,7 @@ def test_each_key_of_the_types_is_in_a_table() -> None:
         body = re.search(rf"(?:interface|type) {type_}\b.*?\{{\n(.*?)\n\}}", text, re.DOTALL)
         assert body is not None
         keys = re.findall(r"^ {4}([$\w]+)\??:", body[1], re.MULTILINE)
-        assert [key for key in keys if COVERAGE.treatment(f"{kind}@{key}") == "unknown"] == []
+        assert [key for key in keys if COVERAGE.get_treatment(f"{kind}@{key}") == "unknown"] == []
 
 
 @pytest.mark.parametrize(

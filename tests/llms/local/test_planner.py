@@ -21,7 +21,7 @@ from formal_llm.llms.local.planner import PLANNER, PlannerLLM, adapters
 from formal_llm.llms.question import Outlook, Prospect, Term
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning.rewordings import read_rewordings
-from formal_llm.rltf.reference_tools import f1
+from formal_llm.rltf.reference_tools import compute_f1
 
 installed = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in (minilm.MINILM, "peft")), reason="MiniLM is not installed"
@@ -80,7 +80,9 @@ def test_it_plans_better_than_the_bare_encoder_and_than_words() -> None:
 
     def mean_f1(name: str) -> float:
         made = [outcome.unwrap().word for outcome in pack.planner(name).plan_all(some)]
-        return fmean(f1(tools_called_for(task), set(word) - inputs) for task, word in zip(some, made, strict=True))
+        return fmean(
+            compute_f1(tools_called_for(task), set(word) - inputs) for task, word in zip(some, made, strict=True)
+        )
 
     planned = mean_f1(PLANNER)
     assert planned > mean_f1("minilm") + 0.2

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.data.sources import load_pictures
 
 MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "I", "I;16", "F")
 #: One pixel, a line, a column, what is smaller than any window, odd, and so on.
@@ -42,7 +42,7 @@ def images(draw: st.DrawFn, modes: tuple[str, ...] = MODES, sizes: tuple[tuple[i
 
 def photograph(name: str, side: int = 128) -> Image.Image:
     """A photograph of the task data, small and of even sides."""
-    (picture,) = (one for one in pictures() if one.name == name)
+    (picture,) = (one for one in load_pictures() if one.name == name)
     image = picture.open()
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return image.crop((0, 0, image.width // 2 * 2, image.height // 2 * 2))

@@ -10,9 +10,9 @@ from formal_llm import RandomLLM, Task, TaskPack
 from formal_llm.errors import NotationError
 from formal_llm.packs.openagi.references import (
     ToolReferences,
+    load_references,
     openagi_exact_reward,
     openagi_reward,
-    references,
     tools_called_for,
 )
 from formal_llm.rltf.rewards import reward_of
@@ -90,7 +90,7 @@ def test_rewards_by_name_and_their_identities() -> None:
     identities = [openagi_reward().identity, openagi_exact_reward().identity]
     assert None not in identities
     assert identities[0] != identities[1]
-    assert references().version in str(identities[0])
+    assert load_references().version in str(identities[0])
 
 
 def test_references_of_ones_own() -> None:
@@ -99,9 +99,9 @@ def test_references_of_ones_own() -> None:
         "questions": [{"words": "cold", "given": "ice", "tool": "ice_box"}, {"words": "cold", "tool": "fridge"}],
     }
     own = ToolReferences.from_mapping(data)
-    assert own.tools(Task("hot and cold", inputs=("ice",))) == {"oven", "ice_box"}
-    assert own.tools(Task("hot and cold")) == {"oven", "fridge"}
-    assert own.version != references().version
+    assert own.find_tools(Task("hot and cold", inputs=("ice",))) == {"oven", "ice_box"}
+    assert own.find_tools(Task("hot and cold")) == {"oven", "fridge"}
+    assert own.version != load_references().version
     assert ToolReferences.from_mapping({**data, "words": {"hot": "stove"}}).version != own.version
 
 

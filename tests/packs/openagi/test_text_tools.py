@@ -19,9 +19,9 @@ from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.smollm2 import SMOLLM2
 from formal_llm.llms.question import Message
 from formal_llm.packs.openagi import text_tools
-from formal_llm.packs.openagi.classical.language import sentences
+from formal_llm.packs.openagi.classical.language import split_sentences
 from formal_llm.packs.openagi.classical.ngrams import GAP
-from formal_llm.packs.openagi.data.sources import opinions
+from formal_llm.packs.openagi.data.sources import load_opinions
 from formal_llm.packs.openagi.text_tools import TextTools
 from tests import tiny_models
 
@@ -49,9 +49,11 @@ def log_probability(llm: TransformersLLM, read: Sequence[int], tail: Sequence[in
 
 def test_scores_are_those_of_the_whole_text(tiny: TextTools) -> None:
     with tiny._model as model:
-        reads = [model.text("The noisy"), model.text("Given the image of")]
-        tails = [model.text(text) for text in (" image", " image of 12", " of", " grayscale image", " image", "x")]
-        found = model.scores([(read, tails) for read in reads])
+        reads = [model.tokenize_text("The noisy"), model.tokenize_text("Given the image of")]
+        tails = [
+            model.tokenize_text(text) for text in (" image", " image of 12", " of", " grayscale image", " image", "x")
+        ]
+        found = model.compute_scores([(read, tails) for read in reads])
         for read, row in zip(reads, found, strict=True):
             for tail, value in zip(tails, row, strict=True):
                 goes_on = any(other != tail and other[: len(tail)] == tail for other in tails)
@@ -62,9 +64,11 @@ def test_scores_are_those_of_the_whole_text(tiny: TextTools) -> None:
 
 def test_the_likeliest_words(tiny: TextTools) -> None:
     with tiny._model as model:
-        read = model.text("The noisy")
+        read = model.tokenize_text("The noisy")
         words = model.likeliest_words(read, 5, blank=True)
-        every = {word: log_probability(model.llm, read, model.text(f" {word}")) for word in model._words[True][1]}
+        every = {
+            word: log_probability(model.llm, read, model.tokenize_text(f" {word}")) for word in model._words[True][1]
+        }
     assert words == sorted(every, key=every.__getitem__, reverse=True)[:5]
     assert all(re.fullmatch(r"[^\W\d_]+", word) for word in words)
 
@@ -74,9 +78,12 @@ def test_a_gap_gets_the_word_with_which_the_text_goes_on_best(tiny: TextTools) -
     filled = tiny.fill_mask(f"{before} [MASK]{after}")
     word = filled.removeprefix(f"{before} ").removesuffix(after)
     with tiny._model as model:
-        read, right = model.text(before), model.text(after)[: text_tools.BEHIND]
+        read, right = model.tokenize_text(before), model.tokenize_text(after)[: text_tools.BEHIND]
         others = {*model.likeliest_words(read, text_tools.THOUGHT_OF, blank=True), "Use", "Image", "output", "choices"}
-        worth = {other: log_probability(model.llm, read, model.text(f" {other}") + right) for other in {*others, word}}
+        worth = {
+            other: log_probability(model.llm, read, model.tokenize_text(f" {other}") + right)
+            for other in {*others, word}
+        }
     assert word == max(worth, key=worth.__getitem__)
 
 
@@ -97,20 +104,20 @@ def test_an_answer_is_a_phrase_that_the_question_makes_most_probable(tiny: TextT
 
 def test_a_summary_is_the_sentences_that_make_the_others_most_probable(tiny: TextTools) -> None:
     text = "The image is noisy. Denoising returns it. Twelve choices are left. The task is done."
-    found = sentences(text)
+    found = split_sentences(text)
     with tiny._model as model:
         gains = []
         for one in found:
-            rest = model.text(" ".join(other for other in found if other != one))
-            told = model.chat(Message("user", f"Write a text with this summary: {one}"))
-            usual = model.chat(Message("user", "Write a text."))
+            rest = model.tokenize_text(" ".join(other for other in found if other != one))
+            told = model.tokenize_chat(Message("user", f"Write a text with this summary: {one}"))
+            usual = model.tokenize_chat(Message("user", "Write a text."))
             gains.append(log_probability(model.llm, told, rest) - log_probability(model.llm, usual, rest))
     assert tiny.summarization(text) == found[gains.index(max(gains))], "a third of four is one"
     longer = f"{text} The end is near. Nobody knows."
-    assert [one for one in sentences(longer) if one in tiny.summarization(longer)] == sentences(
+    assert [one for one in split_sentences(longer) if one in tiny.summarization(longer)] == split_sentences(
         tiny.summarization(longer)
     )
-    assert len(sentences(tiny.summarization(longer))) == 2
+    assert len(split_sentences(tiny.summarization(longer))) == 2
     assert tiny.summarization("One sentence.") == "One sentence."
     assert tiny.summarization("") == ""
 
@@ -118,10 +125,10 @@ def test_a_summary_is_the_sentences_that_make_the_others_most_probable(tiny: Tex
 def test_long_texts_are_read_in_part(tiny: TextTools) -> None:
     with tiny._model as model:
         long = "image text " * 5_000
-        assert len(model.text(long)) == text_tools.READ
-        assert model.cut("short") == "short"
-        assert len(model.text(model.cut(long))) <= text_tools.READ + 1
-        assert long.rstrip().endswith(model.cut(long.rstrip(), end=True)[-50:])
+        assert len(model.tokenize_text(long)) == text_tools.READ
+        assert model.cut_text("short") == "short"
+        assert len(model.tokenize_text(model.cut_text(long))) <= text_tools.READ + 1
+        assert long.rstrip().endswith(model.cut_text(long.rstrip(), end=True)[-50:])
 
 
 @given(TEXTS)
@@ -175,7 +182,7 @@ def smollm2() -> TextTools:
 
 @real
 def test_smollm2_tells_sentiments(smollm2: TextTools) -> None:
-    for opinion in opinions()[:4]:
+    for opinion in load_opinions()[:4]:
         assert smollm2.sentiment(opinion.text["English"]) == opinion.sentiment["English"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.llms.text_doubles import FunctionTextLLM
 from formal_llm.packs.questions import QuizQuestion, published_tables
-from formal_llm.packs.questions.benchmark import cells, markdown, published_figure, run_agent
+from formal_llm.packs.questions.benchmark import format_cells, published_figure, render_markdown, run_agent
 
 QUESTIONS = [QuizQuestion("1", "2 + 2?", ("4",), "number"), QuizQuestion("2", "Which sea?", ("the Black Sea",), "text")]
 
@@ -23,7 +23,7 @@ def test_answers_are_scored_and_what_they_took_is_counted(tmp_path: Path) -> Non
     row = run_agent("direct", llm_of("4", "Black Sea then"), agent_toolkit, QUESTIONS, tmp_path, called="a|b")
     assert (row.questions, row.failed, row.exact, row.requests, row.published) == (2, 0, 50.0, 1.0, None)
     assert row.f1 == pytest.approx(100 * (1 + 0.8) / 2)
-    assert cells(row)[:4] == ("a|b", "direct", "2", "0") and "| a\\|b | direct | 2 |" in markdown([row])
+    assert format_cells(row)[:4] == ("a|b", "direct", "2", "0") and "| a\\|b | direct | 2 |" in render_markdown([row])
     assert [one.name for one in tmp_path.iterdir()] == ["direct-a_b.jsonl"]
 
 

@@ -3,7 +3,7 @@ from decimal import ROUND_FLOOR, Decimal
 
 import pytest
 
-from formal_llm.packs.travel.candidates import Candidates, cents, dollars
+from formal_llm.packs.travel.candidates import Candidates, convert_to_cents, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.query import Constraints, TravelQuery
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Restaurant, Road
@@ -87,10 +87,10 @@ def test_a_flight_counts_as_the_first_of_its_number_where_that_is_dearer():
 
 @pytest.mark.parametrize(("amount", "shown"), [(120_400, "$1,204"), (1_250, "$12.50"), (-5, "-$0.05"), (0, "$0")])
 def test_money_in_print(amount, shown):
-    assert dollars(amount) == shown
+    assert format_dollars(amount) == shown
 
 
 def test_what_is_finer_than_a_cent_is_never_cheaper():
-    assert cents(Decimal("1.001")) == 101
-    assert cents(Decimal("1.009"), ROUND_FLOOR) == 100
-    assert cents(7) == 700
+    assert convert_to_cents(Decimal("1.001")) == 101
+    assert convert_to_cents(Decimal("1.009"), ROUND_FLOOR) == 100
+    assert convert_to_cents(7) == 700

@@ -29,12 +29,14 @@ def test_a_file_answers_as_a_list_does(tmp_path: Path, rows: list[Flight], day: 
     place = tmp_path / "flights.sqlite"
     build_flights(table(tmp_path, rows), place)
     file, memory = FlightFile(place), FlightList(rows)
-    assert list(file) == list(memory) and len(file) == len(memory) and set(file.cities()) == set(memory.cities())
+    assert (
+        list(file) == list(memory) and len(file) == len(memory) and set(file.list_cities()) == set(memory.list_cities())
+    )
     for origin in CITIES:
         for destination in CITIES:
             for when in (day, None):
-                assert file.between(origin, destination, when) == memory.between(origin, destination, when)
-    assert all(file.numbered(f"F{n}") == memory.numbered(f"F{n}") for n in range(1, 10))
+                assert file.find_between(origin, destination, when) == memory.find_between(origin, destination, when)
+    assert all(file.find_numbered(f"F{n}") == memory.find_numbered(f"F{n}") for n in range(1, 10))
 
 
 def rows(count: int) -> list[Flight]:
@@ -71,7 +73,7 @@ def test_lines_that_are_left_out_are_told_by_a_file_that_was_made_before(
     source.write_text(text)
     for _ in range(2):
         file = flight_file(source, tmp_path / "cache")
-        told = [str(one) for one in file.problems()]
+        told = [str(one) for one in file.list_problems()]
         assert len(file) == 2 and len(told) == 3
         assert "csv:2, column 'DepTime': there is no value; left out" in told[0] and "3 more lines" in told[2]
 

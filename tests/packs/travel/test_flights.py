@@ -12,6 +12,6 @@ def test_flights_are_looked_up_by_way_day_and_number() -> None:
     back = Flight("F1", "B", "A", DAY, "5:00", "6:00", 30)
     table = FlightList([one, two, back])
     assert isinstance(table, FlightTable)
-    assert table.between("A", "B", DAY) == (one,) and table.between("A", "B", None) == (one, two)
-    assert table.between("A", "C", None) == () and table.numbered("F1") == (one, back)
-    assert table.cities() == ("A", "B") and list(table) == [one, two, back] and len(table) == 3
+    assert table.find_between("A", "B", DAY) == (one,) and table.find_between("A", "B", None) == (one, two)
+    assert table.find_between("A", "C", None) == () and table.find_numbered("F1") == (one, back)
+    assert table.list_cities() == ("A", "B") and list(table) == [one, two, back] and len(table) == 3

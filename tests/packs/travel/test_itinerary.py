@@ -8,7 +8,7 @@ from formal_llm.packs.travel.trip import Trip
 from tests.packs.travel.given_cases import large_query, large_world
 
 TRIP = Trip(large_query(days=5, cities=2), large_world())
-WORD = TRIP.cheapest() or ()
+WORD = TRIP.find_cheapest() or ()
 
 
 def test_the_days_are_those_of_the_word():

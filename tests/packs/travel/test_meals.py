@@ -29,7 +29,7 @@ def tried(found, used, must, may, cover):
 @given(tables, st.sets(st.integers(0, 6)), st.integers(0, 4), st.integers(0, 3), st.integers(0, WANTED))
 @examples(300)
 def test_the_least_cost_is_that_of_trying_all_sets(found, used, must, may, missing):
-    costs = Kitchen(found, WANTED).least(used, must, may, missing)
+    costs = Kitchen(found, WANTED).find_least_costs(used, must, may, missing)
     for cover in range(WANTED + 1):
         if not cover & ~missing:
             assert costs[cover] == tried(found, used, must, may, cover)
@@ -41,8 +41,8 @@ def test_the_least_cost_is_that_of_trying_all_sets(found, used, must, may, missi
 def test_what_is_remembered_is_what_is_found_anew(found, uses, must):
     kitchen = Kitchen(found, WANTED)
     for used in uses:
-        again = Kitchen(found, WANTED).least(used, must, 2, WANTED)
-        assert kitchen.least(used, must, 2, WANTED).tolist() == again.tolist()
+        again = Kitchen(found, WANTED).find_least_costs(used, must, 2, WANTED)
+        assert kitchen.find_least_costs(used, must, 2, WANTED).tolist() == again.tolist()
 
 
 costs = st.lists(st.integers(0, 50), min_size=8, max_size=8)

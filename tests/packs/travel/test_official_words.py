@@ -1,13 +1,13 @@
 import pytest
 
 from formal_llm.packs.travel.official_words import (
-    bare,
     driven_mode,
+    find_named,
     from_to,
     in_sequence,
     matched_mode,
     name_city,
-    named,
+    strip_parentheses,
 )
 from formal_llm.packs.travel.rows import Restaurant
 
@@ -17,7 +17,7 @@ def test_places():
     assert name_city("Soup, Helena(Montana)") == ("Soup", "Helena")
     assert name_city(", Ham") == ("", "Ham")
     assert name_city("Soup") == ("-", "-")
-    assert bare("Helena(Montana) x") == "Helena"
+    assert strip_parentheses("Helena(Montana) x") == "Helena"
 
 
 def test_ways():
@@ -30,7 +30,7 @@ def test_ways():
 
 def test_a_name_is_any_part_of_one():
     rows = [Restaurant(name, "Ham", 1, ()) for name in ("Big Soup", "Soup")]
-    assert named(rows, "Soup, Ham") == rows
+    assert find_named(rows, "Soup, Ham") == rows
 
 
 @pytest.mark.parametrize(

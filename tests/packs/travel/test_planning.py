@@ -10,7 +10,7 @@ from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.planning import PAGES, aplan_trip, plan_trip, planned, tastes_of, trip_planner, trips_of
 from formal_llm.packs.travel.query import Constraints
 from formal_llm.packs.travel.strict import strict
-from formal_llm.packs.travel.telling import summary
+from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Trip
 from formal_llm.packs.travel.wishes import NoTrip
 from formal_llm.planning.walks.events import Asked
@@ -35,7 +35,7 @@ def test_a_trip_of_a_week_is_valid_whatever_is_answered_and_its_questions_are_fe
     assert valid(made)
     assert len(prompts) == made.plan.usage.questions <= 45
     assert max(map(len, prompts)) < 900
-    assert all(prompt.startswith(summary(large_query())) for prompt in prompts)
+    assert all(prompt.startswith(summarize_query(large_query())) for prompt in prompts)
 
 
 def test_what_is_rated_best_is_taken_where_nobody_has_a_taste():
@@ -102,7 +102,7 @@ class Drafts:
         self.prompts.append(asked.messages[-1].content)
         names = {line[2:].split(":")[0] for line in self.prompts[-1].splitlines() if line.startswith("- ")}
         cities = [city for city in self.world.cities("Somewhere") if city in names]
-        word = list(Trip(self.query, self.world, cities=cities).cheapest())
+        word = list(Trip(self.query, self.world, cities=cities).find_cheapest())
         for place in self.rng.sample(range(10, len(word)), self.slips):
             word[place] = self.rng.choice([*word[10:], "The Unknown Inn, Nowhere"])
         return "\n".join(f"{number}. {name}" for number, name in enumerate(word, 1))

@@ -9,7 +9,7 @@ from formal_llm.errors import InputError
 from formal_llm.packs.travel.candidates import Candidates
 from formal_llm.packs.travel.meals import NEVER
 from formal_llm.packs.travel.query import TravelQuery
-from formal_llm.packs.travel.routes import Routes, cities_of, nights_of, shapes
+from formal_llm.packs.travel.routes import Routes, cities_of, list_shapes, nights_of
 from tests.packs.travel.small_worlds import START, STATE, small_case, small_world
 from tests.strategies import examples
 
@@ -21,17 +21,17 @@ def query(days=5, cities=2, people=1, dest=STATE):
 
 
 def test_the_nights_of_all_stays_are_those_of_the_trip():
-    found = shapes(7, 3, every_meal=False)
+    found = list_shapes(7, 3, every_meal=False)
     assert [nights_of(shape) for shape in found][:2] == ["2 + 2 + 2 nights", "1 + 2 + 3 nights"]
     assert len(found) == 10
     assert all(sum(stay.nights for stay in shape) == 6 and min(stay.nights for stay in shape) > 0 for shape in found)
 
 
 def test_meals_on_days_of_travel_are_three_that_two_cities_share():
-    for shape in shapes(5, 2, every_meal=True):
+    for shape in list_shapes(5, 2, every_meal=True):
         first, second = shape
         assert (first.before, second.after, first.after + second.before) == (3, 3, 3)
-    assert len({nights_of(shape) for shape in shapes(5, 2, every_meal=True)}) == 12
+    assert len({nights_of(shape) for shape in list_shapes(5, 2, every_meal=True)}) == 12
 
 
 @pytest.mark.parametrize(
@@ -61,17 +61,17 @@ def test_some_trip_is_found_where_the_cheapest_is(seed):
     wanted, world = small_case(seed, ((2, 3), (2, 4), (3, 5)))
     candidates = Candidates(wanted, world)
     routes = Routes(candidates, cities_of(wanted, world), wanted.visiting_city_number, every_meal=False)
-    least = routes.least((), most=NEVER - 1, some=False)
+    least = routes.find_least_cost((), most=NEVER - 1, some=False)
     for most in {max(0, min(least, NEVER) - 1), min(least, NEVER - 1), 40_000}:
-        some = routes.least((), most=most, some=True)
+        some = routes.find_least_cost((), most=most, some=True)
         assert (some <= most) == (least <= most)
         assert least == NEVER or not some < least
-    firsts = [routes.least((city,), most=NEVER - 1, some=False) for city in routes.cities]
+    firsts = [routes.find_least_cost((city,), most=NEVER - 1, some=False) for city in routes.cities]
     assert min(firsts, default=NEVER) == least
 
 
 def test_of_dear_trips_few_legs_are_looked_at():
     wanted, world = query(), small_world(random.Random(3), cities=3, days=5)
     routes = Routes(Candidates(wanted, world), cities_of(wanted, world), 2, every_meal=False)
-    assert routes.least((), most=1, some=True) == NEVER
+    assert routes.find_least_cost((), most=1, some=True) == NEVER
     assert not routes.tried

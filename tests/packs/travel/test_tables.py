@@ -10,7 +10,7 @@ from formal_llm.packs.travel.tables import (
     RowProblem,
     Value,
     WrongValue,
-    money,
+    read_money,
 )
 
 BED: dict[str, Value] = {
@@ -28,7 +28,7 @@ def test_a_line_becomes_a_row() -> None:
 @pytest.mark.parametrize("missing", ["", "  ", "nan", "N/A", None, float("nan")])
 def test_a_missing_value_leaves_its_line_out_and_is_told(missing: Value) -> None:
     problems: list[RowProblem] = []
-    rows = list(ACCOMMODATIONS.rows([(2, BED), (7, {**BED, "house_rules": missing})], "beds.csv", problems))
+    rows = list(ACCOMMODATIONS.read_rows([(2, BED), (7, {**BED, "house_rules": missing})], "beds.csv", problems))
     assert len(rows) == 1
     assert str(problems[0]) == "beds.csv:7, column 'house_rules': there is no value; left out"
 
@@ -45,7 +45,7 @@ def test_a_missing_value_leaves_its_line_out_and_is_told(missing: Value) -> None
 )
 def test_a_wrong_value_is_an_error_with_file_line_and_column(change: dict[str, Value], told: str) -> None:
     with pytest.raises(NotationError, match=told) as caught:
-        list(ACCOMMODATIONS.rows([(9, {**BED, **change})], "beds.csv", []))
+        list(ACCOMMODATIONS.read_rows([(9, {**BED, **change})], "beds.csv", []))
     assert (caught.value.file, caught.value.line) == ("beds.csv", 9)
 
 
@@ -82,4 +82,4 @@ def test_a_missing_column_is_told_with_the_nearest_one() -> None:
 
 
 def test_money_keeps_its_cents() -> None:
-    assert str(money("12.50", "price")) == "12.50" and money(3.0, "price") == 3
+    assert str(read_money("12.50", "price")) == "12.50" and read_money(3.0, "price") == 3

@@ -1,4 +1,4 @@
-from formal_llm.packs.travel.telling import summary
+from formal_llm.packs.travel.telling import summarize_query
 from formal_llm.packs.travel.trip import Trip
 from tests.packs.travel.given_cases import large_query, large_world
 
@@ -13,15 +13,15 @@ def asked(trip, word):
 
 
 def test_a_query_in_a_line():
-    assert summary(large_query()) == (
+    assert summarize_query(large_query()) == (
         "A trip from Home to Somewhere: 7 days from 1 March 2022, 2 travellers, $6,000 for all, not shared room, "
         "pets allowed, Indian, French, Mexican and Italian food."
     )
 
 
 def test_each_question_says_what_is_asked_and_what_is_left():
-    word = TRIP.cheapest()
-    spent = [TRIP.chosen(word[:size]).spent // 100 for size in range(len(word))]
+    word = TRIP.find_cheapest()
+    spent = [TRIP.follow_word(word[:size]).spent // 100 for size in range(len(word))]
     assert asked(TRIP, ())[0] == "Which city to visit first?"
     assert asked(TRIP, word[:1])[0] == f"Which city to visit after {word[0]}?"
     question, nights = asked(TRIP, word[:3])
@@ -41,8 +41,10 @@ def test_each_question_says_what_is_asked_and_what_is_left():
 
 
 def test_what_is_still_wanted_comes_first():
-    chosen = TRIP.chosen(TRIP.cheapest()[:9])
-    offers = [TRIP.candidates.city(chosen.cities[0]).eateries[move.read].offers for move in TRIP.moves(chosen)[:-1]]
+    chosen = TRIP.follow_word(TRIP.find_cheapest()[:9])
+    offers = [
+        TRIP.candidates.find_city(chosen.cities[0]).eateries[move.read].offers for move in TRIP.moves(chosen)[:-1]
+    ]
     counts = [offered.bit_count() for offered in offers]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1]
@@ -50,14 +52,14 @@ def test_what_is_still_wanted_comes_first():
 
 def test_without_a_budget_nothing_is_said_of_money_that_is_left():
     trip = Trip(large_query(None), WORLD)
-    assert asked(trip, trip.cheapest()[:8])[0].endswith("?")
+    assert asked(trip, trip.find_cheapest()[:8])[0].endswith("?")
 
 
 def test_all_names_of_a_trip_are_told():
     symbols = TRIP.symbols
-    assert set(TRIP.cheapest()) <= symbols.keys()
+    assert set(TRIP.find_cheapest()) <= symbols.keys()
     assert symbols["-"].label == TRIP.label("-") == "nothing"
-    table = next(iter(TRIP.candidates.city("City A").eateries.values()))
+    table = next(iter(TRIP.candidates.find_city("City A").eateries.values()))
     assert symbols[table.name].description.startswith("restaurant: $")
     assert symbols[table.name].numbers["cost"] * 100 == table.cost
     assert str(TRIP).startswith("A trip is 29 names, a line each, in this order:")

@@ -55,14 +55,14 @@ class TestCost:
     def test_the_least_cost_is_that_of_trying_all_trips(self, seed: int) -> None:
         query, world = small_case(seed)
         trip = Trip(query, world, every_meal=True)
-        found, tried = trip.least(trip.start()), least_by_trying(query, world)
+        found, tried = trip.find_least_cost(trip.start()), least_by_trying(query, world)
         assert (found if found < NEVER else None) == (tried and 100 * tried)
 
     @given(seeds)
     @examples(150)
     def test_a_query_is_solvable_where_trying_finds_a_trip_within_its_budget(self, seed: int) -> None:
         query, world = small_case(seed)
-        trip, tried = Trip.of(query, world), least_by_trying(query, world)
+        trip, tried = Trip.from_query(query, world), least_by_trying(query, world)
         able = tried is not None and (query.budget is None or tried <= query.budget)
         assert (trip.to_end(trip.start()) is not None) == able
 
@@ -84,14 +84,14 @@ class TestCost:
         query, world = small_case(seed)
         query = replace(query, budget=None)
         trip = Trip(query, world, every_meal=True)
-        word = trip.cheapest()
+        word = trip.find_cheapest()
         if word is None:
             assert least_by_trying(query, world) is None
             return
-        chosen = trip.chosen(word)
+        chosen = trip.follow_word(word)
         assert chosen is not None
         days = days_of(trip, word)
-        assert chosen.spent == trip.least(trip.start())
+        assert chosen.spent == trip.find_least_cost(trip.start())
         for judged in (official(days, query, world), strict(days, query, world)):
             assert judged.final, judged.findings
             assert judged.cost is not None
@@ -103,7 +103,7 @@ class TestLanguage:
     @examples(150)
     def test_both_evaluators_accept_every_word(self, seed: int) -> None:
         query, world = small_case(seed)
-        trip = Trip.of(query, world)
+        trip = Trip.from_query(query, world)
         if trip.to_end(trip.start()) is None:
             return
         days = days_of(trip, Planner(trip, f"test:random={seed}").plan("").word)
@@ -116,7 +116,7 @@ class TestLanguage:
         query, world = small_case(seed)
         days = wild_plan(random.Random(seed), query, world)
         if strict(days, query, world).final and official(days, query, world).final:
-            trip = Trip.of(query, world)
+            trip = Trip.from_query(query, world)
             assert trip.to_end(trip.start()) is not None
 
 
@@ -131,9 +131,11 @@ def test_wild_plans_are_accepted_now_and_then() -> None:
 
 def test_what_is_read_back_from_a_pickle_goes_on() -> None:
     query, world = next(
-        case for case in map(small_case, range(100)) if Trip.of(*case).to_end(Trip.of(*case).start()) is not None
+        case
+        for case in map(small_case, range(100))
+        if Trip.from_query(*case).to_end(Trip.from_query(*case).start()) is not None
     )
-    trip = Trip.of(query, world)
+    trip = Trip.from_query(query, world)
     walk = Planner(trip, "builtin").start("")
     again = pickle.loads(pickle.dumps(trip))
     assert again.fingerprint == trip.fingerprint
@@ -145,7 +147,7 @@ def test_what_is_read_back_from_a_pickle_goes_on() -> None:
 def test_a_word_is_a_word_and_half_of_it_is_none(seed: int) -> None:
     query, world = small_case(seed)
     trip = Trip(replace(query, budget=None), world, every_meal=True)
-    word = trip.cheapest()
+    word = trip.find_cheapest()
     if word is not None:
         assert trip.accepts(word)
         assert not trip.accepts(word[:-1])

@@ -3,7 +3,7 @@ import re
 
 from formal_llm.packs.travel.database import Attraction, World
 from formal_llm.packs.travel.resolved import resolve_plan
-from formal_llm.packs.travel.trip_map import city_map, middle, trip_map
+from formal_llm.packs.travel.trip_map import city_map, find_middle, trip_map
 from tests.packs.travel.trips import shipped, trip
 
 
@@ -13,8 +13,8 @@ def dots(svg):
 
 def test_the_middle_is_not_moved_by_one_wrong_place():
     rows = [Attraction(str(place), "Ham", place, 1.0) for place in (50.0, 50.2, 50.4, -170.0)]
-    assert middle(rows) == (50.1, 1.0)
-    assert middle([Attraction("x", "Ham"), Attraction("y", "Ham", math.nan, 1.0)]) is None
+    assert find_middle(rows) == (50.1, 1.0)
+    assert find_middle([Attraction("x", "Ham"), Attraction("y", "Ham", math.nan, 1.0)]) is None
 
 
 def test_cities_that_lie_close_together_are_drawn_apart():

@@ -65,18 +65,18 @@ class Conditions:
             **{name: getattr(self, name) for name in ("temperature", "max_tokens", "tries", "max_chain", "max_typed")},
         }
 
-    def task(self, number: int) -> Task:
+    def get_task(self, number: int) -> Task:
         """Return the task with a number; that of the pack if the conditions have none."""
         return self.tasks[number] if number in self.tasks else self.pack.tasks[number]
 
-    def word(self, chain: Sequence[str]) -> tuple[str, ...]:
+    def build_word(self, chain: Sequence[str]) -> tuple[str, ...]:
         """Build the word of a chain of tools."""
         terminals = {name: entry["terminal"] for name, entry in self.pack.data["inputs"].items()}
         return chain_word(chain, self.every, {self.pack.data["kinds"][one]: one for one in terminals.values()})
 
-    def prompt(self, method: Literal["zero", "few"], number: int) -> str:
+    def build_prompt(self, method: Literal["zero", "few"], number: int) -> str:
         """Build the prompt of a task. An example is never the task itself."""
-        about = self.task(number)
+        about = self.get_task(number)
         task = about.description.rstrip(".")
         missing = len(self.tools) < len(self.every)
         tools_note = TOOLS.format(tools=", ".join(tool.label for tool in self.tools)) if missing else ""
@@ -84,13 +84,13 @@ class Conditions:
             return tools_note + ZERO.format(task=task)
         sentence = about.original or about.description
         examples = "".join(
-            self._example(place, tools)
+            self._format_example(place, tools)
             for place, tools in self.examples.items()
             if self.pack.tasks[place].description != sentence
         )
         return tools_note + FEW.format(examples=examples, task=task)
 
-    def _example(self, number: int, tools: Sequence[str]) -> str:
+    def _format_example(self, number: int, tools: Sequence[str]) -> str:
         steps = "\n".join(f"Step {place}: Use {self.pack.cfg.label(name)};" for place, name in enumerate(tools, 1))
         return f"Problem: {self.pack.tasks[number].description.rstrip('.')}.\nSolution:\n{steps}\n\n"
 
@@ -144,13 +144,13 @@ class Assignment:
     note: Callable[[PlanKey, Attempt | Exception], None]
     concurrency: int | None = None
 
-    def each(self, work: Callable[[PlanKey], T]) -> Iterator[tuple[PlanKey, T | Exception]]:
+    def run_jobs(self, work: Callable[[PlanKey], T]) -> Iterator[tuple[PlanKey, T | Exception]]:
         """Do the work for each job, and yield each result or exception as it completes.
 
         Several jobs run concurrently, in threads, for an LLM that waits for a provider; one at a time for any other.
         """
 
-        def done(key: PlanKey) -> T | Exception:
+        def run_job(key: PlanKey) -> T | Exception:
             try:
                 return work(key)
             except Exception as error:  # passed on, and raised at the end of the run
@@ -159,14 +159,14 @@ class Assignment:
         many = self.concurrency or (8 if isinstance(getattr(self.llm, "llm", self.llm), AsyncLLM) else 1)
         if many <= 1:
             for key in self.jobs:
-                yield key, done(key)
+                yield key, run_job(key)
             return
         pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm-bench")
         waiting = iter(self.jobs)
         try:
             under_way: dict[Future[T | Exception], PlanKey] = {}
             while under_way := under_way | {
-                pool.submit(done, key): key for key in islice(waiting, many - len(under_way))
+                pool.submit(run_job, key): key for key in islice(waiting, many - len(under_way))
             }:
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                     yield under_way.pop(future), future.result()

@@ -21,7 +21,7 @@ class Interval(NamedTuple):
         return f"{self.low:.2f} to {self.high:.2f}"
 
 
-def interval(values: Sequence[float]) -> Interval | None:
+def compute_interval(values: Sequence[float]) -> Interval | None:
     """Compute the middle 95 % of the means of sets of tasks drawn from these, each as large as this one.
 
     Args:

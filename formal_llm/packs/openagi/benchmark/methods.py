@@ -38,18 +38,18 @@ def why_not(method: Method, llm: LLM) -> str:
     if method == "draft":
         writes = isinstance(llm, TextLLM)
     else:
-        writes = method not in ("zero", "few") or writer(llm, ()) is not None
+        writes = method not in ("zero", "few") or get_writer(llm, ()) is not None
     return "" if writes else "it writes no free text"
 
 
-def make(method: Method, assigned: Assignment) -> None:
+def make_attempts(method: Method, assigned: Assignment) -> None:
     """Make an attempt for each key."""
     if method == "formal" or method == "rltf" or method == "draft":
-        _formal(assigned, "draft" if method == "draft" else "greedy")
+        _plan_formally(assigned, "draft" if method == "draft" else "greedy")
     elif method == "names" or method == "typed":
-        _force(method, assigned)
+        _force_names(method, assigned)
     else:
-        _written(method, assigned)
+        _write_attempts(method, assigned)
 
 
 # -- free text ---------------------------------------------------------------------------------------------------------
@@ -74,14 +74,14 @@ class ChanceWriter:
         """Write a random list of tools, as steps."""
         remaining = list(self._labels)
         with self._lock:
-            chosen = [remaining.pop(self._drawn(remaining) - 1) for _ in range(self._drawn(remaining[:5]))]
+            chosen = [remaining.pop(self._draw_number(remaining) - 1) for _ in range(self._draw_number(remaining[:5]))]
         return Generated("\n".join(f"Step {place}: Use {label}" for place, label in enumerate(chosen, 1)))
 
-    def _drawn(self, options: Sequence[str]) -> int:
+    def _draw_number(self, options: Sequence[str]) -> int:
         return self._llm.choose(Question("", options)).number
 
 
-def writer(llm: LLM, tools: Sequence[ToolText]) -> TextLLM | None:
+def get_writer(llm: LLM, tools: Sequence[ToolText]) -> TextLLM | None:
     """Return the writer of free text for an LLM: itself, chance for ``test:random``, or None if it writes none."""
     inner: Any = getattr(llm, "llm", llm)  # without the wrapper that records its answers
     if isinstance(inner, TextLLM):
@@ -89,35 +89,35 @@ def writer(llm: LLM, tools: Sequence[ToolText]) -> TextLLM | None:
     return ChanceWriter(inner, tools) if isinstance(inner, RandomLLM) else None
 
 
-def _written(method: Literal["zero", "few"], assigned: Assignment) -> None:
+def _write_attempts(method: Literal["zero", "few"], assigned: Assignment) -> None:
     conditions = assigned.conditions
-    text_writer = writer(assigned.llm, conditions.tools)
+    text_writer = get_writer(assigned.llm, conditions.tools)
     if text_writer is None:
         raise TypeError("this LLM writes no free text")
 
-    def write(key: PlanKey) -> Generated:
+    def generate_text(key: PlanKey) -> Generated:
         return text_writer.generate(
-            conditions.prompt(method, key.task),
+            conditions.build_prompt(method, key.task),
             max_tokens=conditions.max_tokens,
             stop=("Problem:",),
             temperature=conditions.temperature,
         )
 
-    for key, text in assigned.each(write):
+    for key, text in assigned.run_jobs(generate_text):
         if isinstance(text, Exception):
             assigned.note(key, text)
             continue
         steps = read_steps(text.text)
         # Matched here, in one thread: an encoder is not thread-safe.
         chain = [name for name in conditions.matcher.match(steps) if name is not None]
-        assigned.note(key, Attempt(conditions.word(chain), tuple(steps), 1, text.usage, text.text))
+        assigned.note(key, Attempt(conditions.build_word(chain), tuple(steps), 1, text.usage, text.text))
 
 
 # -- names forced one by one -------------------------------------------------------------------------------------------
 
 
 class _Chain:
-    """A chain of tools under construction: one question at a time by :meth:`give`, or all of them driven."""
+    """A chain of tools under construction: one question at a time by :meth:`receive_answer`, or all of them driven."""
 
     def __init__(self, method: Literal["names", "typed"], key: PlanKey, conditions: Conditions) -> None:
         self.key = key
@@ -125,9 +125,9 @@ class _Chain:
         self.outcome: Attempt | Exception | None = None
         self.question: Question | None = None
         self._conditions = conditions
-        self.steps = self._walk()
+        self.steps = self._build_chain()
 
-    def give(self, given: Answer | Exception | None) -> None:
+    def receive_answer(self, given: Answer | Exception | None) -> None:
         """Receive the answer to the question, or the exception raised instead; None to begin."""
         try:
             self.question = resumed(self.steps, given)
@@ -136,25 +136,25 @@ class _Chain:
         except Exception as error:
             self.question, self.outcome = None, error
 
-    def _walk(self) -> Generator[Question, Answer, Attempt]:
+    def _build_chain(self) -> Generator[Question, Answer, Attempt]:
         conditions = self._conditions
         chain: list[ToolText] = []
         usage, questions = TokenUsage(), 0
         most = conditions.max_typed if self._typed else conditions.max_chain
-        while len(chain) < most and (offered := self._offered(chain)):
+        while len(chain) < most and (offered := self._list_options(chain)):
             stop = bool(chain) or not self._typed
             try:
-                answer = yield from attempts(self._asked(chain, offered, stop), conditions.tries)
+                answer = yield from attempts(self._make_question(chain, offered, stop), conditions.tries)
             except InvalidAnswer as error:
                 usage += error.usage or TokenUsage()
-                return Attempt((), _labels(chain), questions, usage, error=f"no legal answer: {error.problem}")
+                return Attempt((), _format_labels(chain), questions, usage, error=f"no legal answer: {error.problem}")
             usage, questions = usage + answer.usage, questions + 1
             if answer.number > len(offered):
                 break
             chain.append(offered[answer.number - 1])
-        return Attempt(conditions.word([tool.name for tool in chain]), _labels(chain), questions, usage)
+        return Attempt(conditions.build_word([tool.name for tool in chain]), _format_labels(chain), questions, usage)
 
-    def _offered(self, chain: Sequence[ToolText]) -> Sequence[ToolText]:
+    def _list_options(self, chain: Sequence[ToolText]) -> Sequence[ToolText]:
         """List the tools that can be next."""
         tools = self._conditions.tools
         if not self._typed:
@@ -162,45 +162,45 @@ class _Chain:
         single = [tool for tool in tools if len(tool.kinds) == 1]
         return [tool for tool in single if tool.kinds == (chain[-1].gives,) and tool not in chain] if chain else single
 
-    def _asked(self, chain: Sequence[ToolText], offered: Sequence[ToolText], stop: bool) -> Question:
+    def _make_question(self, chain: Sequence[ToolText], offered: Sequence[ToolText], stop: bool) -> Question:
         conditions = self._conditions
-        task = conditions.task(self.key.task).description
+        task = conditions.get_task(self.key.task).description
         texts = [*(tool.label for tool in offered), *([STOP] if stop else [])]
-        steps = "\n".join(f"Step {place}: {label}" for place, label in enumerate(_labels(chain), 1)) or "none"
+        steps = "\n".join(f"Step {place}: {label}" for place, label in enumerate(_format_labels(chain), 1)) or "none"
         options = "\n".join(f"{number}: {text}" for number, text in enumerate(texts, 1))
         prompt = CHOICE.format(task=task, steps=steps, options=options)
         return Question(prompt, texts, task=task, walk=f"{self.key.task}:{self.key.repeat}")
 
 
-def _labels(chain: Sequence[ToolText]) -> tuple[str, ...]:
+def _format_labels(chain: Sequence[ToolText]) -> tuple[str, ...]:
     return tuple(f"Use {tool.label}" for tool in chain)
 
 
-def _force(method: Literal["names", "typed"], assigned: Assignment) -> None:
+def _force_names(method: Literal["names", "typed"], assigned: Assignment) -> None:
     llm = assigned.llm
     if isinstance(llm, BatchLLM):
-        _together(method, llm, assigned)
+        _ask_together(method, llm, assigned)
         return
 
-    def finish(key: PlanKey) -> Attempt:
+    def finish_chain(key: PlanKey) -> Attempt:
         return driven(_Chain(method, key, assigned.conditions).steps, llm.choose)
 
-    for key, outcome in assigned.each(finish):
+    for key, outcome in assigned.run_jobs(finish_chain):
         assigned.note(key, outcome)
 
 
-def _together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assignment) -> None:
+def _ask_together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assignment) -> None:
     """Ask the questions of many chains together, round by round."""
     waiting, many = iter(assigned.jobs), assigned.concurrency or 64
     under_way: list[_Chain] = []
 
-    def more() -> list[_Chain]:
+    def start_chains() -> list[_Chain]:
         started = [_Chain(method, key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
         for chain in started:
-            chain.give(None)
+            chain.receive_answer(None)
         return started
 
-    while under_way := under_way + more():
+    while under_way := under_way + start_chains():
         open_ = [(chain, chain.question) for chain in under_way if chain.question is not None]
         answers: Sequence[Answer | Exception]
         try:
@@ -208,7 +208,7 @@ def _together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assign
         except Exception as error:  # each chain asks again, or ends with the error
             answers = [error] * len(open_)
         for (chain, _), answer in zip(open_, answers, strict=True):
-            chain.give(answer)
+            chain.receive_answer(answer)
         for chain in under_way:
             if chain.outcome is not None:
                 assigned.note(chain.key, chain.outcome)
@@ -218,7 +218,7 @@ def _together(method: Literal["names", "typed"], llm: BatchLLM, assigned: Assign
 # -- ours --------------------------------------------------------------------------------------------------------------
 
 
-def _formal(assigned: Assignment, search: Search) -> None:
+def _plan_formally(assigned: Assignment, search: Search) -> None:
     conditions = assigned.conditions
     planner = conditions.pack.planner(assigned.llm, tries=conditions.tries, search=search)
 

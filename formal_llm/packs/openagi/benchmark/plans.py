@@ -16,7 +16,7 @@ from formal_llm.automata import Limits
 from formal_llm.errors import NoValidPlan
 from formal_llm.llms.llm import LLM
 from formal_llm.packs.openagi.benchmark.conditions import Assignment, Attempt, Conditions, Method, PlanKey
-from formal_llm.packs.openagi.benchmark.methods import make, why_not
+from formal_llm.packs.openagi.benchmark.methods import make_attempts, why_not
 from formal_llm.packs.openagi.benchmark.reading import Matcher, matcher_for, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
 from formal_llm.planning import Task, TaskPack
@@ -129,7 +129,7 @@ class Plans:
             "asking": self.conditions.identity,
         }
 
-    def skipped(
+    def list_skipped(
         self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM] | None = None
     ) -> list[Skipped]:
         """List the methods that do not apply to some LLM."""
@@ -165,14 +165,14 @@ class Plans:
         llm_by_name = {**llms, **{one.name: one.llm for one in (trained or {}).values()}}
         keys = [
             PlanKey(name, method, number, repeat)
-            for name, method in self._asked(llms, methods, trained or {})
+            for name, method in self._list_pairs(llms, methods, trained or {})
             for repeat in range(self.repeats) for number in self.tasks
         ]  # fmt: skip
         in_a_row = 0
         lost: Exception | None = None
         done = sum(key in records.plans for key in keys)
 
-        def note(key: PlanKey, made: Attempt | Exception) -> None:
+        def note_outcome(key: PlanKey, made: Attempt | Exception) -> None:
             nonlocal done, in_a_row, lost
             if isinstance(made, Exception):
                 in_a_row, lost = in_a_row + 1, made
@@ -180,19 +180,19 @@ class Plans:
                     raise made
                 return
             in_a_row = 0
-            self._keep(records, key, made)
+            self._record_attempt(records, key, made)
             done += 1
             if on_step is not None:
                 on_step(RunProgress("planning", done, len(keys), f"{key.llm} {key.method}: task {key.task}"))
 
         missing = [key for key in keys if key not in records.plans]
         for (name, method), jobs in groupby(missing, lambda key: key[:2]):
-            make(method, Assignment(llm_by_name[name], list(jobs), self.conditions, note, concurrency))
-        self._execute(records, keys, on_step, cancel)
+            make_attempts(method, Assignment(llm_by_name[name], list(jobs), self.conditions, note_outcome, concurrency))
+        self._execute_plans(records, keys, on_step, cancel)
         if lost is not None:
             raise lost
 
-    def _asked(
+    def _list_pairs(
         self, llms: Mapping[str, LLM], methods: Sequence[Method], trained: Mapping[str, AdaptedLLM]
     ) -> Iterator[tuple[str, Method]]:
         """List the recorded names of the LLMs with the methods that apply to them."""
@@ -201,7 +201,7 @@ class Plans:
                 if not _why_not(name, method, llm, trained):
                     yield (trained[name].name if method == "rltf" else name), method
 
-    def _execute(
+    def _execute_plans(
         self,
         records: Records,
         keys: Sequence[PlanKey],
@@ -210,7 +210,7 @@ class Plans:
     ) -> None:
         """Execute the plans; does nothing by default."""
 
-    def _keep(self, records: Records, key: PlanKey, made: Attempt) -> None:
+    def _record_attempt(self, records: Records, key: PlanKey, made: Attempt) -> None:
         task = self.tasks[key.task]
         kind = (task.goal, task.limits)
         if kind not in self._verifiers:

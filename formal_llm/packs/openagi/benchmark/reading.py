@@ -36,11 +36,11 @@ def read_steps(text: str) -> list[str]:
     for mark in (_STEP, _ITEM):
         _, *parts = mark.split(text)
         if parts:
-            return [line for part in parts[:_MOST_STEPS] for line in _lines(part)[:1]]
-    return _lines(text)[:_MOST_STEPS]
+            return [line for part in parts[:_MOST_STEPS] for line in _split_lines(part)[:1]]
+    return _split_lines(text)[:_MOST_STEPS]
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     return [line.strip() for line in lines_of(text) if line.strip()]
 
 
@@ -64,7 +64,7 @@ def tool_texts(pack: TaskPack) -> tuple[ToolText, ...]:
     types: dict[str, tuple[tuple[str, ...], str]] = {}
     for production in cfg.productions:
         if len(production.body) > 1:
-            for name in _tools(cfg, production.body[0]):
+            for name in _list_tools(cfg, production.body[0]):
                 types.setdefault(name, (tuple(kinds[symbol] for symbol in production.body[1:]), kinds[production.head]))
     return tuple(
         ToolText(name, cfg.label(name), cfg.symbols[name].description or "", *types[name])
@@ -73,7 +73,7 @@ def tool_texts(pack: TaskPack) -> tuple[ToolText, ...]:
     )
 
 
-def _tools(cfg: CFG, symbol: str) -> Sequence[str]:
+def _list_tools(cfg: CFG, symbol: str) -> Sequence[str]:
     if symbol in cfg.terminals:
         return (symbol,)
     return [production.body[0] for production in cfg.by_head[symbol] if len(production.body) == 1]
@@ -126,10 +126,10 @@ class SentenceMatcher:
 
     def match(self, steps: Sequence[str]) -> list[str | None]:
         """Do the same as :meth:`Matcher.match`; raises MissingDependency if the encoder cannot be loaded."""
-        found = [_labelled(step, self._tools) for step in steps]
+        found = [_find_labelled_tool(step, self._tools) for step in steps]
         open_ = [place for place, name in enumerate(found) if name is None and steps[place].strip()]
         if open_:
-            likeness = self._encoder.texts([steps[place] for place in open_]) @ self._known.T
+            likeness = self._encoder.embed_texts([steps[place] for place in open_]) @ self._known.T
             for place, row in zip(open_, likeness.reshape(len(open_), -1, 2).amax(dim=-1), strict=True):
                 if float(row.max()) >= self._threshold:
                     found[place] = self._tools[int(row.argmax())].name
@@ -138,7 +138,7 @@ class SentenceMatcher:
     @cached_property
     def _known(self) -> torch.Tensor:
         """The vectors of the label and of the description of each tool, one after the other."""
-        return self._encoder.texts([text for tool in self._tools for text in (tool.label, tool.description)])
+        return self._encoder.embed_texts([text for tool in self._tools for text in (tool.label, tool.description)])
 
 
 class LexicalMatcher:
@@ -163,16 +163,16 @@ class LexicalMatcher:
 
     def match(self, steps: Sequence[str]) -> list[str | None]:
         """Do the same as :meth:`Matcher.match`."""
-        return [_labelled(step, self._tools) or self._nearest(set(stems(step))) for step in steps]
+        return [_find_labelled_tool(step, self._tools) or self._find_nearest(set(stems(step))) for step in steps]
 
-    def _nearest(self, words: set[str]) -> str | None:
+    def _find_nearest(self, words: set[str]) -> str | None:
         weights = {word: 1 / count for word in words if (count := sum(word in known for known in self._words))}
         shares = [sum(weights.get(word, 0.0) for word in known) for known in self._words]
         best = max(range(len(shares)), key=shares.__getitem__)
         return self._tools[best].name if shares[best] >= self._threshold else None
 
 
-def _labelled(step: str, tools: Sequence[ToolText]) -> str | None:
+def _find_labelled_tool(step: str, tools: Sequence[ToolText]) -> str | None:
     """Return the tool whose label or name occurs in a step; the longest of several."""
     normalized = f" {' '.join(_WORDS.findall(step.casefold()))} "
     named = [(len(text), tool.name) for tool in tools for text in (tool.label, tool.name.replace("_", " "))

@@ -101,8 +101,8 @@ class Records(AbstractContextManager["Records"]):
         with ExitStack() as opened:
             self._plans = opened.enter_context(open_exclusively(self.folder / _PLANS, busy=_BUSY))
             self._scores = opened.enter_context(open_exclusively(self.folder / _SCORES, busy=_BUSY))
-            self.plans: dict[PlanKey, PlanRecord] = _read(self._plans, self.folder / _PLANS, _plan_key)
-            self.scores: dict[ScoreKey, ScoreRecord] = _read(self._scores, self.folder / _SCORES, _score_key)
+            self.plans: dict[PlanKey, PlanRecord] = _read_records(self._plans, self.folder / _PLANS, _plan_key)
+            self.scores: dict[ScoreKey, ScoreRecord] = _read_records(self._scores, self.folder / _SCORES, _score_key)
             self._opened = opened.pop_all()
 
     def __exit__(self, *raised: object) -> None:
@@ -120,7 +120,7 @@ class Records(AbstractContextManager["Records"]):
     def add_score(self, key: ScoreKey, judged: Judgement) -> None:
         """Write the line of a score, and the values of the plan's steps that are not stored yet."""
         samples: list[dict[str, object]] = [
-            {"value": value, "error": error, "steps": self._steps(result)}
+            {"value": value, "error": error, "steps": self._record_steps(result)}
             for value, error, result in zip(judged.scores, judged.errors, judged.results, strict=False)
         ]
         record: ScoreRecord = {
@@ -130,7 +130,7 @@ class Records(AbstractContextManager["Records"]):
         write_line(self._scores, self.folder / _SCORES, record, "a line")
         self.scores[key] = record
 
-    def joined(self) -> list[ScoredPlan]:
+    def join_scores(self) -> list[ScoredPlan]:
         """Return the plans with their scores."""
         joined: list[ScoredPlan] = []
         for key, plan in self.plans.items():
@@ -139,7 +139,7 @@ class Records(AbstractContextManager["Records"]):
             joined.append({**plan, "value": value, "score": scored["score"] if scored and plan["valid"] else ""})
         return joined
 
-    def _steps(self, result: Result) -> list[dict[str, str]]:
+    def _record_steps(self, result: Result) -> list[dict[str, str]]:
         steps = []
         for step in result.steps:
             entry = {"name": step.name, "state": step.state}
@@ -182,7 +182,7 @@ def _score_key(scored: ScoreRecord) -> ScoreKey:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _read(file: FileIO, path: Path, key: Callable[[Record], Key]) -> dict[Key, Record]:
+def _read_records(file: FileIO, path: Path, key: Callable[[Record], Key]) -> dict[Key, Record]:
     """Read the lines of a file by key; an incomplete last one is removed."""
     file.seek(0)
     whole, newline, rest = file.read().rpartition(b"\n")

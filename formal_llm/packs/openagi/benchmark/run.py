@@ -38,7 +38,7 @@ class Benchmark(Plans):
 
     def __init__(self, judge: PlanJudge, numbers: Sequence[int], **settings: Unpack[AskingSettings]) -> None:
         self.judge = judge
-        tasks = {number: judge.task(number) for number in dict.fromkeys(numbers)}
+        tasks = {number: judge.get_task(number) for number in dict.fromkeys(numbers)}
         if missing := [number for number in tasks if number not in judge.data]:
             raise ResourceNotFound("data for the task", str(missing[0]), map(str, judge.data))
         super().__init__(judge.pack, tasks, judge.executor.toolkit.tools, **settings)
@@ -68,7 +68,7 @@ class Benchmark(Plans):
         counts = [min(count, self.judge.samples or count) for count in available]
         return min(counts), max(counts)
 
-    def _execute(
+    def _execute_plans(
         self,
         records: Records,
         keys: Sequence[PlanKey],
@@ -83,7 +83,7 @@ class Benchmark(Plans):
         # Sorted by task, so that only the samples of one task are in memory at a time.
         todo = sorted(required - records.scores.keys())
         for place, scored in enumerate(todo, 1):
-            records.add_score(scored, self.judge.judge(scored.task, scored.word, keep=True, cancel=cancel))
+            records.add_score(scored, self.judge.judge_plan(scored.task, scored.word, keep=True, cancel=cancel))
             if on_step is not None:
                 plan_text = f"task {scored.task}: {' '.join(scored.word)}"
                 on_step(RunProgress("executing", len(required) - len(todo) + place, len(required), plan_text))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from formal_llm import authored
 from formal_llm.authored.tables import Items, Keys, NamedEntries, read_toml
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Method
-from formal_llm.packs.openagi.benchmark.intervals import Interval, interval
+from formal_llm.packs.openagi.benchmark.intervals import Interval, compute_interval
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def columns_of(
     """Compute the columns of recorded plans: LLMs in the order of their first occurrence, each with its methods.
 
     Args:
-        rows: plans with their scores (:meth:`~formal_llm.packs.openagi.benchmark.records.Records.joined`).
+        rows: plans with their scores (:meth:`~formal_llm.packs.openagi.benchmark.records.Records.join_scores`).
         unscored: the tasks that no score can judge.
         groups: the group of each task that is counted in another group than its own.
     """
@@ -90,7 +90,7 @@ def columns_of(
     for row in rows:
         counted: ScoredPlan = {**row, "group": (groups or {}).get(row["task"], row["group"])}
         by_column.setdefault((row["llm"], row["method"]), []).append(counted)
-    return in_order([_column(llm, method, some, passed_over) for (llm, method), some in by_column.items()])
+    return in_order([_make_column(llm, method, some, passed_over) for (llm, method), some in by_column.items()])
 
 
 def in_order(columns: Sequence[MethodColumn]) -> list[MethodColumn]:
@@ -104,9 +104,9 @@ def empty_column(llm: str, method: str, why: str) -> MethodColumn:
     return MethodColumn(llm, method, 0, 0.0, dict.fromkeys(GROUPS), None, note=why)
 
 
-def _column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[int]) -> MethodColumn:
+def _make_column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[int]) -> MethodColumn:
     scored = [row for row in rows if row["task"] not in passed_over]
-    averages = _means(scored, "repeat")
+    averages = _compute_means(scored, "repeat")
     tokens = [row["usage"]["input_tokens"] + row["usage"]["output_tokens"] for row in rows]
     by_group = {group: _mean_over_tasks([row for row in scored if row["group"] == group]) for group in GROUPS}
     return MethodColumn(
@@ -114,17 +114,17 @@ def _column(llm: str, method: str, rows: Sequence[ScoredPlan], passed_over: set[
         deviation=statistics.stdev(averages) if len(averages) > 1 else None,
         questions=statistics.fmean(row["questions"] for row in rows),
         tokens=statistics.fmean(tokens) if any(tokens) else None,
-        average_interval=interval(_means(scored, "task")),
+        average_interval=compute_interval(_compute_means(scored, "task")),
     )  # fmt: skip
 
 
 def _mean_over_tasks(rows: Sequence[ScoredPlan]) -> float | None:
     """Return the mean over tasks of the means over repeats, whose number varies in an interrupted run."""
-    means = _means(rows, "task")
+    means = _compute_means(rows, "task")
     return statistics.fmean(means) if means else None
 
 
-def _means(rows: Sequence[ScoredPlan], key: Literal["task", "repeat"]) -> list[float]:
+def _compute_means(rows: Sequence[ScoredPlan], key: Literal["task", "repeat"]) -> list[float]:
     """Return the mean score of the judged plans of each task, or of each repeat."""
     values: dict[int, list[float]] = {}
     for row in rows:
@@ -172,21 +172,21 @@ def lines_of(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> list
     """Return the rows of a table as texts: the name of the row, for groups with the score, and a figure per column."""
     lines = [["valid plans", *(column.note or f"{column.valid:.1%}" for column in columns)]]
     for group in GROUPS:
-        figures = [_figure(column.scores[group]) for column in columns]
+        figures = [_format_figure(column.scores[group]) for column in columns]
         lines.append([f"{group} ({scores.get(group) or 'not scored'})", *figures])
-    lines.append(["average over tasks", *(_figure(column.average) for column in columns)])
+    lines.append(["average over tasks", *(_format_figure(column.average) for column in columns)])
     if any(column.deviation is not None for column in columns):
-        lines.append(["± over repeats", *(_figure(column.deviation) for column in columns)])
+        lines.append(["± over repeats", *(_format_figure(column.deviation) for column in columns)])
     if any(column.average_interval is not None for column in columns):
         lines.append(["95 % over tasks", *(str(column.average_interval or "-") for column in columns)])
     if not all(column.published for column in columns):
-        lines.append(["questions per plan", *(_figure(column.questions, 1) for column in columns)])
-        lines.append(["tokens per plan", *(_figure(column.tokens, 0) for column in columns)])
+        lines.append(["questions per plan", *(_format_figure(column.questions, 1) for column in columns)])
+        lines.append(["tokens per plan", *(_format_figure(column.tokens, 0) for column in columns)])
         lines.append(["plans", *(str(column.plans) for column in columns)])
     return lines
 
 
-def _figure(value: float | None, places: int = 4) -> str:
+def _format_figure(value: float | None, places: int = 4) -> str:
     return "-" if value is None else f"{value:.{places}f}"
 
 
@@ -202,22 +202,22 @@ def rich_tables(columns: Sequence[MethodColumn], scores: Mapping[str, str], widt
     room = width - max(len(line[0]) for line in lines_of(columns, scores)) - 4
     tables: list[list[MethodColumn]] = []
     for group in by_llm:
-        for part in [group] if _width(group) <= room else [[column] for column in group]:
-            if tables and _width(tables[-1] + part) <= room:
+        for part in [group] if _measure_width(group) <= room else [[column] for column in group]:
+            if tables and _measure_width(tables[-1] + part) <= room:
                 tables[-1] += part
             else:
                 tables.append(list(part))
-    return [_rich(part, scores) for part in tables]
+    return [_make_rich_table(part, scores) for part in tables]
 
 
-def _width(columns: Sequence[MethodColumn]) -> int:
-    def widest(column: MethodColumn) -> int:
+def _measure_width(columns: Sequence[MethodColumn]) -> int:
+    def measure_column(column: MethodColumn) -> int:
         return max(len(column.llm), len(column.method), len(column.note), len(str(column.average_interval or "")), 6)
 
-    return sum(widest(column) + 3 for column in columns)
+    return sum(measure_column(column) + 3 for column in columns)
 
 
-def _rich(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> Table:
+def _make_rich_table(columns: Sequence[MethodColumn], scores: Mapping[str, str]) -> Table:
     from rich.table import Table
 
     table = Table()

@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Unpack
 
 from formal_llm.packs.openagi.benchmark.conditions import Method
-from formal_llm.packs.openagi.benchmark.intervals import Interval, interval
+from formal_llm.packs.openagi.benchmark.intervals import Interval, compute_interval
 from formal_llm.packs.openagi.benchmark.plans import AskingSettings, Plans
 from formal_llm.packs.openagi.benchmark.records import ScoredPlan
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.planning import Task, TaskPack
-from formal_llm.rltf.reference_tools import f1
-from formal_llm.rltf.setup import digest
+from formal_llm.rltf.reference_tools import compute_f1
+from formal_llm.rltf.setup import hash_values
 
 #: The two sets of sentences.
 OWN, OTHER = "the benchmark's sentences", "other words"
@@ -70,7 +70,7 @@ class Transfer(Plans):
         chosen: Sequence[int] | None = None,
         **settings: Unpack[AskingSettings],
     ) -> None:
-        self._sentences = digest([task.description for task in sentences])
+        self._sentences = hash_values([task.description for task in sentences])
         first = len(pack.tasks)  # sentences are numbered from there
         places = range(len(sentences)) if chosen is None else chosen
         tasks = {number: pack.tasks[number] for number in numbers}
@@ -87,7 +87,7 @@ class Transfer(Plans):
         """The identity of the plans, with the sentences."""
         return {**super().identity, "sentences": self._sentences}
 
-    def figures(self, rows: Iterable[ScoredPlan]) -> list[ToolFigures]:
+    def compute_figures(self, rows: Iterable[ScoredPlan]) -> list[ToolFigures]:
         """Compute the figures of recorded plans by LLM and method: on the benchmark's sentences, then on others."""
         columns: dict[tuple[str, Method], dict[str, list[ScoredPlan]]] = {}
         for row in rows:
@@ -95,24 +95,26 @@ class Transfer(Plans):
                 sets = columns.setdefault((row["llm"], row["method"]), {OWN: [], OTHER: []})
                 sets[OTHER if task.original else OWN].append(row)
         return [
-            self._figures(llm, method, words, some)
+            self._compute_figures(llm, method, words, some)
             for (llm, method), sets in columns.items()
             for words, some in sets.items()
             if some
         ]
 
-    def _figures(self, llm: str, method: Method, words: str, rows: Sequence[ScoredPlan]) -> ToolFigures:
+    def _compute_figures(self, llm: str, method: Method, words: str, rows: Sequence[ScoredPlan]) -> ToolFigures:
         by_task: dict[str, list[float]] = {}
         exact = []
         for row in rows:
             task = self.tasks[row["task"]]
             needed, used = tools_called_for(task), self.tools_of(row)
-            by_task.setdefault(task.original or task.description, []).append(f1(needed, used) if row["valid"] else 0.0)
+            by_task.setdefault(task.original or task.description, []).append(
+                compute_f1(needed, used) if row["valid"] else 0.0
+            )
             exact.append(row["valid"] and needed == used)
         means = [statistics.fmean(values) for values in by_task.values()]
         return ToolFigures(
             llm, method, words, len(rows), statistics.fmean(row["valid"] for row in rows), statistics.fmean(means),
-            interval(means), statistics.fmean(exact),
+            compute_interval(means), statistics.fmean(exact),
         )  # fmt: skip
 
     def tools_of(self, row: ScoredPlan) -> set[str]:

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.data.pixels import Floats, Pixels, noise_level, resized
-from formal_llm.packs.openagi.data.sources import pictures
+from formal_llm.packs.openagi.data.pixels import Floats, Pixels, noise_level, resize_values
+from formal_llm.packs.openagi.data.sources import load_pictures
 
 #: The longer side of the pictures whose pixels are searched, and of those that are compared as a whole.
 _SIDE, _THUMBNAIL = 128, 48
@@ -36,16 +36,16 @@ def colorization(image: Image.Image) -> Image.Image:
     Args:
         image: any picture.
     """
-    pixels = Pixels.of(image)
+    pixels = Pixels.from_image(image)
     if _has_colours(pixels):
-        return pixels.image(pixels.values)
+        return pixels.make_image(pixels.values)
     gray = pixels.luminance
-    small = _within(gray, _SIDE)
-    others = [reference for reference in _references() if not same_picture(small, reference.luminance)]
+    small = _fit_within(gray, _SIDE)
+    others = [reference for reference in _load_references() if not same_picture(small, reference.luminance)]
     if not others:
-        return pixels.image(pixels.values)
-    nearest = min(others, key=lambda reference: _distance(_statistics(small), reference.statistics))
-    return pixels.image(_with_chroma(gray, _chroma_of(small, nearest)))
+        return pixels.make_image(pixels.values)
+    nearest = min(others, key=lambda reference: _measure_distance(_compute_statistics(small), reference.statistics))
+    return pixels.make_image(_with_chroma(gray, _chroma_of(small, nearest)))
 
 
 def same_picture(luminance: Floats, reference: Floats) -> bool:
@@ -56,10 +56,10 @@ def same_picture(luminance: Floats, reference: Floats) -> bool:
     from scipy.ndimage import gaussian_filter
     from skimage.feature import match_template
 
-    whole = gaussian_filter(_within(reference, _THUMBNAIL), 1.5)
+    whole = gaussian_filter(_fit_within(reference, _THUMBNAIL), 1.5)
     for side in range(_THUMBNAIL, _THUMBNAIL * 3 // 4 - 1, -1):
         # A part of another shape may be longer than the whole on one side.
-        piece = gaussian_filter(_within(luminance, side), 1.5)[: whole.shape[0], : whole.shape[1]]
+        piece = gaussian_filter(_fit_within(luminance, side), 1.5)[: whole.shape[0], : whole.shape[1]]
         if min(piece.shape) >= 8 and piece.std() > 0.01 and float(np.max(match_template(whole, piece))) > _SAME:
             return True
     return False
@@ -75,17 +75,17 @@ class _Reference:
 
 
 @cache
-def _references() -> tuple[_Reference, ...]:
+def _load_references() -> tuple[_Reference, ...]:
     from skimage.color import rgb2lab
 
     references = []
-    for picture in pictures():
+    for picture in load_pictures():
         if picture.colours:
             image = picture.open()
             image.thumbnail((_SIDE, _SIDE), Image.Resampling.BOX)
-            pixels = Pixels.of(image)
+            pixels = Pixels.from_image(image)
             chroma = rgb2lab(pixels.values)[..., 1:].astype(np.float32)
-            references.append(_Reference(pixels.luminance, chroma, _statistics(pixels.luminance)))
+            references.append(_Reference(pixels.luminance, chroma, _compute_statistics(pixels.luminance)))
     return tuple(references)
 
 
@@ -94,21 +94,21 @@ def _has_colours(pixels: Pixels) -> bool:
     if pixels.values.shape[2] == 1:
         return False
     height, width = pixels.values.shape[:2]
-    small = resized(pixels.values, min(width, 32), min(height, 32), Image.Resampling.BOX)
+    small = resize_values(pixels.values, min(width, 32), min(height, 32), Image.Resampling.BOX)
     # The largest of three noisy values is 1.7 standard deviations above the smallest; each is a mean of many pixels.
     noise = 2 * noise_level(pixels.values) * (small[..., 0].size / (height * width)) ** 0.5
     return bool(float((small.max(axis=2) - small.min(axis=2)).mean()) > _GRAY + noise)
 
 
-def _within(luminance: Floats, side: int) -> Floats:
+def _fit_within(luminance: Floats, side: int) -> Floats:
     """Shrink a picture so that its longer side is at most ``side``."""
     height, width = luminance.shape
     factor = min(1.0, side / max(height, width))
     size = max(round(width * factor), 1), max(round(height * factor), 1)
-    return resized(luminance[..., None], *size, Image.Resampling.BOX)[..., 0]
+    return resize_values(luminance[..., None], *size, Image.Resampling.BOX)[..., 0]
 
 
-def _features(luminance: Floats) -> Floats:
+def _compute_features(luminance: Floats) -> Floats:
     """Compute for each pixel the brightness near it and in a wider area, and the roughness around it."""
     from scipy.ndimage import gaussian_filter
 
@@ -117,12 +117,12 @@ def _features(luminance: Floats) -> Floats:
     return np.stack([near, 0.5 * far, 2 * rough], axis=-1).reshape(-1, 3)
 
 
-def _statistics(luminance: Floats) -> Floats:
+def _compute_statistics(luminance: Floats) -> Floats:
     """Compute the distribution of brightness and roughness over a picture: quantiles of both."""
-    return np.quantile(_features(luminance)[:, [0, 2]], np.linspace(0.05, 0.95, 10), axis=0).astype(np.float32)
+    return np.quantile(_compute_features(luminance)[:, [0, 2]], np.linspace(0.05, 0.95, 10), axis=0).astype(np.float32)
 
 
-def _distance(one: Floats, other: Floats) -> float:
+def _measure_distance(one: Floats, other: Floats) -> float:
     return float(abs(one - other).mean())
 
 
@@ -131,8 +131,8 @@ def _chroma_of(luminance: Floats, reference: _Reference) -> Floats:
     from scipy.ndimage import gaussian_filter
     from scipy.spatial import cKDTree
 
-    tree = cKDTree(_features(reference.luminance))
-    _, nearest = tree.query(_features(luminance), k=min(48, reference.luminance.size))
+    tree = cKDTree(_compute_features(reference.luminance))
+    _, nearest = tree.query(_compute_features(luminance), k=min(48, reference.luminance.size))
     colours = reference.chroma.reshape(-1, 2)[np.asarray(nearest).reshape(luminance.size, -1)].mean(axis=1)
     smooth: Floats = gaussian_filter(colours.reshape(*luminance.shape, 2), (1.5, 1.5, 0)).astype(np.float32)
     return smooth
@@ -144,7 +144,7 @@ def _with_chroma(luminance: Floats, chroma: Floats) -> Floats:
 
     height, width = luminance.shape
     lightness = rgb2lab(np.repeat(luminance[..., None], 3, axis=2))[..., :1]
-    large = resized(chroma, width, height, Image.Resampling.BICUBIC)
+    large = resize_values(chroma, width, height, Image.Resampling.BICUBIC)
     # The brightest and the darkest pixels have no room for colour: it would be clipped, with a warning.
     room = _STRENGTH * np.clip(np.minimum(lightness, 100 - lightness) / 25, 0, 1)
     values: Floats = lab2rgb(np.concatenate([lightness, large * room], axis=2)).clip(0, 1).astype(np.float32)

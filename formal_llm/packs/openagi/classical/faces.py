@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.data.pixels import Pixels, resized
+from formal_llm.packs.openagi.data.pixels import Pixels, resize_values
 
 if TYPE_CHECKING:
     import cv2
@@ -49,21 +49,21 @@ def detection(image: Image.Image) -> str:
 
 def find_faces(image: Image.Image) -> list[Face]:
     """Find the faces in a picture, from left to right."""
-    luminance = Pixels.of(image).luminance
+    luminance = Pixels.from_image(image).luminance
     factor = min(1.0, _SIDE / max(luminance.shape))
     height, width = (max(round(length * factor), 1) for length in luminance.shape)
     if min(height, width) < _LEAST:
         return []
-    small = resized(luminance[..., None], width, height, Image.Resampling.BOX)[..., 0]
+    small = resize_values(luminance[..., None], width, height, Image.Resampling.BOX)[..., 0]
     gray = np.rint(small.clip(0, 1) * 255).astype(np.uint8)
     with _ONE_AT_A_TIME:
-        squares = _cascade().detectMultiScale(gray, scaleFactor=1.1, minNeighbors=4, minSize=(_LEAST, _LEAST))
+        squares = _load_cascade().detectMultiScale(gray, scaleFactor=1.1, minNeighbors=4, minSize=(_LEAST, _LEAST))
     found = [Face(left / width, top / height, wide / width, high / height) for left, top, wide, high in squares]
     return sorted(found, key=lambda face: (face.left, face.top))
 
 
 @cache
-def _cascade() -> cv2.CascadeClassifier:
+def _load_cascade() -> cv2.CascadeClassifier:
     import cv2
 
     return cv2.CascadeClassifier(str(Path(cv2.__file__).parent / "data" / "haarcascade_frontalface_alt2.xml"))

@@ -37,7 +37,7 @@ def sentiment(text: str) -> str:
     Args:
         text: the text; the mean over its sentences counts.
     """
-    scores = [_analyzer().polarity_scores(sentence)["compound"] for sentence in sentences(text)]
+    scores = [_load_analyzer().polarity_scores(sentence)["compound"] for sentence in split_sentences(text)]
     mean = sum(scores) / len(scores) if scores else 0.0
     return "positive" if mean >= 0.05 else "negative" if mean <= -0.05 else "neutral"
 
@@ -48,8 +48,8 @@ def summarization(text: str) -> str:
     A sentence is informative if its words occur often in the text (Luhn 1958); common words do not count, the first
     sentence counts somewhat more, and words that the summary already has count a quarter.
     """
-    found = sentences(text)
-    stemmed = [stems(sentence) for sentence in found]
+    found = split_sentences(text)
+    stemmed = [stem_words(sentence) for sentence in found]
     bags = list(map(set, stemmed))
     counts = Counter(chain.from_iterable(stemmed))
     covered: set[str] = set()
@@ -75,20 +75,20 @@ def question_answering(document: str, question: str) -> str:
     """
     document, question = document_first(document, question)
     found = best_sentences(document, question, 1)
-    return (_part(found[0], question) or found[0]) if found else ""
+    return (_find_part(found[0], question) or found[0]) if found else ""
 
 
 def best_sentences(document: str, question: str, most: int) -> list[str]:
     """Return the sentences of a document that share the rarest words with a question, at most ``most``, in order."""
-    found = sentences(document)
-    question_stems = set(stems(question))
-    bags = [set(stems(sentence)) for sentence in found]
+    found = split_sentences(document)
+    question_stems = set(stem_words(question))
+    bags = [set(stem_words(sentence)) for sentence in found]
     frequency = Counter(stem for bag in bags for stem in bag)
 
-    def weight(place: int) -> float:
+    def weigh_sentence(place: int) -> float:
         return sum(math.log(1 + len(found) / frequency[stem]) for stem in sorted(question_stems & bags[place]))
 
-    return [found[place] for place in sorted(sorted(range(len(found)), key=weight, reverse=True)[:most])]
+    return [found[place] for place in sorted(sorted(range(len(found)), key=weigh_sentence, reverse=True)[:most])]
 
 
 def document_first(document: str, question: str) -> tuple[str, str]:
@@ -97,7 +97,7 @@ def document_first(document: str, question: str) -> tuple[str, str]:
     return (question, document) if turned else (document, question)
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Split a text into sentences, each on one line."""
     flat = " ".join(text.split())
     ends = [0, *(match.end() for match in _END.finditer(flat)), len(flat)]
@@ -127,7 +127,7 @@ _PARTS = (
 )
 
 
-def _part(sentence: str, question: str) -> str:
+def _find_part(sentence: str, question: str) -> str:
     """Find the part of a sentence that the kind of question asks for; empty if there is none."""
     normalized = " ".join(words(question))
     pattern = next((part for kind, part in _PARTS if re.search(kind, normalized)), None)
@@ -140,7 +140,7 @@ def _part(sentence: str, question: str) -> str:
     return next((match[0] for match in inside or new), "")
 
 
-def stems(text: str) -> list[str]:
+def stem_words(text: str) -> list[str]:
     """Return the stems of the meaningful English words (Porter 2001, Snowball)."""
     from snowballstemmer import stemmer  # type: ignore[import-untyped]  # it has no type hints
 
@@ -151,7 +151,7 @@ def stems(text: str) -> list[str]:
 
 
 @cache
-def _analyzer() -> SentimentIntensityAnalyzer:
+def _load_analyzer() -> SentimentIntensityAnalyzer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it opens its lexicon as Python 2 did
         from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.data.pixels import Floats, Pixels, check_size, noise_level, resized
+from formal_llm.packs.openagi.data.pixels import Floats, Pixels, check_size, noise_level, resize_values
 
 #: The noise (one gray level) and the blur in pixels below which a picture is considered clean and sharp.
 LEAST_NOISE, LEAST_BLUR = 1 / 255, 0.5
@@ -28,9 +28,9 @@ def denoising(image: Image.Image) -> Image.Image:
     Args:
         image: any picture. Noise that is correlated between pixels (of JPEG, of an enlarged picture) remains.
     """
-    pixels = Pixels.of(image)
+    pixels = Pixels.from_image(image)
     sigma = noise_level(pixels.values)
-    return pixels.image(pixels.values if sigma < LEAST_NOISE else _without_noise(pixels.values, sigma))
+    return pixels.make_image(pixels.values if sigma < LEAST_NOISE else _without_noise(pixels.values, sigma))
 
 
 def deblurring(image: Image.Image) -> Image.Image:
@@ -42,11 +42,11 @@ def deblurring(image: Image.Image) -> Image.Image:
     Args:
         image: any picture. Motion blur, or blur in only one part of the picture, is not undone.
     """
-    pixels = Pixels.of(image)
+    pixels = Pixels.from_image(image)
     width = blur_width(pixels.luminance)
     if width < LEAST_BLUR:
-        return pixels.image(pixels.values)
-    return pixels.image(_wiener(pixels.values, width, noise_level(pixels.values)))
+        return pixels.make_image(pixels.values)
+    return pixels.make_image(_apply_wiener(pixels.values, width, noise_level(pixels.values)))
 
 
 def super_resolution(image: Image.Image) -> Image.Image:
@@ -60,14 +60,14 @@ def super_resolution(image: Image.Image) -> Image.Image:
         image: any picture that is not too large when doubled.
     """
     check_size(2 * image.width, 2 * image.height)
-    pixels = Pixels.of(image)
+    pixels = Pixels.from_image(image)
     small = pixels.values
     height, width = small.shape[:2]
-    large = resized(small, 2 * width, 2 * height, Image.Resampling.LANCZOS)
+    large = resize_values(small, 2 * width, 2 * height, Image.Resampling.LANCZOS)
     for _ in range(4):
-        missing = small - resized(large, width, height, Image.Resampling.BICUBIC)
-        large = large + resized(missing, 2 * width, 2 * height, Image.Resampling.BICUBIC)
-    return pixels.image(large)
+        missing = small - resize_values(large, width, height, Image.Resampling.BICUBIC)
+        large = large + resize_values(missing, 2 * width, 2 * height, Image.Resampling.BICUBIC)
+    return pixels.make_image(large)
 
 
 def blur_width(luminance: Floats) -> float:
@@ -79,14 +79,14 @@ def blur_width(luminance: Floats) -> float:
     """
     from scipy.ndimage import gaussian_filter, maximum_filter
 
-    def slope(values: Floats) -> Floats:
+    def compute_slope(values: Floats) -> Floats:
         down, right = np.gradient(values)
         steepness: Floats = np.hypot(down, right)
         return steepness
 
     if min(luminance.shape) < 8:
         return 0.0
-    before, after = slope(luminance), slope(gaussian_filter(luminance, 1.0))
+    before, after = compute_slope(luminance), compute_slope(gaussian_filter(luminance, 1.0))
     edges = (before >= maximum_filter(before, 5)) & (before > max(float(np.quantile(before, 0.9)), 2 / 255))
     ratio = before[edges] / np.maximum(after[edges], 1e-6)
     ratio = ratio[ratio > 1.001]
@@ -115,7 +115,7 @@ def _without_noise(values: Floats, sigma: float) -> Floats:
     return clean
 
 
-def _wiener(values: Floats, width: float, noise: float) -> Floats:
+def _apply_wiener(values: Floats, width: float, noise: float) -> Floats:
     """Apply the Wiener filter of a Gaussian blur, with the squared Laplacian as a prior for the roughness."""
     from scipy.fft import fftfreq, irfft2, rfft2, rfftfreq
 

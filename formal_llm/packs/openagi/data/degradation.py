@@ -39,7 +39,7 @@ class Degradation:
     noise: float = 0.0
 
     @classmethod
-    def drawn(cls, names: Iterable[str], rng: random.Random) -> Degradation:
+    def from_names(cls, names: Iterable[str], rng: random.Random) -> Degradation:
         """Create a degradation of some kinds, named as in ``DEGRADATIONS``, with random strengths."""
         named = frozenset(names)
         # Both are always drawn, so that a picture is equally blurry in all tasks.
@@ -61,12 +61,12 @@ class Degradation:
             half = max(image.width // 2, 1), max(image.height // 2, 1)
             image = image.resize(half, Image.Resampling.BICUBIC)
         if self.noise:
-            values = Pixels.of(image).values
+            values = Pixels.from_image(image).values
             image = picture_of(values + rng.normal(0, self.noise, values.shape))
         return image
 
 
-def cloze(text: str, rng: random.Random) -> str:
+def mask_word(text: str, rng: random.Random) -> str:
     """Replace one word of a text by ``[MASK]``, as in the benchmark; a text without words is unchanged."""
     found = list(re.finditer(r"[^\W_]+(?:['’-][^\W_]+)*", text))
     if not found:

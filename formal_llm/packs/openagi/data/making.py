@@ -17,9 +17,9 @@ from typing import TypedDict
 import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, Degradation, cloze
+from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, Degradation, mask_word
 from formal_llm.packs.openagi.data.samples import ImageOrText, tasks_in
-from formal_llm.packs.openagi.data.sources import Photograph, opinions, passages, pictures
+from formal_llm.packs.openagi.data.sources import Photograph, load_opinions, load_passages, load_pictures
 from formal_llm.planning import Task, TaskPack
 
 INDEX = "index.json"
@@ -102,7 +102,7 @@ def make_data(
         "sources": [
             {"name": picture.name, "file": f"skimage/data/{picture.file}", "licence": picture.licence,
              "source": picture.source}
-            for picture in pictures()
+            for picture in load_pictures()
         ],
         "tasks": [
             {"number": number, "task": task.description, "group": task.group,
@@ -154,7 +154,7 @@ class _Wanted:
     wanted: str
 
     @classmethod
-    def of(cls, pack: TaskPack, task: Task) -> _Wanted:
+    def from_task(cls, pack: TaskPack, task: Task) -> _Wanted:
         match = re.search(pack.data["sentence"]["pattern"], task.description, re.IGNORECASE)
         assert match is not None, task.description
         given, wanted = match["given"], match["wanted"]
@@ -166,13 +166,13 @@ class _Wanted:
             wanted,
         )
 
-    def gap(self, text: str, name: str, rng: random.Random) -> str:
+    def add_gap(self, text: str, name: str, rng: random.Random) -> str:
         """Return the text, with a gap if the sentence specifies one for the text with this name."""
-        return cloze(text, rng) if name in self.clozed else text
+        return mask_word(text, rng) if name in self.clozed else text
 
 
 def _samples_of(pack: TaskPack, number: int, task: Task, count: int, seed: int, side: int) -> list[_Made]:
-    wanted = _Wanted.of(pack, task)
+    wanted = _Wanted.from_task(pack, task)
     chances = [random.Random(f"{seed} {number} {place}") for place in range(count)]
     if "image" in task.inputs:
         return [_from_picture(wanted, task, place, seed, side, rng) for place, rng in enumerate(chances)]
@@ -181,16 +181,16 @@ def _samples_of(pack: TaskPack, number: int, task: Task, count: int, seed: int, 
 
 def _from_picture(wanted: _Wanted, task: Task, place: int, seed: int, side: int, rng: random.Random) -> _Made:
     """Make a sample with a degraded picture, and a question if the task has one."""
-    picture, image, box = _view(place, seed, side, colours="grayscale" in wanted.degradations)
+    picture, image, box = _make_view(place, seed, side, colours="grayscale" in wanted.degradations)
     # Drawn by the number of the sample: the same picture is equally blurry and noisy in all tasks.
-    degradation = Degradation.drawn(wanted.degradations, random.Random(f"{seed} {place}"))
+    degradation = Degradation.from_names(wanted.degradations, random.Random(f"{seed} {place}"))
     worse = degradation.apply(image, np.random.default_rng([seed, place]))
     facts = {"picture": picture.name, "box": box, "degradation": asdict(degradation)}
     inputs: dict[str, ImageOrText] = {"images": worse}
     if task.goal == "image_plan":
         return _Made(inputs, {"images": image}, facts)
     if "text" in task.inputs:
-        inputs["questions"] = wanted.gap(picture.question, "query", rng)
+        inputs["questions"] = wanted.add_gap(picture.question, "query", rng)
         return _Made(inputs, {"answers": picture.answer[wanted.language]}, facts)
     labels = {"caption": picture.caption, "class label": picture.label, "object names": picture.objects}
     label = next(label for name, label in labels.items() if name in wanted.wanted)
@@ -201,31 +201,33 @@ def _from_text(wanted: _Wanted, task: Task, place: int, rng: random.Random) -> _
     """Make a sample with a text, or with a document and a question about it."""
     if task.goal == "image_plan":
         # The benchmark judges how well picture and caption match, so the whole caption is kept.
-        picture = pictures()[place % len(pictures())]
+        picture = load_pictures()[place % len(load_pictures())]
         caption = picture.caption["English"]
-        return _Made({"captions": wanted.gap(caption, "text", rng)}, {"captions": caption}, {"picture": picture.name})
+        return _Made(
+            {"captions": wanted.add_gap(caption, "text", rng)}, {"captions": caption}, {"picture": picture.name}
+        )
     if "document" in wanted.given or "summarization" in wanted.wanted:
-        number = place % len(passages())
-        passage = passages()[number]
+        number = place % len(load_passages())
+        passage = load_passages()[number]
         if "document" not in wanted.given:
-            inputs = {"text": wanted.gap(passage.text, "text", rng)}
+            inputs = {"text": wanted.add_gap(passage.text, "text", rng)}
             return _Made(inputs, {"labels": passage.summary[wanted.language]}, {"text": number})
-        context = wanted.gap(passage.text, "document", rng)
-        inputs = {"context": context, "questions": wanted.gap(passage.question, "query", rng)}
+        context = wanted.add_gap(passage.text, "document", rng)
+        inputs = {"context": context, "questions": wanted.add_gap(passage.question, "query", rng)}
         return _Made(inputs, {"answers": passage.answer[wanted.language]}, {"text": number})
-    number = place % len(opinions())
-    opinion = opinions()[number]
+    number = place % len(load_opinions())
+    opinion = load_opinions()[number]
     output = opinion.text if "translate" in wanted.wanted else opinion.sentiment
-    text = wanted.gap(opinion.text["English"], "text", rng)
+    text = wanted.add_gap(opinion.text["English"], "text", rng)
     return _Made({"text": text}, {"labels": output[wanted.language]}, {"text": number})
 
 
-def _view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Photograph, Image.Image, list[int]]:
+def _make_view(place: int, seed: int, side: int, *, colours: bool) -> tuple[Photograph, Image.Image, list[int]]:
     """Return the picture of a sample, scaled to its longer side: first whole pictures, then parts of 80 % or more.
 
     With ``colours`` only coloured pictures are used, since gray ones lose nothing by a conversion to gray.
     """
-    known = [picture for picture in pictures() if picture.colours or not colours]
+    known = [picture for picture in load_pictures() if picture.colours or not colours]
     picture = known[place % len(known)]
     image = picture.open()
     rng = random.Random(f"{seed} {place} view")

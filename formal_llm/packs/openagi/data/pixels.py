@@ -33,7 +33,7 @@ class Pixels:
     alpha: Image.Image | None = None
 
     @classmethod
-    def of(cls, image: Image.Image) -> Pixels:
+    def from_image(cls, image: Image.Image) -> Pixels:
         """Create the pixels of a picture, rotated according to its metadata.
 
         Raises:
@@ -42,7 +42,7 @@ class Pixels:
         check_size(image.width, image.height)
         image = ImageOps.exif_transpose(image)
         if image.mode.startswith(("I", "F")):
-            return cls(_unit(np.asarray(image).astype(np.float32), image.mode)[..., None])
+            return cls(_scale_to_unit(np.asarray(image).astype(np.float32), image.mode)[..., None])
         alpha = None
         if image.has_transparency_data:
             # Gray with transparency stays gray; a palette may have transparent colours.
@@ -59,7 +59,7 @@ class Pixels:
             return self.values[..., 0]
         return self.values @ np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
-    def image(self, values: NDArray[np.floating]) -> Image.Image:
+    def make_image(self, values: NDArray[np.floating]) -> Image.Image:
         """Create a picture of new values, clipped to 0 to 1, with the transparency resized to it."""
         picture = picture_of(values)
         if self.alpha is not None:
@@ -73,7 +73,7 @@ def picture_of(values: NDArray[np.floating]) -> Image.Image:
     return Image.fromarray(whole[..., 0] if whole.shape[2] == 1 else whole)
 
 
-def resized(values: Floats, width: int, height: int, filter_: Image.Resampling) -> Floats:
+def resize_values(values: Floats, width: int, height: int, filter_: Image.Resampling) -> Floats:
     """Resize an array, each channel with Pillow's filter and without rounding to eight bits."""
     channels = [Image.fromarray(values[..., c]).resize((width, height), filter_) for c in range(values.shape[2])]
     return np.stack([np.asarray(channel, dtype=np.float32) for channel in channels], axis=-1)
@@ -101,7 +101,7 @@ def noise_level(values: Floats) -> float:
     return float(np.median(details)) / 0.6745 if details.size else 0.0
 
 
-def _unit(values: Floats, mode: str) -> Floats:
+def _scale_to_unit(values: Floats, mode: str) -> Floats:
     """Convert integers of 16 or 32 bits, or floating-point numbers, to the scale from 0 to 1.
 
     The modes ``I`` and ``F`` do not define white: it is the smallest of 1, 255 and 65535 that is not below the

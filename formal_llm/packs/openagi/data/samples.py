@@ -85,11 +85,11 @@ class TaskData(Sequence[Sample]):
     @cached_property
     def _parts(self) -> tuple[dict[str, list[Callable[[], ImageOrText]]], dict[str, list[Callable[[], ImageOrText]]]]:
         """The readers of all samples by the name of the file or folder, for inputs and outputs."""
-        return dict(self._read("inputs")), dict(self._read("outputs"))
+        return dict(self._read_side("inputs")), dict(self._read_side("outputs"))
 
-    def _read(self, side: str) -> Iterator[tuple[str, list[Callable[[], ImageOrText]]]]:
+    def _read_side(self, side: str) -> Iterator[tuple[str, list[Callable[[], ImageOrText]]]]:
         place = self.folder / side
-        entries = sorted(place.iterdir(), key=_rank) if place.is_dir() else []
+        entries = sorted(place.iterdir(), key=_get_rank) if place.is_dir() else []
         _check_inside(self.folder, entries)
         for entry in entries:
             if entry.is_dir():
@@ -97,7 +97,7 @@ class TaskData(Sequence[Sample]):
                 _check_inside(self.folder, files)
                 yield entry.name, [partial(read_picture, file) for file in files]
             elif entry.suffix == ".txt":
-                yield entry.stem, [partial(str, line) for line in _lines(entry)]
+                yield entry.stem, [partial(str, line) for line in _read_lines(entry)]
 
 
 def read_data(folder: str | Path) -> dict[int, TaskData]:
@@ -156,7 +156,7 @@ def _check_inside(folder: Path, paths: Iterable[Path]) -> None:
             raise InputError(f"{path}: it leads out of the folder {folder}")
 
 
-def _rank(path: Path) -> tuple[int, str]:
+def _get_rank(path: Path) -> tuple[int, str]:
     return (_ORDER.index(path.stem) if path.stem in _ORDER else len(_ORDER), path.name)
 
 
@@ -181,7 +181,7 @@ def _pictures_in(folder: Path) -> list[Path]:
     return found
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     """Read the lines of a file; an empty line is an empty text."""
     try:
         _check_bytes(path)

@@ -91,28 +91,28 @@ _TEXTS = Keys(
 
 
 @cache
-def pictures() -> tuple[Photograph, ...]:
+def load_pictures() -> tuple[Photograph, ...]:
     """Return the pictures, those with colours first."""
-    return tuple(Photograph(**entry) for entry in read_toml(_file("pictures.toml"), _PICTURES)["pictures"])
+    return tuple(Photograph(**entry) for entry in read_toml(_find_file("pictures.toml"), _PICTURES)["pictures"])
 
 
 @cache
-def passages() -> tuple[SamplePassage, ...]:
+def load_passages() -> tuple[SamplePassage, ...]:
     """Return the texts to summarize and to ask questions about."""
-    return tuple(SamplePassage(**entry) for entry in read_toml(_file("texts.toml"), _TEXTS)["passages"])
+    return tuple(SamplePassage(**entry) for entry in read_toml(_find_file("texts.toml"), _TEXTS)["passages"])
 
 
 @cache
-def opinions() -> tuple[Opinion, ...]:
+def load_opinions() -> tuple[Opinion, ...]:
     """Return the sentences to translate and to determine the sentiment of."""
-    return tuple(Opinion(**entry) for entry in read_toml(_file("texts.toml"), _TEXTS)["opinions"])
+    return tuple(Opinion(**entry) for entry in read_toml(_find_file("texts.toml"), _TEXTS)["opinions"])
 
 
 @cache
-def prose() -> str:
+def load_prose() -> str:
     """Return the prose in the public domain for the n-gram model, without the lines that describe its origin."""
-    return "\n".join(line for line in lines_of(read_text(_file("prose.txt"))) if not line.startswith("#"))
+    return "\n".join(line for line in lines_of(read_text(_find_file("prose.txt"))) if not line.startswith("#"))
 
 
-def _file(name: str) -> Path:
+def _find_file(name: str) -> Path:
     return authored.find("tasks", "openagi") / name

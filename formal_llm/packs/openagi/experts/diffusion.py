@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from PIL import Image
 
 from formal_llm.packs.openagi.data.pixels import Pixels
-from formal_llm.packs.openagi.experts.expert import Expert, each_alike, seen
+from formal_llm.packs.openagi.experts.expert import Expert, convert_to_rgb, each_alike
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ class Drawing(Expert):
     #: The name of the pipeline class.
     pipeline: ClassVar[str]
 
-    def load(self) -> LoadedModel:
+    def load_model(self) -> LoadedModel:
         """Load the pipeline."""
-        return LoadedModel(self.source.pipeline(self.pipeline))
+        return LoadedModel(self.source.load_pipeline(self.pipeline))
 
 
 class TextToImage(Drawing):
@@ -50,15 +50,15 @@ class TextToImage(Drawing):
     pipeline = "StableDiffusionPipeline"
     defaults = MappingProxyType({"steps": 50, "guidance": 7.5, "width": 0, "height": 0, "seed": 0})
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[Image.Image]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[Image.Image]:
         """Draw a picture for each text; of a long text only the beginning (77 tokens) counts."""
         texts, settings = list(columns[0]), self.settings
         drawn = loaded.model(
             texts, num_inference_steps=settings["steps"], guidance_scale=settings["guidance"],
             width=settings["width"] or None, height=settings["height"] or None,
-            generator=[noise(text.encode(), settings["seed"]) for text in texts],
+            generator=[seed_generator(text.encode(), settings["seed"]) for text in texts],
         )  # fmt: skip
-        return allowed(drawn)
+        return get_allowed_pictures(drawn)
 
 
 class PictureEditing(Drawing):
@@ -82,51 +82,51 @@ class PictureEditing(Drawing):
          "side": 512, "keep_luminance": False, "seed": 0}
     )  # fmt: skip
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
         """Edit each picture, keeping its size."""
-        small = [self._small(seen(image)) for image in columns[0]]
+        small = [self._shrink_picture(convert_to_rgb(image)) for image in columns[0]]
 
-        def together(places: Sequence[int]) -> list[Image.Image]:
+        def draw_pictures(places: Sequence[int]) -> list[Image.Image]:
             drawn = loaded.model(
                 [self.settings["instruction"]] * len(places),
                 image=[small[place] for place in places],
                 num_inference_steps=self.settings["steps"],
                 guidance_scale=self.settings["guidance"],
                 image_guidance_scale=self.settings["image_guidance"],
-                generator=[noise(small[place].tobytes(), self.settings["seed"]) for place in places],
+                generator=[seed_generator(small[place].tobytes(), self.settings["seed"]) for place in places],
             )
-            return allowed(drawn)
+            return get_allowed_pictures(drawn)
 
-        drawn = each_alike([picture.size for picture in small], self.batch, together)
-        return [self._like(image, picture) for image, picture in zip(columns[0], drawn, strict=True)]
+        drawn = each_alike([picture.size for picture in small], self.batch, draw_pictures)
+        return [self._fit_to_picture(image, picture) for image, picture in zip(columns[0], drawn, strict=True)]
 
-    def _small(self, image: Image.Image) -> Image.Image:
+    def _shrink_picture(self, image: Image.Image) -> Image.Image:
         """Resize a picture to the size at which the model works."""
         factor = min(self.settings["side"] / max(image.size), 1.0)
         width, height = (max(round(side * factor / _MULTIPLE), 1) * _MULTIPLE for side in image.size)
         return image.resize((width, height), Image.Resampling.LANCZOS)
 
-    def _like(self, image: Image.Image, drawn: Image.Image) -> Image.Image:
+    def _fit_to_picture(self, image: Image.Image, drawn: Image.Image) -> Image.Image:
         """Give an output the size of the picture, its transparency, and if requested its luminance."""
-        pixels = Pixels.of(image)
+        pixels = Pixels.from_image(image)
         height, width = pixels.values.shape[:2]
         drawn = drawn.convert("RGB").resize((width, height), Image.Resampling.BICUBIC)
         if self.settings["keep_luminance"]:
-            luminance = seen(image).convert("L")
+            luminance = convert_to_rgb(image).convert("L")
             drawn = Image.merge("YCbCr", (luminance, *drawn.convert("YCbCr").split()[1:])).convert("RGB")
         if pixels.alpha is not None:
             drawn.putalpha(pixels.alpha)
         return drawn
 
 
-def noise(about: bytes, seed: int) -> torch.Generator:
+def seed_generator(about: bytes, seed: int) -> torch.Generator:
     """Create the source of noise for one input: on the CPU, so that it is the same for every device."""
     import torch
 
     return torch.Generator("cpu").manual_seed(zlib.crc32(about, seed & 0xFFFFFFFF))
 
 
-def allowed(drawn: StableDiffusionPipelineOutput) -> list[Image.Image]:
+def get_allowed_pictures(drawn: StableDiffusionPipelineOutput) -> list[Image.Image]:
     """Return the pictures in the output of a pipeline.
 
     Raises:

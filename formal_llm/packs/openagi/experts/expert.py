@@ -55,20 +55,20 @@ class Expert(ABC):
         self.batch = batch
         self.generation: dict[str, Any] = dict(generation or {})
 
-    def load(self) -> LoadedModel:
+    def load_model(self) -> LoadedModel:
         """Load the model on the CPU, with the tokenizer and image processor that it needs, whatever the settings.
 
         Raises:
             CheckpointError, MissingDependency: it cannot be loaded.
         """
         return LoadedModel(
-            self.source.model(self.auto),
-            self.source.tokenizer() if self.writes or "text" in self.inputs else None,
+            self.source.load_model(self.auto),
+            self.source.load_tokenizer() if self.writes or "text" in self.inputs else None,
             self.source.image_processor() if "image" in self.inputs else None,
         )
 
     @abstractmethod
-    def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> Sequence[Image.Image | str]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[Any]) -> Sequence[Image.Image | str]:
         """Run the model on some inputs, at most ``batch``, and return its outputs.
 
         Args:
@@ -77,16 +77,16 @@ class Expert(ABC):
         """
 
 
-def seen(image: Image.Image) -> Image.Image:
+def convert_to_rgb(image: Image.Image) -> Image.Image:
     """Convert a picture to what a model sees: red, green and blue, upright, transparent pixels on white."""
-    pixels = Pixels.of(image)
+    pixels = Pixels.from_image(image)
     picture = picture_of(pixels.values).convert("RGB")
     if pixels.alpha is None:
         return picture
     return Image.composite(picture, Image.new("RGB", picture.size, "white"), pixels.alpha)
 
 
-def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+def split_batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     """Yield the items in order, at most ``size`` at a time."""
     for begin in range(0, len(items), size):
         yield items[begin : begin + size]
@@ -104,7 +104,7 @@ def each_alike(kinds: Sequence[Hashable], batch: int, work: Callable[[Sequence[i
     """
     results: dict[int, Made] = {}
     for kind in dict.fromkeys(kinds):
-        for some in batches([place for place, other in enumerate(kinds) if other == kind], batch):
+        for some in split_batches([place for place, other in enumerate(kinds) if other == kind], batch):
             results.update(zip(some, work(some), strict=True))
     return [results[place] for place in range(len(kinds))]
 
@@ -119,15 +119,15 @@ def each_row(
     """
     import torch
 
-    def together(places: Sequence[int]) -> Sequence[Made]:
+    def run_rows(places: Sequence[int]) -> Sequence[Made]:
         tensors = {name: torch.cat([rows[place][name] for place in places]) for name in rows[places[0]]}
         dtype = loaded.model.dtype
         return work({n: t.to(loaded.device, dtype if t.is_floating_point() else None) for n, t in tensors.items()})
 
     shapes = [tuple((name, tuple(tensor.shape)) for name, tensor in row.items()) for row in rows]
-    return each_alike(shapes, batch, together)
+    return each_alike(shapes, batch, run_rows)
 
 
-def likeliest(loaded: LoadedModel, logits: torch.Tensor) -> list[str]:
+def name_likeliest(loaded: LoadedModel, logits: torch.Tensor) -> list[str]:
     """Return the name of the most probable class in each row of a classifier's logits."""
     return [str(loaded.model.config.id2label[number]) for number in logits.argmax(-1).tolist()]

@@ -31,7 +31,7 @@ class LoadedModel:
     device: str = "cpu"
     more: dict[str, torch.Tensor] = field(default_factory=dict)
 
-    def move(self, device: str) -> None:
+    def move_model(self, device: str) -> None:
         """Move the model to a device and release the memory of the previous one."""
         self.model.to(device)
         previous, self.device = self.device, device
@@ -82,7 +82,7 @@ class Gate:
         self._working, self._waiting, self._loading = 0, 0, False
 
     @contextmanager
-    def working(self) -> Iterator[None]:
+    def wait_to_work(self) -> Iterator[None]:
         """Run a model in the context: wait until no model is being loaded or waits to be loaded."""
         with self._changed:
             self._changed.wait_for(lambda: not self._loading and not self._waiting)
@@ -95,7 +95,7 @@ class Gate:
                 self._changed.notify_all()
 
     @contextmanager
-    def loading(self) -> Iterator[None]:
+    def wait_to_load(self) -> Iterator[None]:
         """Load a model in the context: wait until no model runs and no other is being loaded."""
         with self._changed:
             self._waiting += 1

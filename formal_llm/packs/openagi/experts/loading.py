@@ -65,7 +65,7 @@ class ModelSource:
             return path
         # A name on the hub is owner/name or, for the oldest repositories, a name alone.
         if self.checkpoint.startswith((".", "~", "/")) or "\\" in self.checkpoint or self.checkpoint.count("/") > 1:
-            raise self._error("is no folder")
+            raise self._make_error("is no folder")
         return None
 
     @property
@@ -73,7 +73,7 @@ class ModelSource:
         """The key that distinguishes loaded models."""
         return f"{self.checkpoint}@{self.revision or 'main'} {self.dtype} {self.weights}"
 
-    def fingerprint(self) -> str:
+    def compute_fingerprint(self) -> str:
         """Return a short hash that changes with the checkpoint, as far as can be detected without reading all of it.
 
         For a folder it covers the names, sizes and times of its files; for a repository its name and revision.
@@ -85,7 +85,7 @@ class ModelSource:
                 digest.update(f"\0{file.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}".encode())
         return digest.hexdigest()[:12]
 
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Return whether the checkpoint is on this machine: a folder, or a repository with weights in the hub's cache.
 
         Raises:
@@ -94,13 +94,13 @@ class ModelSource:
         """
         if self.folder is not None:
             return True
-        cached = self._cached()
+        cached = self._find_cached()
         endings = {".safetensors"} if self.weights == "safetensors" else {".safetensors", ".bin"}
         return cached is not None and any(file.suffix in endings for file in cached.rglob("*"))
 
-    def _cached(self) -> Path | None:
+    def _find_cached(self) -> Path | None:
         """Find the folder of the repository in the hub's cache, if it is there."""
-        with self.telling("a repository"):
+        with self.translate_errors("a repository"):
             from huggingface_hub import try_to_load_from_cache
 
             for name in ("config.json", "model_index.json", "model.safetensors"):
@@ -111,14 +111,14 @@ class ModelSource:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def model(self, auto: str) -> PreTrainedModel:
+    def load_model(self, auto: str) -> PreTrainedModel:
         """Load a model of transformers, by the name of an ``Auto...`` or model class, on the CPU, ready for use.
 
         Raises:
             CheckpointError: it is not available, has another architecture, or lacks weights.
             MissingDependency: torch or transformers are not installed.
         """
-        with self.telling(auto):
+        with self.translate_errors(auto):
             import torch
             import transformers
 
@@ -134,16 +134,16 @@ class ModelSource:
         missing = sorted(name for name in info["missing_keys"] if not any(part in name for part in known))
         if missing:
             some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-            raise self._error(f"has no weights for {some}: it was made for something else")
+            raise self._make_error(f"has no weights for {some}: it was made for something else")
         return model.eval()
 
-    def tokenizer(self) -> PreTrainedTokenizerBase:
+    def load_tokenizer(self) -> PreTrainedTokenizerBase:
         """Load the tokenizer.
 
         Raises:
-            CheckpointError, MissingDependency: as :meth:`model`.
+            CheckpointError, MissingDependency: as :meth:`load_model`.
         """
-        with self.telling("AutoTokenizer"):
+        with self.translate_errors("AutoTokenizer"):
             from transformers import AutoTokenizer
 
             return AutoTokenizer.from_pretrained(self._place, **self._where)
@@ -152,20 +152,20 @@ class ModelSource:
         """Load the image processor, which needs only Pillow.
 
         Raises:
-            CheckpointError, MissingDependency: as :meth:`model`.
+            CheckpointError, MissingDependency: as :meth:`load_model`.
         """
-        with self.telling("AutoImageProcessor"):
+        with self.translate_errors("AutoImageProcessor"):
             from transformers import AutoImageProcessor
 
             return AutoImageProcessor.from_pretrained(self._place, **self._where, backend="pil")
 
-    def pipeline(self, name: str) -> DiffusionPipeline:
+    def load_pipeline(self, name: str) -> DiffusionPipeline:
         """Load a pipeline of diffusers, by the name of its class, on the CPU, without progress bars.
 
         Raises:
-            CheckpointError, MissingDependency: as :meth:`model`.
+            CheckpointError, MissingDependency: as :meth:`load_model`.
         """
-        with self.telling(name):
+        with self.translate_errors(name):
             import diffusers
             import torch
 
@@ -175,14 +175,14 @@ class ModelSource:
         found.set_progress_bar_config(disable=True)
         return found
 
-    def file(self, name: str) -> Path:
+    def find_file(self, name: str) -> Path:
         """Return the path of a file of the checkpoint.
 
         Raises:
             CheckpointError: it is not available.
             MissingDependency: huggingface_hub is not installed.
         """
-        with self.telling(name):
+        with self.translate_errors(name):
             place = self._place
             if place != self.checkpoint or self.folder is not None:
                 if not (Path(place) / name).is_file():
@@ -198,7 +198,7 @@ class ModelSource:
 
         Offline it is the folder in the hub's cache, since the libraries contact the hub about a name even offline.
         """
-        folder = self.folder or (self._cached() if self.offline else None)
+        folder = self.folder or (self._find_cached() if self.offline else None)
         if folder is None and self.offline:
             raise FileNotFoundError("it is not in the cache, and the hub is not to be asked")
         return str(folder or self.checkpoint)
@@ -215,7 +215,7 @@ class ModelSource:
         return {} if self.revision is None else {"revision": self.revision}
 
     @contextmanager
-    def telling(self, what: str) -> Iterator[None]:
+    def translate_errors(self, what: str) -> Iterator[None]:
         """Translate the libraries' exceptions into helpful errors."""
         try:
             yield
@@ -224,24 +224,26 @@ class ModelSource:
         except ImportError as error:
             if error.name in _OURS:
                 raise MissingDependency(f"the tool {self.tool} needs {error.name}: {_HOW}") from error
-            problem = f"needs a library that is not installed ({_line(error)})"
-            raise self._error(problem, f"install it, {_INSTEAD}") from error
+            problem = f"needs a library that is not installed ({_format_error(error)})"
+            raise self._make_error(problem, f"install it, {_INSTEAD}") from error
         except OSError as error:  # not found, no network, no permission, no safetensors
             if "safetensors" in str(error):
                 remedy = 'name a revision that has, or say weights = "any" in the TOML file if you trust it'
-                raise self._error(f"has no weights as safetensors ({_line(error)})", remedy) from error
+                raise self._make_error(f"has no weights as safetensors ({_format_error(error)})", remedy) from error
             if self.folder is not None:
-                raise self._error(f"is not complete ({_line(error)})") from error
-            remedy = f"download it once with a network ({download(self)}), {_INSTEAD}"
-            raise self._error(f"cannot be had from the hub or its cache ({_line(error)})", remedy) from error
+                raise self._make_error(f"is not complete ({_format_error(error)})") from error
+            remedy = f"download it once with a network ({get_download_command(self)}), {_INSTEAD}"
+            raise self._make_error(
+                f"cannot be had from the hub or its cache ({_format_error(error)})", remedy
+            ) from error
         except Exception as error:  # another architecture, a damaged file: each library has its own exceptions
-            raise self._error(f"cannot be read as {what} ({_line(error)})") from error
+            raise self._make_error(f"cannot be read as {what} ({_format_error(error)})") from error
 
-    def _error(self, problem: str, remedy: str = _INSTEAD) -> CheckpointError:
+    def _make_error(self, problem: str, remedy: str = _INSTEAD) -> CheckpointError:
         return CheckpointError(self.tool, self.checkpoint, problem, remedy)
 
 
-def download(source: ModelSource) -> str:
+def get_download_command(source: ModelSource) -> str:
     """Return the command that downloads a checkpoint from the hub."""
     return f"hf download {source.checkpoint}" + (f" --revision {source.revision}" if source.revision else "")
 
@@ -258,12 +260,12 @@ def hub_answers(seconds: float = 5.0) -> bool:
         raise MissingDependency(f"experts need huggingface_hub: {_HOW}") from error
     try:
         get_session().head(constants.ENDPOINT, timeout=seconds)
-    except _unreachable():
+    except _get_network_errors():
         return False
     return True
 
 
-def _unreachable() -> tuple[type[Exception], ...]:
+def _get_network_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that the hub's client raises without a response, or when it must not connect."""
     kinds: list[type[Exception]] = [OSError]
     for name in ("httpx", "httpx2"):  # the client uses one or the other, depending on its version
@@ -277,6 +279,6 @@ def offline_by_environment() -> bool:
     return os.environ.get("HF_HUB_OFFLINE", "").strip().upper() in ("1", "ON", "YES", "TRUE")
 
 
-def _line(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:300]}{'...' if len(text) > 300 else ''}"

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from formal_llm.packs.openagi.classical.language import document_first
 from formal_llm.packs.openagi.classical.ngrams import GAP
-from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, split_batches
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
-from formal_llm.packs.openagi.experts.text import longest
+from formal_llm.packs.openagi.experts.text import get_token_limit
 
 if TYPE_CHECKING:
     import torch
@@ -30,11 +30,11 @@ class FillMask(Expert):
 
     auto = "AutoModelForMaskedLM"
 
-    def load(self) -> LoadedModel:
+    def load_model(self) -> LoadedModel:
         """Load the model and its tokenizer, and determine which of its tokens are words."""
         import torch
 
-        loaded = super().load()
+        loaded = super().load_model()
         tokens = loaded.tokenizer.convert_ids_to_tokens(list(range(len(loaded.tokenizer))))
         special = set(loaded.tokenizer.all_special_tokens)
         # A continuation of a word (## of WordPiece) or a punctuation mark is not a word.
@@ -43,21 +43,21 @@ class FillMask(Expert):
         )
         return loaded
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Fill the gaps of each text."""
         texts = list(columns[0])
         starts = [0] * len(texts)  # inserted text is not searched for gaps
         while gaps := {place: gap for place, text in enumerate(texts) if (gap := GAP.search(text, starts[place]))}:
-            words = self._words(loaded, list(gaps.values()))
+            words = self._predict_words(loaded, list(gaps.values()))
             for (place, gap), word in zip(gaps.items(), words, strict=True):
-                filled = _filled(gap, word)
+                filled = _fill_gap(gap, word)
                 texts[place], starts[place] = filled + texts[place][gap.end() :], len(filled)
         return texts
 
-    def _words(self, loaded: LoadedModel, open_: Sequence[re.Match[str]]) -> list[str]:
+    def _predict_words(self, loaded: LoadedModel, open_: Sequence[re.Match[str]]) -> list[str]:
         """Predict the word for each gap."""
-        rows, gaps = zip(*(_around(loaded, gap) for gap in open_), strict=True)
-        batch = padded(loaded, rows)
+        rows, gaps = zip(*(_tokenize_around(loaded, gap) for gap in open_), strict=True)
+        batch = pad_rows(loaded, rows)
         logits = loaded.model(**batch).logits.float()
         words = loaded.more["words"].to(logits.device)
         found = []
@@ -67,7 +67,7 @@ class FillMask(Expert):
         return found
 
 
-def _around(loaded: LoadedModel, match: re.Match[str]) -> tuple[list[int], int]:
+def _tokenize_around(loaded: LoadedModel, match: re.Match[str]) -> tuple[list[int], int]:
     """Return the tokens around a gap in its text, and the place of the gap among them."""
     tokenizer, text = loaded.tokenizer, match.string
     before, after = (
@@ -79,14 +79,14 @@ def _around(loaded: LoadedModel, match: re.Match[str]) -> tuple[list[int], int]:
     )
     first = [tokenizer.cls_token_id] if tokenizer.cls_token_id is not None else []
     last = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else []
-    room = max(longest(loaded) - len(first) - len(last) - 1, 0)
+    room = max(get_token_limit(loaded) - len(first) - len(last) - 1, 0)
     left = min(len(before), max(room // 2, room - len(after)))
     kept = before[len(before) - left :]
     ids = [*first, *kept, tokenizer.mask_token_id, *after[: room - left], *last]
     return ids, len(first) + left
 
 
-def _filled(match: re.Match[str], word: str) -> str:
+def _fill_gap(match: re.Match[str], word: str) -> str:
     """Return the text up to a gap and the word in it, capitalized at the beginning of a sentence."""
     before = match.string[: match.start()]
     if not before.strip() or before.rstrip()[-1] in ".!?":
@@ -122,7 +122,7 @@ class ExtractiveAnswer(Expert):
     auto = "AutoModelForQuestionAnswering"
     defaults = MappingProxyType({"overlap": 128, "longest_answer": 30})
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Answer each question; the answer is empty if there is no document.
 
         Document and question may be in either order: the question ends with a question mark.
@@ -132,22 +132,22 @@ class ExtractiveAnswer(Expert):
             window
             for place, (document, question) in enumerate(pairs)
             if document.strip()
-            for window in self._windows(loaded, place, document, question)
+            for window in self._split_windows(loaded, place, document, question)
         ]
         best: dict[int, tuple[float, int, int]] = {}
-        for some in batches(windows, self.batch):
-            found = loaded.model(**padded(loaded, [window.ids for window in some]))
+        for some in split_batches(windows, self.batch):
+            found = loaded.model(**pad_rows(loaded, [window.ids for window in some]))
             for row, window in enumerate(some):
                 size = len(window.ids)
                 starts, ends = found.start_logits[row, :size].float(), found.end_logits[row, :size].float()
-                answer = self._best(window, starts, ends)
+                answer = self._find_best(window, starts, ends)
                 if answer is not None and (window.pair not in best or answer[0] > best[window.pair][0]):
                     best[window.pair] = answer
         found_in = [best.get(place, (0.0, 0, 0)) for place in range(len(pairs))]
         return [document[begin:end].strip() for (document, _), (_, begin, end) in zip(pairs, found_in, strict=True)]
 
-    def _windows(self, loaded: LoadedModel, place: int, document: str, question: str) -> list[_Window]:
-        tokenizer, most = loaded.tokenizer, longest(loaded)
+    def _split_windows(self, loaded: LoadedModel, place: int, document: str, question: str) -> list[_Window]:
+        tokenizer, most = loaded.tokenizer, get_token_limit(loaded)
         encoded = tokenizer(
             question, add_special_tokens=False, truncation=True, max_length=most // 2, return_offsets_mapping=True
         )
@@ -164,7 +164,7 @@ class ExtractiveAnswer(Expert):
             windows.append(_Window(place, ids, [(span[0], span[1]) if part == 1 else None for span, part in parts]))
         return windows
 
-    def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> tuple[float, int, int] | None:
+    def _find_best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> tuple[float, int, int] | None:
         """Find the best passage in a window; return its score and its range of characters in the document."""
         import torch
 
@@ -180,7 +180,7 @@ class ExtractiveAnswer(Expert):
         return None if first is None or last is None else (float(scores[start, end]), first[0], last[1])
 
 
-def padded(loaded: LoadedModel, rows: Sequence[list[int]]) -> Tensors:
+def pad_rows(loaded: LoadedModel, rows: Sequence[list[int]]) -> Tensors:
     """Pad rows of tokens to one batch on the device of the model."""
     found = loaded.tokenizer.pad({"input_ids": list(rows)}, padding_side="right", return_tensors="pt")
     return {name: found[name].to(loaded.device) for name in ("input_ids", "attention_mask")}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from formal_llm.packs.openagi.data.pixels import Floats, Pixels, resized
+from formal_llm.packs.openagi.data.pixels import Floats, Pixels, resize_values
 from formal_llm.packs.openagi.experts.expert import Expert, each_alike
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
@@ -46,10 +46,10 @@ class Tiling:
     @property
     def places(self) -> list[tuple[int, int]]:
         """The upper left corner of each piece."""
-        rows, columns = (self._starts(length) for length in (self.height, self.width))
+        rows, columns = (self._list_starts(length) for length in (self.height, self.width))
         return [(row, column) for row in rows for column in columns]
 
-    def _starts(self, length: int) -> list[int]:
+    def _list_starts(self, length: int) -> list[int]:
         if length <= self.tile:
             return [0]
         step = self.tile - self.overlap
@@ -57,18 +57,18 @@ class Tiling:
         # The last piece ends at the edge of the picture, and the others are spread evenly.
         return [round(number * (length - self.tile) / (count - 1)) for number in range(count)]
 
-    def cut(self, values: Floats) -> list[Floats]:
+    def cut_pieces(self, values: Floats) -> list[Floats]:
         """Cut a picture of height x width x channels into its pieces."""
         height, width = self.piece
         return [values[row : row + height, column : column + width] for row, column in self.places]
 
-    def join(self, pieces: Sequence[Floats], scale: int = 1) -> Floats:
+    def join_pieces(self, pieces: Sequence[Floats], scale: int = 1) -> Floats:
         """Join pieces that were enlarged ``scale`` times to a picture.
 
         Where pieces overlap, the weight of each decreases towards its edge.
         """
         height, width = (side * scale for side in self.piece)
-        weight = np.outer(self._ramp(height, scale), self._ramp(width, scale)).astype(np.float32)[..., None]
+        weight = np.outer(self._make_ramp(height, scale), self._make_ramp(width, scale)).astype(np.float32)[..., None]
         channels = pieces[0].shape[2]
         total = np.zeros((self.height * scale, self.width * scale, channels), dtype=np.float32)
         weights = np.zeros((*total.shape[:2], 1), dtype=np.float32)
@@ -78,7 +78,7 @@ class Tiling:
             weights[area] += weight
         return total / weights
 
-    def _ramp(self, length: int, scale: int) -> Floats:
+    def _make_ramp(self, length: int, scale: int) -> Floats:
         steps = np.arange(1, length + 1, dtype=np.float32)
         return np.minimum(np.minimum(steps, steps[::-1]), self.overlap * scale + 1)
 
@@ -97,51 +97,53 @@ class Restoration(Expert):
     defaults = MappingProxyType({"keep_size": False, "tile": 256, "overlap": 32})
 
     @abstractmethod
-    def scale(self, loaded: LoadedModel) -> int:
+    def get_scale(self, loaded: LoadedModel) -> int:
         """Return the factor by which the output is higher and wider."""
 
     @abstractmethod
-    def multiple(self, loaded: LoadedModel) -> int:
+    def get_multiple(self, loaded: LoadedModel) -> int:
         """Return the number of which the sides of a picture must be multiples."""
 
     @abstractmethod
-    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
+    def restore_pixels(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """Run the network on a tensor of pictures x 3 x height x width from 0 to 1."""
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[Image.Image]) -> list[Image.Image]:
         """Restore each picture, keeping gray pictures gray, and transparency."""
-        images = [Pixels.of(image) for image in columns[0]]
+        images = [Pixels.from_image(image) for image in columns[0]]
         tile = max(self.settings["tile"], 1)
         overlap = min(self.settings["overlap"], tile - 1)
         sizes = [pixels.values.shape[:2] for pixels in images]
         tilings = [Tiling(height, width, tile, overlap) for height, width in sizes]
-        pieces = [piece for pixels, tiling in zip(images, tilings, strict=True) for piece in tiling.cut(pixels.values)]
-        restored = iter(self._through(loaded, pieces))
-        scale = self.scale(loaded)
+        pieces = [
+            piece for pixels, tiling in zip(images, tilings, strict=True) for piece in tiling.cut_pieces(pixels.values)
+        ]
+        restored = iter(self._restore_pieces(loaded, pieces))
+        scale = self.get_scale(loaded)
         results = []
         for pixels, tiling in zip(images, tilings, strict=True):
-            values = tiling.join([next(restored) for _ in tiling.places], scale)
+            values = tiling.join_pieces([next(restored) for _ in tiling.places], scale)
             if self.settings["keep_size"] and scale != 1:
-                values = resized(values, tiling.width, tiling.height, Image.Resampling.LANCZOS)
-            results.append(pixels.image(values))
+                values = resize_values(values, tiling.width, tiling.height, Image.Resampling.LANCZOS)
+            results.append(pixels.make_image(values))
         return results
 
-    def _through(self, loaded: LoadedModel, pieces: Sequence[Floats]) -> list[Floats]:
+    def _restore_pieces(self, loaded: LoadedModel, pieces: Sequence[Floats]) -> list[Floats]:
         """Run the network on pieces of pictures, those of one size together."""
         import torch
 
-        multiple, scale = self.multiple(loaded), self.scale(loaded)
+        multiple, scale = self.get_multiple(loaded), self.get_scale(loaded)
 
-        def together(places: Sequence[int]) -> list[Floats]:
+        def restore_pieces(places: Sequence[int]) -> list[Floats]:
             height, width = pieces[places[0]].shape[:2]
-            stack = np.stack([padded(pieces[place], multiple) for place in places]).transpose(0, 3, 1, 2)
+            stack = np.stack([pad_sides(pieces[place], multiple) for place in places]).transpose(0, 3, 1, 2)
             pixels = torch.from_numpy(np.ascontiguousarray(stack)).to(loaded.device, loaded.model.dtype)
-            output = self.restored(loaded, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
+            output = self.restore_pixels(loaded, pixels).float().cpu().numpy().transpose(0, 2, 3, 1)
             output = output[:, : height * scale, : width * scale]
             gray = [pieces[place].shape[2] == 1 for place in places]
             return [one.mean(axis=2, keepdims=True) if was else one for one, was in zip(output, gray, strict=True)]
 
-        return each_alike([piece.shape[:2] for piece in pieces], self.batch, together)
+        return each_alike([piece.shape[:2] for piece in pieces], self.batch, restore_pieces)
 
 
 class Swin2SR(Restoration):
@@ -151,19 +153,19 @@ class Swin2SR(Restoration):
     reduced to the original size (``keep_size``).
     """
 
-    def load(self) -> LoadedModel:
+    def load_model(self) -> LoadedModel:
         """Load the model without its image processor, whose work is done here, for pieces and for any size."""
-        return LoadedModel(self.source.model("Swin2SRForImageSuperResolution"))
+        return LoadedModel(self.source.load_model("Swin2SRForImageSuperResolution"))
 
-    def scale(self, loaded: LoadedModel) -> int:
+    def get_scale(self, loaded: LoadedModel) -> int:
         """Return the factor of the checkpoint, usually 2 or 4."""
         return int(loaded.model.config.upscale)
 
-    def multiple(self, loaded: LoadedModel) -> int:
+    def get_multiple(self, loaded: LoadedModel) -> int:
         """Return the side of the network's attention windows."""
         return int(loaded.model.config.window_size)
 
-    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
+    def restore_pixels(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """Return the network's reconstruction."""
         return loaded.model(pixel_values=pixels).reconstruction
 
@@ -174,28 +176,28 @@ class RestormerRestoration(Restoration):
     See :mod:`formal_llm.packs.openagi.experts.restormer` for the weights.
     """
 
-    def load(self) -> LoadedModel:
+    def load_model(self) -> LoadedModel:
         """Load the network with the weights in ``model.safetensors``."""
-        file = self.source.file("model.safetensors")
-        with self.source.telling("Restormer"):
+        file = self.source.find_file("model.safetensors")
+        with self.source.translate_errors("Restormer"):
             from formal_llm.packs.openagi.experts.restormer import read_restormer  # its classes need torch
 
             return LoadedModel(read_restormer(file, self.source.dtype))
 
-    def scale(self, loaded: LoadedModel) -> int:  # noqa: ARG002
+    def get_scale(self, loaded: LoadedModel) -> int:  # noqa: ARG002
         """Return 1: the size does not change."""
         return 1
 
-    def multiple(self, loaded: LoadedModel) -> int:  # noqa: ARG002
+    def get_multiple(self, loaded: LoadedModel) -> int:  # noqa: ARG002
         """Return 8: the network halves the picture three times."""
         return 8
 
-    def restored(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
+    def restore_pixels(self, loaded: LoadedModel, pixels: torch.Tensor) -> torch.Tensor:
         """Run the network on colours, or on gray if its weights are for gray pictures."""
         return loaded.model(pixels[:, :1] if loaded.model.shape.channels == 1 else pixels)
 
 
-def padded(values: Floats, multiple: int) -> Floats:
+def pad_sides(values: Floats, multiple: int) -> Floats:
     """Pad a picture to three channels and to sides that are multiples, mirroring it at its right and lower edge."""
     height, width = (-side % multiple for side in values.shape[:2])
     if values.shape[2] == 1:

@@ -46,7 +46,7 @@ class NetworkSizes:
     centred: bool = True
 
     @classmethod
-    def of(cls, weights: Mapping[str, torch.Tensor]) -> NetworkSizes:
+    def from_weights(cls, weights: Mapping[str, torch.Tensor]) -> NetworkSizes:
         """Derive the sizes of a network from its weights.
 
         Raises:
@@ -54,16 +54,16 @@ class NetworkSizes:
         """
         levels = ("encoder_level1", "encoder_level2", "encoder_level3", "latent")
 
-        def count(level: str) -> int:
+        def count_blocks(level: str) -> int:
             return len({name.split(".")[1] for name in weights if name.startswith(f"{level}.")})
 
         return cls(
             channels=weights["patch_embed.proj.weight"].shape[1],
             width=weights["patch_embed.proj.weight"].shape[0],
-            blocks=tuple(map(count, levels)),
+            blocks=tuple(map(count_blocks, levels)),
             heads=tuple(weights[f"{level}.0.attn.temperature"].shape[0] for level in levels),
             hidden=tuple(weights[f"{level}.0.ffn.project_out.weight"].shape[1] for level in levels),
-            refinement=count("refinement"),
+            refinement=count_blocks("refinement"),
             centred="latent.0.norm1.body.bias" in weights,
         )
 
@@ -76,30 +76,30 @@ class Restormer(nn.Module):  # type: ignore[misc]  # torch is typed in part
         self.shape = shape
         wide = [shape.width * 2**level for level in range(4)]
 
-        def blocks(level: int, count: int, features: int | None = None) -> nn.Sequential:
+        def make_blocks(level: int, count: int, features: int | None = None) -> nn.Sequential:
             # At full size the decoder keeps the features of both branches, and with them the hidden size of level 2.
             features = wide[level] if features is None else features
             hidden = shape.hidden[wide.index(features)]
             return nn.Sequential(*(_Block(features, shape.heads[level], hidden, shape.centred) for _ in range(count)))
 
-        self.patch_embed = nn.ModuleDict({"proj": _conv(shape.channels, wide[0], 3)})
-        self.encoder_level1 = blocks(0, shape.blocks[0])
-        self.down1_2 = _halved(wide[0])
-        self.encoder_level2 = blocks(1, shape.blocks[1])
-        self.down2_3 = _halved(wide[1])
-        self.encoder_level3 = blocks(2, shape.blocks[2])
-        self.down3_4 = _halved(wide[2])
-        self.latent = blocks(3, shape.blocks[3])
-        self.up4_3 = _doubled(wide[3])
-        self.reduce_chan_level3 = _conv(wide[3], wide[2], 1)
-        self.decoder_level3 = blocks(2, shape.blocks[2])
-        self.up3_2 = _doubled(wide[2])
-        self.reduce_chan_level2 = _conv(wide[2], wide[1], 1)
-        self.decoder_level2 = blocks(1, shape.blocks[1])
-        self.up2_1 = _doubled(wide[1])
-        self.decoder_level1 = blocks(0, shape.blocks[0], wide[1])
-        self.refinement = blocks(0, shape.refinement, wide[1])
-        self.output = _conv(wide[1], shape.channels, 3)
+        self.patch_embed = nn.ModuleDict({"proj": _make_conv(shape.channels, wide[0], 3)})
+        self.encoder_level1 = make_blocks(0, shape.blocks[0])
+        self.down1_2 = _make_halving(wide[0])
+        self.encoder_level2 = make_blocks(1, shape.blocks[1])
+        self.down2_3 = _make_halving(wide[1])
+        self.encoder_level3 = make_blocks(2, shape.blocks[2])
+        self.down3_4 = _make_halving(wide[2])
+        self.latent = make_blocks(3, shape.blocks[3])
+        self.up4_3 = _make_doubling(wide[3])
+        self.reduce_chan_level3 = _make_conv(wide[3], wide[2], 1)
+        self.decoder_level3 = make_blocks(2, shape.blocks[2])
+        self.up3_2 = _make_doubling(wide[2])
+        self.reduce_chan_level2 = _make_conv(wide[2], wide[1], 1)
+        self.decoder_level2 = make_blocks(1, shape.blocks[1])
+        self.up2_1 = _make_doubling(wide[1])
+        self.decoder_level1 = make_blocks(0, shape.blocks[0], wide[1])
+        self.refinement = make_blocks(0, shape.refinement, wide[1])
+        self.output = _make_conv(wide[1], shape.channels, 3)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -161,9 +161,9 @@ class _Attention(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.heads = heads
         self.temperature = nn.Parameter(torch.ones(heads, 1, 1))
-        self.qkv = _conv(features, 3 * features, 1)
-        self.qkv_dwconv = _conv(3 * features, 3 * features, 3, groups=3 * features)
-        self.project_out = _conv(features, features, 1)
+        self.qkv = _make_conv(features, 3 * features, 1)
+        self.qkv_dwconv = _make_conv(3 * features, 3 * features, 3, groups=3 * features)
+        self.project_out = _make_conv(features, features, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         pictures, _, height, width = x.shape
@@ -180,27 +180,27 @@ class _Gated(nn.Module):  # type: ignore[misc]
 
     def __init__(self, features: int, hidden: int) -> None:
         super().__init__()
-        self.project_in = _conv(features, 2 * hidden, 1)
-        self.dwconv = _conv(2 * hidden, 2 * hidden, 3, groups=2 * hidden)
-        self.project_out = _conv(hidden, features, 1)
+        self.project_in = _make_conv(features, 2 * hidden, 1)
+        self.dwconv = _make_conv(2 * hidden, 2 * hidden, 3, groups=2 * hidden)
+        self.project_out = _make_conv(hidden, features, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         gate, passed = self.dwconv(self.project_in(x)).chunk(2, dim=1)
         return self.project_out(functional.gelu(gate) * passed)
 
 
-def _conv(from_: int, to: int, side: int, groups: int = 1) -> nn.Conv2d:
+def _make_conv(from_: int, to: int, side: int, groups: int = 1) -> nn.Conv2d:
     return nn.Conv2d(from_, to, side, padding=side // 2, groups=groups, bias=False)
 
 
-def _halved(features: int) -> nn.ModuleDict:
+def _make_halving(features: int) -> nn.ModuleDict:
     """Create a layer that halves the height and width and doubles the features."""
-    return nn.ModuleDict({"body": nn.Sequential(_conv(features, features // 2, 3), nn.PixelUnshuffle(2))})
+    return nn.ModuleDict({"body": nn.Sequential(_make_conv(features, features // 2, 3), nn.PixelUnshuffle(2))})
 
 
-def _doubled(features: int) -> nn.ModuleDict:
+def _make_doubling(features: int) -> nn.ModuleDict:
     """Create a layer that doubles the height and width and halves the features."""
-    return nn.ModuleDict({"body": nn.Sequential(_conv(features, features * 2, 3), nn.PixelShuffle(2))})
+    return nn.ModuleDict({"body": nn.Sequential(_make_conv(features, features * 2, 3), nn.PixelShuffle(2))})
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def read_restormer(file: str | os.PathLike[str], dtype: str = "float32") -> Rest
     from safetensors.torch import load_file
 
     weights = load_file(file)
-    model = Restormer(NetworkSizes.of(weights))
+    model = Restormer(NetworkSizes.from_weights(weights))
     model.load_state_dict(weights)
     model.eval().to(getattr(torch, dtype))
     return model
@@ -248,7 +248,7 @@ def convert_restormer(file: str | os.PathLike[str], folder: str | os.PathLike[st
     try:
         if weights is None:
             raise KeyError("no names")
-        Restormer(NetworkSizes.of(weights)).load_state_dict(weights)
+        Restormer(NetworkSizes.from_weights(weights)).load_state_dict(weights)
     except (KeyError, RuntimeError, AttributeError, IndexError) as error:
         raise ValueError(f"{os.fspath(file)} does not hold the weights of a Restormer ({error})") from error
     target = Path(folder)

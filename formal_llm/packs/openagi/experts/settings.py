@@ -54,7 +54,7 @@ class ExpertSettings:
     tools: Mapping[str, Mapping[str, Any]]
     machine: Mapping[str, Any] = field(default_factory=lambda: dict(_MACHINE))
 
-    def loader(self, tool: str) -> type[Expert]:
+    def get_loader(self, tool: str) -> type[Expert]:
         """Return the kind of expert of a tool."""
         return LOADERS[self.tools[tool]["loader"]]
 
@@ -73,27 +73,29 @@ def read_settings(
         ResourceNotFound: there is no such file.
         ToolkitError: lists all errors in a file, and the names of unknown tools.
     """
-    shipped, _ = _read(authored.find("tasks", "openagi") / "experts.toml")
+    shipped, _ = _read_tables(authored.find("tasks", "openagi") / "experts.toml")
     tools = {name: dict(table) for name, table in shipped.get("tools", {}).items()}
     machine = {**_MACHINE, **shipped.get("machine", {})}
     place = own or os.environ.get(VARIABLE) or None
     if place is not None:
-        changes, text = _read(Path(place))
-        if problems := list(_objections(changes, tools)):
-            raise ToolkitError([f"{os.fspath(place)}: {problem}{_line(text, path)}" for path, problem in problems])
+        changes, text = _read_tables(Path(place))
+        if problems := list(_list_objections(changes, tools)):
+            raise ToolkitError(
+                [f"{os.fspath(place)}: {problem}{_format_line(text, path)}" for path, problem in problems]
+            )
         machine.update(changes.get("machine", {}))
         for name, table in changes.get("tools", {}).items():
-            tools[name] = _changed(tools.get(name, {}), table)
+            tools[name] = _merge_table(tools.get(name, {}), table)
     if strangers := [name for name in checkpoints or {} if name not in tools]:
         raise ToolkitError([unknown("tool", name, tools, "checkpoints: ") for name in strangers])
     for name, checkpoint in (checkpoints or {}).items():
-        tools[name] = _changed(tools[name], {"checkpoint": os.fspath(checkpoint)})
+        tools[name] = _merge_table(tools[name], {"checkpoint": os.fspath(checkpoint)})
     return ExpertSettings(
         {name: {**COMMON, **LOADERS[table["loader"]].defaults, **table} for name, table in tools.items()}, machine
     )
 
 
-def _changed(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_table(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Apply a table of the user to another; one with another loader replaces it."""
     if changes.get("loader", table.get("loader")) != table.get("loader"):
         return dict(changes)
@@ -101,7 +103,7 @@ def _changed(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
     return {**kept, **changes}
 
 
-def _read(file: Path) -> tuple[dict[str, Any], str]:
+def _read_tables(file: Path) -> tuple[dict[str, Any], str]:
     """Read the tables of a file; return them and its text."""
     if not file.is_file():
         raise ResourceNotFound("file with the tables of experts", str(file))
@@ -113,7 +115,7 @@ def _read(file: Path) -> tuple[dict[str, Any], str]:
         raise ToolkitError([f"{file}: {error.problem}{where}"]) from error
 
 
-def _line(text: str, path: TablePath) -> str:
+def _format_line(text: str, path: TablePath) -> str:
     line = line_of(text, path)
     return "" if line is None else f" (line {line})"
 
@@ -122,7 +124,7 @@ def _line(text: str, path: TablePath) -> str:
 _Objection = tuple[TablePath, str]
 
 
-def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]]) -> Iterator[_Objection]:
+def _list_objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]]) -> Iterator[_Objection]:
     """List the problems of a file of the user."""
     for name in data:
         if name not in ("machine", "tools"):
@@ -137,7 +139,7 @@ def _objections(data: Mapping[str, Any], shipped: Mapping[str, Mapping[str, Any]
         if not isinstance(table, dict):
             yield path, f"{here}it is a table, as in [tools.{name}]"
             continue
-        whole = _changed(shipped.get(name, {}), table)
+        whole = _merge_table(shipped.get(name, {}), table)
         if name not in shipped and not ("checkpoint" in table and "loader" in table):
             yield path, unknown("tool", name, shipped) + " A tool of your own names its checkpoint and its loader."
         elif not whole.get("checkpoint"):

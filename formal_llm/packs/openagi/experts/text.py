@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import MappingProxyType
 
-from formal_llm.packs.openagi.classical.language import sentences
-from formal_llm.packs.openagi.experts.expert import Expert, Tensors, batches, likeliest
+from formal_llm.packs.openagi.classical.language import split_sentences
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, name_likeliest, split_batches
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 #: The number of tokens to read if neither the model nor the tokenizer states a limit.
@@ -18,9 +18,11 @@ class TextClassification(Expert):
 
     auto = "AutoModelForSequenceClassification"
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Return the most probable class of the beginning of each text, in lower case: ``"positive"``."""
-        return [name.lower() for name in likeliest(loaded, loaded.model(**read(loaded, columns[0])).logits)]
+        return [
+            name.lower() for name in name_likeliest(loaded, loaded.model(**tokenize_texts(loaded, columns[0])).logits)
+        ]
 
 
 class SequenceToSequence(Expert):
@@ -35,15 +37,16 @@ class SequenceToSequence(Expert):
     writes = True
     defaults = MappingProxyType({"prefix": "", "by_sentence": False})
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Write a text for each text, or for its beginning if it is too long; the output of an empty text is empty."""
         pieces = [
-            sentences(text) if self.settings["by_sentence"] else [text][: bool(text.strip())] for text in columns[0]
+            split_sentences(text) if self.settings["by_sentence"] else [text][: bool(text.strip())]
+            for text in columns[0]
         ]
         flat = [self.settings["prefix"] + piece for some in pieces for piece in some]
         outputs: list[str] = []
-        for some in batches(flat, self.batch):
-            ids = loaded.model.generate(**read(loaded, some), **self.generation)
+        for some in split_batches(flat, self.batch):
+            ids = loaded.model.generate(**tokenize_texts(loaded, some), **self.generation)
             outputs += loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)
         remaining = iter(outputs)
         return [" ".join(next(remaining).strip() for _ in some) for some in pieces]
@@ -55,26 +58,26 @@ class Continuation(Expert):
     auto = "AutoModelForCausalLM"
     writes = True
 
-    def load(self) -> LoadedModel:
+    def load_model(self) -> LoadedModel:
         """Load the model, and its tokenizer with padding and truncation on the left."""
-        loaded = super().load()
+        loaded = super().load_model()
         loaded.tokenizer.padding_side = loaded.tokenizer.truncation_side = "left"
         if loaded.tokenizer.pad_token is None:
             loaded.tokenizer.pad_token = loaded.tokenizer.eos_token
         return loaded
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[str]) -> list[str]:
         """Return each text with its continuation; if a text is too long, only its end is read."""
         begin = loaded.tokenizer.bos_token or loaded.tokenizer.eos_token or ""
         texts = [text.rstrip() for text in columns[0]]
         new = self.generation.get("max_new_tokens", 20)
-        prompt = read(loaded, [text or begin for text in texts], less=new)
+        prompt = tokenize_texts(loaded, [text or begin for text in texts], less=new)
         ids = loaded.model.generate(**prompt, pad_token_id=loaded.tokenizer.pad_token_id, **self.generation)
         ends = loaded.tokenizer.batch_decode(ids[:, prompt["input_ids"].shape[1] :], skip_special_tokens=True)
         return [(text + end).strip() for text, end in zip(texts, ends, strict=True)]
 
 
-def longest(loaded: LoadedModel) -> int:
+def get_token_limit(loaded: LoadedModel) -> int:
     """Return how many tokens the model can read."""
     config = loaded.model.config
     limits = [getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")]
@@ -83,11 +86,11 @@ def longest(loaded: LoadedModel) -> int:
     return min((number for number in limits if isinstance(number, int) and 0 < number < 1_000_000), default=_USUAL)
 
 
-def read(loaded: LoadedModel, texts: Sequence[str], *, less: int = 0) -> Tensors:
+def tokenize_texts(loaded: LoadedModel, texts: Sequence[str], *, less: int = 0) -> Tensors:
     """Tokenize texts on the model's device, cut to what it can read, less the tokens reserved for writing.
 
     Only ``input_ids`` and ``attention_mask`` are returned: many models do not take ``token_type_ids``.
     """
-    most = max(longest(loaded) - less, 1)
+    most = max(get_token_limit(loaded) - less, 1)
     found = loaded.tokenizer(list(texts), padding=True, truncation=True, max_length=most, return_tensors="pt")
     return {name: found[name].to(loaded.device) for name in ("input_ids", "attention_mask")}

@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import Any
 
 from formal_llm.errors import CheckpointError, ToolkitError
-from formal_llm.packs.openagi.experts.expert import Expert, batches
+from formal_llm.packs.openagi.experts.expert import Expert, split_batches
 from formal_llm.packs.openagi.experts.loaded import GATE, LoadedModel, pick_device
-from formal_llm.packs.openagi.experts.loading import ModelSource, download, offline_by_environment
+from formal_llm.packs.openagi.experts.loading import ModelSource, get_download_command, offline_by_environment
 from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings, unknown
 from formal_llm.tools import ModelPool, Tool, Toolkit
 from formal_llm.tools.kinds import kind_named
@@ -56,16 +56,16 @@ class ExpertToolkit(Toolkit):
                     kind_named(expert.output),
                     partial(shared.run_one, expert),
                     batch=partial(shared.run_many, expert),
-                    description=f"{_said(expert)} ({expert.source.checkpoint})",
-                    version=_fingerprint(expert),
+                    description=f"{_describe_expert(expert)} ({expert.source.checkpoint})",
+                    version=_compute_fingerprint(expert),
                     parameters=("document", "question") if expert.inputs == ("text", "text") else expert.inputs,
                 )
             )
         for model in users.values():
-            self._add(model, settings)
+            self._add_model(model, settings)
         super().__init__(tools)
 
-    def _add(self, model: _SharedModel, settings: ExpertSettings) -> None:
+    def _add_model(self, model: _SharedModel, settings: ExpertSettings) -> None:
         """Add a model to the pool."""
         first = self.experts[model.tools[0]]
         first.source = replace(first.source, tool=", ".join(model.tools))
@@ -73,13 +73,16 @@ class ExpertToolkit(Toolkit):
         moves: dict[str, Any] = {}
         if self.device != "cpu":
             # The model waits in the memory of the machine while the device has no room for it.
-            moves = {"enter": lambda loaded: loaded.move(self.device), "leave": lambda loaded: loaded.move("cpu")}
+            moves = {
+                "enter": lambda loaded: loaded.move_model(self.device),
+                "leave": lambda loaded: loaded.move_model("cpu"),
+            }
 
-        def load() -> LoadedModel:
-            with GATE.loading():
-                return first.load()
+        def load_model() -> LoadedModel:
+            with GATE.wait_to_load():
+                return first.load_model()
 
-        self.pool.add(model.key, load, size=lambda loaded: loaded.bytes + working, **moves)
+        self.pool.add(model.key, load_model, size=lambda loaded: loaded.bytes + working, **moves)
 
 
 @dataclass(eq=False)
@@ -102,9 +105,9 @@ class _SharedModel:
         with self.lock, self.pool.use(self.key) as loaded:
             import torch
 
-            with GATE.working(), torch.inference_mode():
-                for some in batches(range(len(columns[0])), expert.batch):
-                    results += expert.run(loaded, *([column[place] for place in some] for column in columns))
+            with GATE.wait_to_work(), torch.inference_mode():
+                for some in split_batches(range(len(columns[0])), expert.batch):
+                    results += expert.run_batch(loaded, *([column[place] for place in some] for column in columns))
         return results
 
 
@@ -146,10 +149,12 @@ def experts(
     found: dict[str, Expert] = {}
     left_out: dict[str, str] = {}
     for name in [name for name in tables.tools if only is None or name in only]:
-        expert = _expert(name, tables, target, local)
-        if local and not expert.source.here():
+        expert = _make_expert(name, tables, target, local)
+        if local and not expert.source.is_local():
             problem = "is not on this machine"
-            remedy = f"download it with a network ({download(expert.source)}), or name a folder ({VARIABLE})"
+            remedy = (
+                f"download it with a network ({get_download_command(expert.source)}), or name a folder ({VARIABLE})"
+            )
             if only is not None:
                 raise CheckpointError(name, expert.source.checkpoint, problem, remedy)
             left_out[name] = f"its checkpoint {problem}; {remedy}"
@@ -160,8 +165,8 @@ def experts(
     return toolkit
 
 
-def _expert(name: str, told: ExpertSettings, device: str, offline: bool) -> Expert:
-    table, loader = told.tools[name], told.loader(name)
+def _make_expert(name: str, told: ExpertSettings, device: str, offline: bool) -> Expert:
+    table, loader = told.tools[name], told.get_loader(name)
     dtype = table["dtype"]
     if dtype == "float16" and device == "cpu":
         dtype = "float32"  # half precision is for GPUs: CPUs are slow with it, and lack some of its operations
@@ -178,13 +183,13 @@ def _model_key(expert: Expert) -> str:
     return f"{type(expert).__name__} {expert.source.key}"
 
 
-def _fingerprint(expert: Expert) -> str:
+def _compute_fingerprint(expert: Expert) -> str:
     """Return a hash of the factors besides the inputs that determine the results, for cache keys."""
     used_settings = json.dumps([expert.settings, expert.generation], sort_keys=True, default=str)
-    text = f"{VERSION} {type(expert).__name__} {expert.source.fingerprint()} {used_settings}"
+    text = f"{VERSION} {type(expert).__name__} {expert.source.compute_fingerprint()} {used_settings}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _said(expert: Expert) -> str:
+def _describe_expert(expert: Expert) -> str:
     """Return the first sentence of an expert's documentation, without references."""
     return (type(expert).__doc__ or "").split("\n", 1)[0].split(" (")[0].rstrip(".")

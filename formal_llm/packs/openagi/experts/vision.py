@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from formal_llm.packs.openagi.experts.expert import Expert, Tensors, each_row, likeliest, seen
+from formal_llm.packs.openagi.experts.expert import Expert, Tensors, convert_to_rgb, each_row, name_likeliest
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 
 if TYPE_CHECKING:
@@ -23,16 +23,18 @@ class PictureExpert(Expert):
 
     inputs: ClassVar[tuple[str, ...]] = ("image",)
 
-    def run(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[str]:
+    def run_batch(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[str]:
         """Describe each picture."""
-        return each_row(loaded, self.rows(loaded, *columns), self.batch, lambda tensors: self.said(loaded, tensors))
+        return each_row(
+            loaded, self.prepare_rows(loaded, *columns), self.batch, lambda tensors: self.describe_rows(loaded, tensors)
+        )
 
-    def rows(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Tensors]:
+    def prepare_rows(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Tensors]:
         """Prepare each picture with the model's image processor: tensors with a first dimension of 1."""
-        return [dict(loaded.images(images=seen(image), return_tensors="pt")) for image in columns[0]]
+        return [dict(loaded.images(images=convert_to_rgb(image), return_tensors="pt")) for image in columns[0]]
 
     @abstractmethod
-    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+    def describe_rows(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """Describe several inputs together, given their tensors on the device of the model."""
 
 
@@ -41,9 +43,9 @@ class ImageClassification(PictureExpert):
 
     auto = "AutoModelForImageClassification"
 
-    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+    def describe_rows(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """Return the name of the most probable class of each picture, as the checkpoint spells it."""
-        return likeliest(loaded, loaded.model(**tensors).logits)
+        return name_likeliest(loaded, loaded.model(**tensors).logits)
 
 
 class ObjectDetection(PictureExpert):
@@ -56,14 +58,14 @@ class ObjectDetection(PictureExpert):
     auto = "AutoModelForObjectDetection"
     defaults = MappingProxyType({"threshold": 0.9})
 
-    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+    def describe_rows(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """Return the names of the objects in each picture, each once, the most probable first: ``"cat, remote"``."""
         outputs = loaded.model(**tensors)
         # The meaning of the scores depends on the kind of detector; the image processor interprets them.
         found = loaded.images.post_process_object_detection(outputs, threshold=self.settings["threshold"])
-        return [self._named(loaded, each["scores"].tolist(), each["labels"].tolist()) for each in found]
+        return [self._list_names(loaded, each["scores"].tolist(), each["labels"].tolist()) for each in found]
 
-    def _named(self, loaded: LoadedModel, scores: list[float], classes: list[int]) -> str:
+    def _list_names(self, loaded: LoadedModel, scores: list[float], classes: list[int]) -> str:
         found = sorted(zip(scores, classes, strict=True), reverse=True)
         names = [str(loaded.model.config.id2label[number]) for _, number in found]
         return ", ".join(dict.fromkeys(names)) or "no objects"
@@ -75,9 +77,9 @@ class ImageCaptioning(PictureExpert):
     auto = "AutoModelForImageTextToText"
     writes = True
 
-    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+    def describe_rows(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """Write the caption of each picture."""
-        return written(loaded, loaded.model.generate(pixel_values=tensors["pixel_values"], **self.generation))
+        return decode_texts(loaded, loaded.model.generate(pixel_values=tensors["pixel_values"], **self.generation))
 
 
 class PictureQuestion(PictureExpert):
@@ -85,13 +87,16 @@ class PictureQuestion(PictureExpert):
 
     inputs = ("image", "text")
 
-    def rows(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Tensors]:
+    def prepare_rows(self, loaded: LoadedModel, *columns: Sequence[Any]) -> list[Tensors]:
         """Prepare the tensors of each picture and its question."""
-        pictures = super().rows(loaded, columns[0])
-        return [{**one, **self.asked(loaded, question)} for one, question in zip(pictures, columns[1], strict=True)]
+        pictures = super().prepare_rows(loaded, columns[0])
+        return [
+            {**one, **self.tokenize_question(loaded, question)}
+            for one, question in zip(pictures, columns[1], strict=True)
+        ]
 
     @abstractmethod
-    def asked(self, loaded: LoadedModel, question: str) -> Tensors:
+    def tokenize_question(self, loaded: LoadedModel, question: str) -> Tensors:
         """Return the tensors of a question."""
 
 
@@ -100,19 +105,19 @@ class AnswerByClass(PictureQuestion):
 
     auto = "AutoModelForVisualQuestionAnswering"
 
-    def asked(self, loaded: LoadedModel, question: str) -> Tensors:
+    def tokenize_question(self, loaded: LoadedModel, question: str) -> Tensors:
         """Return the beginning of the question, as much as the model can read."""
         most = loaded.model.config.max_position_embeddings
         return dict(loaded.tokenizer(question, truncation=True, max_length=most, return_tensors="pt"))
 
-    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+    def describe_rows(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """Return the most probable answers."""
         import torch
 
         # ViLT shuffles the patches of a picture, which changes the last digits; a fixed seed makes that reproducible.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            return likeliest(loaded, loaded.model(**tensors).logits)
+            return name_likeliest(loaded, loaded.model(**tensors).logits)
 
 
 class AnswerInWords(PictureQuestion):
@@ -124,7 +129,7 @@ class AnswerInWords(PictureQuestion):
     writes = True
     auto = "AutoModelForImageTextToText"
 
-    def asked(self, loaded: LoadedModel, question: str) -> Tensors:
+    def tokenize_question(self, loaded: LoadedModel, question: str) -> Tensors:
         """Return the end of the question, as much as leaves room for an answer."""
         import torch
 
@@ -134,16 +139,16 @@ class AnswerInWords(PictureQuestion):
         ids = begin + tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"][-max(room, 1) :]
         return {"input_ids": torch.tensor([ids])}
 
-    def said(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
+    def describe_rows(self, loaded: LoadedModel, tensors: Tensors) -> list[str]:
         """Return the texts that the model writes after the questions."""
         import torch
 
         ids, pixels = tensors["input_ids"], tensors["pixel_values"]
         mask = torch.ones_like(ids)
         generated = loaded.model.generate(pixel_values=pixels, input_ids=ids, attention_mask=mask, **self.generation)
-        return written(loaded, generated[:, ids.shape[1] :])
+        return decode_texts(loaded, generated[:, ids.shape[1] :])
 
 
-def written(loaded: LoadedModel, ids: torch.Tensor) -> list[str]:
+def decode_texts(loaded: LoadedModel, ids: torch.Tensor) -> list[str]:
     """Decode tokens to texts, without special tokens."""
     return [text.strip() for text in loaded.tokenizer.batch_decode(ids, skip_special_tokens=True)]

@@ -30,7 +30,7 @@ class Scores:
     image_text: Score | None = None
 
     @classmethod
-    def offline(cls) -> Scores:
+    def make_offline(cls) -> Scores:
         """Create scores that need no download: BERTScore with MiniLM, SSIM, and none for an image against a text.
 
         Raises:
@@ -39,7 +39,7 @@ class Scores:
         find_minilm()
         return cls(BERTScore(), SSIM())
 
-    def of(self, output: str, expected: str) -> Score | None:
+    def get_score(self, output: str, expected: str) -> Score | None:
         """Return the score for an output and an expected value of these kinds; None if there is none."""
         pairs = {("text", "text"): self.texts, ("image", "image"): self.images, ("image", "text"): self.image_text}
         return pairs.get((output, expected))

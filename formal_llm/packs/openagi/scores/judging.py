@@ -74,7 +74,7 @@ class PlanJudge:
         tools: a toolkit, or an executor with its own settings: with a cache on disk, nothing is executed twice, in this
             process or in another.
         data: the data by task number, or the folder that holds them.
-        scores: the scores; by default :meth:`Scores.offline`.
+        scores: the scores; by default :meth:`Scores.make_offline`.
         samples: the number of samples to use of each task, from the first; by default all.
         pack: the pack whose tasks these are.
 
@@ -99,7 +99,7 @@ class PlanJudge:
             raise ValueError(f"samples count from 1, not {samples}")
         self.executor = tools if isinstance(tools, Executor) else Executor(tools)
         self.data = data if isinstance(data, Mapping) else read_data(data)
-        self.scores = scores or Scores.offline()
+        self.scores = scores or Scores.make_offline()
         self.samples = samples
         self.pack = pack or TaskPack.load("openagi")
         self._lock = threading.Lock()
@@ -108,10 +108,10 @@ class PlanJudge:
         self._rows: dict[int, tuple[list[Sample], list[SampleInputs]]] = {}
 
     def __call__(self, task: AnyTask, plan: AnyPlan) -> float:
-        """Return the value of a plan for a task, from 0 to 1; see :meth:`judge`."""
-        return self.judge(task, plan).value
+        """Return the value of a plan for a task, from 0 to 1; see :meth:`judge_plan`."""
+        return self.judge_plan(task, plan).value
 
-    def judge(
+    def judge_plan(
         self, task: AnyTask, plan: AnyPlan, *, keep: bool = False, cancel: threading.Event | None = None
     ) -> Judgement:
         """Judge a plan for a task; its value is from 0 to 1.
@@ -130,14 +130,14 @@ class PlanJudge:
             Cancelled: ``cancel`` was set.
             CheckpointError, ImportError: a tool lacks a requirement, which is not the plan's fault.
         """
-        number = self.number(task)
+        number = self.find_number(task)
         word = plan.word if isinstance(plan, Plan) else tuple(plan)
         key = (number, word)
         if not keep and key in self._known:
             return self._known[key]
-        verified = self.verify(number, word)
+        verified = self.verify_word(number, word)
         if verified.valid:
-            judgement = self._executed(number, word, keep, cancel)
+            judgement = self._execute_plan(number, word, keep, cancel)
         else:
             judgement = Judgement(0.0, valid=False, reason=verified.reason)
         if not judgement.passing:
@@ -145,9 +145,9 @@ class PlanJudge:
                 self._known[key] = replace(judgement, results=())
         return judgement
 
-    def verify(self, task: AnyTask, word: Sequence[str]) -> Verification:
+    def verify_word(self, task: AnyTask, word: Sequence[str]) -> Verification:
         """Verify that a word is a plan for a task: it follows the task's rules and uses only available tools."""
-        wanted = self.task(task)
+        wanted = self.get_task(task)
         with self._lock:
             key = (wanted.goal, wanted.limits)
             if key not in self._verifiers:
@@ -160,20 +160,20 @@ class PlanJudge:
         Raises:
             ResourceNotFound: the pack has no such task, or there are no data for it.
         """
-        number = self.number(task)
-        samples, _ = self._prepared(number)
+        number = self.find_number(task)
+        samples, _ = self._prepare_samples(number)
         expected = expected_of(samples[0]) if samples else None
         goal = self.pack.tasks[number].goal
         if expected is None or goal is None:
             return None
-        return self.scores.of(self.pack.data["kinds"][goal], _kind(expected))
+        return self.scores.get_score(self.pack.data["kinds"][goal], _get_kind(expected))
 
-    def task(self, task: AnyTask) -> Task:
-        """Return the task (see :meth:`number`) with limits of 0 for missing tools, so that planning avoids them."""
-        found = self.pack.task(self.number(task))
+    def get_task(self, task: AnyTask) -> Task:
+        """Return the task (see :meth:`find_number`) with a limit of 0 for each missing tool, so that plans avoid it."""
+        found = self.pack.task(self.find_number(task))
         return replace(found, limits=found.limits & self.executor.limits(self.pack.cfg))
 
-    def number(self, task: AnyTask) -> int:
+    def find_number(self, task: AnyTask) -> int:
         """Return the number of a task.
 
         Raises:
@@ -200,8 +200,10 @@ class PlanJudge:
     def _planner(self) -> Planner:
         return self.pack.planner()
 
-    def _executed(self, number: int, word: tuple[str, ...], keep: bool, cancel: threading.Event | None) -> Judgement:
-        samples, inputs = self._prepared(number)
+    def _execute_plan(
+        self, number: int, word: tuple[str, ...], keep: bool, cancel: threading.Event | None
+    ) -> Judgement:
+        samples, inputs = self._prepare_samples(number)
         if not samples:
             return Judgement(0.0, reason="the task has no samples")
         plan = plan_of(self.pack.cfg, word, self.pack.tasks[number].description)
@@ -223,14 +225,14 @@ class PlanJudge:
                 errors[place] = str(result.error)
                 continue
             output, expected = result.output, expected_of(sample)
-            against = "nothing" if expected is None else _kind(expected)
-            score = self.scores.of(_kind(output), against)
+            against = "nothing" if expected is None else _get_kind(expected)
+            score = self.scores.get_score(_get_kind(output), against)
             if expected is None or score is None:
-                errors[place] = f"there is no score for an {_kind(output)} against {against}"
+                errors[place] = f"there is no score for an {_get_kind(output)} against {against}"
             else:
                 waiting.setdefault(score, []).append((place, output, expected))
         for score, rows in waiting.items():
-            for (place, *_), value in zip(rows, score.many(row[1:] for row in rows), strict=True):
+            for (place, *_), value in zip(rows, score.score_pairs(row[1:] for row in rows), strict=True):
                 scores[place] = max(value, 0.0) / score.most
         return Judgement(
             sum(scores) / len(scores),
@@ -242,7 +244,7 @@ class PlanJudge:
             passing=any(isinstance(r.error, ToolError) and r.error.reason in ("timeout", "memory") for r in results),
         )
 
-    def _prepared(self, number: int) -> tuple[list[Sample], list[SampleInputs]]:
+    def _prepare_samples(self, number: int) -> tuple[list[Sample], list[SampleInputs]]:
         """Return the samples of a task and, for each, the inputs by terminal; keep those of the last few tasks."""
         with self._lock:
             if number not in self._rows:
@@ -263,12 +265,12 @@ def data_reward(judge: PlanJudge) -> Reward:
     identity = json.dumps([judge.identity, data_identity(judge.data)], sort_keys=True, default=str)
     name = f"openagi data, {hashlib.sha256(identity.encode()).hexdigest()[:16]}"
 
-    def worth(task: Task, plan: Plan) -> Judged:
-        judged = judge.judge(task, plan)
+    def reward_plan(task: Task, plan: Plan) -> Judged:
+        judged = judge.judge_plan(task, plan)
         failed = judged.reason or (judged.errors[0] if judged.errors and all(judged.errors) else "")
         return Judged(judged.value, failed, judged.passing)
 
-    return Reward(worth, name=name)
+    return Reward(reward_plan, name=name)
 
 
 #: The number of tasks whose samples are kept in memory.
@@ -280,7 +282,7 @@ def inputs_of(sample: Sample, pack: TaskPack) -> SampleInputs:
     known = pack.data["inputs"]
     by_terminal: dict[str, list[ImageOrText]] = {}
     for value in sample.inputs.values():
-        by_terminal.setdefault(known[_kind(value)]["terminal"], []).append(value)
+        by_terminal.setdefault(known[_get_kind(value)]["terminal"], []).append(value)
     return {name: values[0] if len(values) == 1 else tuple(values) for name, values in by_terminal.items()}
 
 
@@ -311,5 +313,5 @@ def plan_of(cfg: CFG, word: Sequence[str], task: str = "") -> Plan:
     return Plan(task, root)
 
 
-def _kind(value: ImageOrText) -> str:
+def _get_kind(value: ImageOrText) -> str:
     return "image" if isinstance(value, Image.Image) else "text"

@@ -64,20 +64,20 @@ class NeuralScore(Score):
     def prepare(self) -> None:
         """Do the same as :meth:`~formal_llm.packs.openagi.scores.score.Score.prepare`."""
         if self._model is None:
-            self._model = self._load()
+            self._model = self._load_model()
 
-    def _compare(self, output: Any, expected: Any) -> float:
+    def _compare_pair(self, output: Any, expected: Any) -> float:
         return self._compare_many([(output, expected)])[0]
 
     def _compare_many(self, pairs: Sequence[tuple[Any, Any]]) -> list[float]:
         if not pairs:
             return []
         self.prepare()
-        one = self._unique([output for output, _ in pairs], self._of_output)
-        other = self._unique([expected for _, expected in pairs], self._of_expected)
+        one = self._embed_unique([output for output, _ in pairs], self._of_output)
+        other = self._embed_unique([expected for _, expected in pairs], self._of_expected)
         return [float(value) for value in (one * other).sum(dim=-1)]
 
-    def _unique(self, values: Sequence[Any], embed: Callable[[Sequence[Any]], torch.Tensor]) -> torch.Tensor:
+    def _embed_unique(self, values: Sequence[Any], embed: Callable[[Sequence[Any]], torch.Tensor]) -> torch.Tensor:
         """Return one vector of length 1 for each value, in order; the model processes each object once."""
         import torch
 
@@ -88,7 +88,7 @@ class NeuralScore(Score):
             vectors = torch.cat([embed(batch).float().cpu() for batch in batches])
         return torch.nn.functional.normalize(vectors, dim=-1)[[places[id(value)] for value in values]]
 
-    def _load(self) -> Any:
+    def _load_model(self) -> Any:
         folder = Path(self.checkpoint)
         if not folder.is_dir() and (folder.is_absolute() or self.checkpoint.startswith(".")):
             raise ResourceNotFound(f"checkpoint for {self.name}", self.checkpoint, [])
@@ -101,14 +101,14 @@ class NeuralScore(Score):
             ) from error
         offline = self.local_files_only or folder.is_dir()
         try:
-            return self._made(transformers, {"local_files_only": offline})
+            return self._load_parts(transformers, {"local_files_only": offline})
         except OSError as error:  # no such checkpoint, no network, no safetensors in it
             problem = f"cannot be had ({' '.join(str(error).split())})"
             remedy = "name another, or a folder" if offline else "name another, a folder, or download it ahead of time"
             raise CheckpointError(self.name, self.checkpoint, problem, remedy) from error
 
     @abstractmethod
-    def _made(self, transformers: Any, where: dict[str, Any]) -> Any:
+    def _load_parts(self, transformers: Any, where: dict[str, Any]) -> Any:
         """Load the models and processors that the score needs."""
 
     @abstractmethod
@@ -135,7 +135,7 @@ class CLIPScore(NeuralScore):
     against = "text"
     usual = CLIP_CHECKPOINT
 
-    def _made(self, transformers: Any, where: dict[str, Any]) -> Any:
+    def _load_parts(self, transformers: Any, where: dict[str, Any]) -> Any:
         model = transformers.CLIPModel.from_pretrained(self.checkpoint, use_safetensors=True, **where)
         return (
             model.eval().to(self.device),
@@ -145,7 +145,7 @@ class CLIPScore(NeuralScore):
 
     def _of_output(self, values: Sequence[Image.Image]) -> torch.Tensor:
         model, processor, _ = self._model
-        pixels = processor(images=_rgb(values), return_tensors="pt")["pixel_values"].to(self.device)
+        pixels = processor(images=_convert_to_rgb(values), return_tensors="pt")["pixel_values"].to(self.device)
         return model.get_image_features(pixel_values=pixels).pooler_output
 
     def _of_expected(self, values: Sequence[str]) -> torch.Tensor:
@@ -167,7 +167,7 @@ class ViTSimilarity(NeuralScore):
     kind = "image"
     usual = VIT_CHECKPOINT
 
-    def _made(self, transformers: Any, where: dict[str, Any]) -> Any:
+    def _load_parts(self, transformers: Any, where: dict[str, Any]) -> Any:
         model = transformers.ViTModel.from_pretrained(
             self.checkpoint, use_safetensors=True, add_pooling_layer=False, **where
         )
@@ -175,14 +175,14 @@ class ViTSimilarity(NeuralScore):
 
     def _of_output(self, values: Sequence[Image.Image]) -> torch.Tensor:
         model, processor = self._model
-        pixels = processor(images=_rgb(values), return_tensors="pt")["pixel_values"].to(self.device)
+        pixels = processor(images=_convert_to_rgb(values), return_tensors="pt")["pixel_values"].to(self.device)
         return model(pixel_values=pixels).last_hidden_state[:, 0]
 
     def _of_expected(self, values: Sequence[Image.Image]) -> torch.Tensor:
         return self._of_output(values)
 
 
-def _rgb(images: Iterable[Image.Image]) -> list[Image.Image]:
+def _convert_to_rgb(images: Iterable[Image.Image]) -> list[Image.Image]:
     """Convert images to RGB; transparent pixels are composited on white."""
     converted = []
     for image in images:

@@ -35,10 +35,10 @@ class Score(ABC):
         return {"score": self.name, "encoder": None}
 
     def __call__(self, output: ImageOrText, expected: ImageOrText) -> float:
-        """Score an output against the expected value; raises the same errors as :meth:`many`."""
-        return self.many([(output, expected)])[0]
+        """Score an output against the expected value; raises the same errors as :meth:`score_pairs`."""
+        return self.score_pairs([(output, expected)])[0]
 
-    def many(self, pairs: Iterable[tuple[ImageOrText, ImageOrText]]) -> list[float]:
+    def score_pairs(self, pairs: Iterable[tuple[ImageOrText, ImageOrText]]) -> list[float]:
         """Score each output against its expected value; a score by a model processes many together.
 
         Raises:
@@ -46,17 +46,17 @@ class Score(ABC):
         """
         checked = list(pairs)
         for output, expected in checked:
-            self._check(output, self.kind)
-            self._check(expected, self.against or self.kind)
+            self._check_kind(output, self.kind)
+            self._check_kind(expected, self.against or self.kind)
         return [min(max(value, self.least), self.most) for value in self._compare_many(checked)]
 
-    def mean(self, pairs: Iterable[tuple[ImageOrText, ImageOrText]]) -> float:
+    def compute_mean(self, pairs: Iterable[tuple[ImageOrText, ImageOrText]]) -> float:
         """Return the mean score over pairs of output and expected value.
 
         Raises:
             ValueError: there are no pairs.
         """
-        if not (values := self.many(pairs)):
+        if not (values := self.score_pairs(pairs)):
             raise ValueError("there is nothing to score")
         return sum(values) / len(values)
 
@@ -69,11 +69,11 @@ class Score(ABC):
             MissingDependency: a library is not installed.
         """
 
-    def share(self, value: float) -> float:
+    def scale_value(self, value: float) -> float:
         """Convert a value of this score to the scale from 0 to 1."""
         return (value - self.least) / (self.most - self.least)
 
-    def _check(self, value: object, kind: str) -> None:
+    def _check_kind(self, value: object, kind: str) -> None:
         if not isinstance(value, Image.Image if kind == "image" else str):
             compared = f"values of kind {kind}" if not self.against else f"an {self.kind} with a {self.against}"
             raise TypeError(f"{self.name} compares {compared}, not {type(value).__name__}")
@@ -82,10 +82,10 @@ class Score(ABC):
 
     def _compare_many(self, pairs: Sequence[tuple[Any, Any]]) -> list[float]:
         """Score pairs of values of the right kinds; by default one after the other."""
-        return [self._compare(output, expected) for output, expected in pairs]
+        return [self._compare_pair(output, expected) for output, expected in pairs]
 
     @abstractmethod
-    def _compare(self, output: Any, expected: Any) -> float:
+    def _compare_pair(self, output: Any, expected: Any) -> float:
         """Score two values of the right kinds."""
 
     def __repr__(self) -> str:

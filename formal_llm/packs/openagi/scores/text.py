@@ -29,7 +29,7 @@ class ChrF(Score):
     name = "chrf"
     kind = "text"
 
-    def _compare(self, output: str, expected: str) -> float:
+    def _compare_pair(self, output: str, expected: str) -> float:
         from sacrebleu.metrics.chrf import CHRF
 
         if not output.strip() or not expected.strip():
@@ -43,8 +43,8 @@ class TokenF1(Score):
     name = "token_f1"
     kind = "text"
 
-    def _compare(self, output: str, expected: str) -> float:
-        one, other = (Counter(_words(text)) for text in (output, expected))
+    def _compare_pair(self, output: str, expected: str) -> float:
+        one, other = (Counter(_split_words(text)) for text in (output, expected))
         if not one or not other:
             return float(one == other)
         same = (one & other).total()
@@ -64,20 +64,20 @@ class Encoder:
         self.device = device
         self._loaded: tuple[PreTrainedTokenizerBase, PreTrainedModel] | None = None
 
-    def tokens(self, text: str) -> torch.Tensor:
+    def embed_tokens(self, text: str) -> torch.Tensor:
         """Return a vector of length 1 for each token of a text except special ones, up to the encoder's limit."""
-        states, encoded = self._states([text])
+        states, encoded = self._compute_states([text])
         return _of_length_1(states[0][~encoded["special_tokens_mask"][0].bool()])
 
-    def texts(self, texts: Sequence[str]) -> torch.Tensor:
+    def embed_texts(self, texts: Sequence[str]) -> torch.Tensor:
         """Return a vector of length 1 for each text: the mean of the vectors of its tokens."""
-        states, encoded = self._states(texts)
+        states, encoded = self._compute_states(texts)
         mask = encoded["attention_mask"].unsqueeze(-1)
         return _of_length_1((states * mask).sum(dim=1) / mask.sum(dim=1))
 
-    def _states(self, texts: Sequence[str]) -> tuple[torch.Tensor, BatchEncoding]:
+    def _compute_states(self, texts: Sequence[str]) -> tuple[torch.Tensor, BatchEncoding]:
         """Return the hidden state of each token of each text, and the encoded texts, both on the CPU."""
-        tokenizer, model = self.load()
+        tokenizer, model = self.load_model()
         import torch
 
         longest = min(int(tokenizer.model_max_length), int(model.config.max_position_embeddings))
@@ -89,7 +89,7 @@ class Encoder:
         with torch.inference_mode():
             return model(**inputs).last_hidden_state.float().cpu(), encoded
 
-    def load(self) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+    def load_model(self) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
         """Return the tokenizer and the model, loading them if necessary.
 
         Raises:
@@ -146,12 +146,12 @@ class BERTScore(Score):
 
     def prepare(self) -> None:
         """Do the same as :meth:`Score.prepare`."""
-        self.encoder.load()
+        self.encoder.load_model()
 
-    def _compare(self, output: str, expected: str) -> float:
+    def _compare_pair(self, output: str, expected: str) -> float:
         if not output.strip() or not expected.strip():
             return float(output.strip() == expected.strip())
-        one, other = self.encoder.tokens(output), self.encoder.tokens(expected)
+        one, other = self.encoder.embed_tokens(output), self.encoder.embed_tokens(expected)
         if not len(one) or not len(other):
             return float(len(one) == len(other))
         similar = (one @ other.T).clamp(min=0)
@@ -163,6 +163,6 @@ def _f_score(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     plain = text.casefold().translate(str.maketrans("", "", string.punctuation))
     return re.sub(r"\b(?:a|an|the)\b", " ", plain).split()

@@ -98,12 +98,12 @@ def read_cases(data: str | Path, file: str | Path | None = None) -> list[TravelC
         raise InputError(f"{root}: it has no {', '.join(FILES[:-1])} or {FILES[-1]}; name the file of cases")
     shared = read_folder(root / "database") if (root / "database").is_dir() else None
     return [
-        _case(number, fields, f"{path}, line {line}", shared)
-        for number, (line, fields) in enumerate(_rows(path))
+        _read_case(number, fields, f"{path}, line {line}", shared)
+        for number, (line, fields) in enumerate(_read_rows(path))
     ]  # fmt: skip
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _read_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     try:
         text = read_bytes(path, MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -123,7 +123,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
             yield line, value
 
 
-def _case(number: int, fields: Mapping[str, object], where: str, shared: Folder | None) -> TravelCase:
+def _read_case(number: int, fields: Mapping[str, object], where: str, shared: Folder | None) -> TravelCase:
     text = fields.get("query")
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"{where}: the case has no 'query'; it has {', '.join(map(str, fields))}")
@@ -132,13 +132,13 @@ def _case(number: int, fields: Mapping[str, object], where: str, shared: Folder 
     known = fields if fields.get("org") else _written_down().get(index, {})
     try:
         query = query_of({**known, "query": text}) if known.get("org") and str(known["org"]) in text else None
-        annotated = read_plan(_value(fields.get("annotated_plan")), f"{where}, annotated_plan")
+        annotated = read_plan(_read_value(fields.get("annotated_plan")), f"{where}, annotated_plan")
     except FormalLLMError as error:
         raise InputError(f"{where}: {error}") from None
-    return TravelCase(index, text, query, annotated, _value(fields.get("reference_information")), shared)
+    return TravelCase(index, text, query, annotated, _read_value(fields.get("reference_information")), shared)
 
 
-def _value(value: object) -> object:
+def _read_value(value: object) -> object:
     """Return a value, parsed if it is a JSON text. In CSV files an annotated plan follows its query."""
     if not isinstance(value, str):
         return value
@@ -152,7 +152,7 @@ def _written_down() -> Mapping[int, Mapping[str, object]]:
     """Return the fields of the training queries, by index."""
     if not _WRITTEN:
         path = authored.find("tasks", "travel") / "training_fields.jsonl"
-        _WRITTEN.update((int(str(fields["index"])), fields) for _, fields in _rows(path))
+        _WRITTEN.update((int(str(fields["index"])), fields) for _, fields in _read_rows(path))
     return _WRITTEN
 
 

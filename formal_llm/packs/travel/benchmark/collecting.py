@@ -68,9 +68,9 @@ def collect(text: str, query: TravelQuery, world: World, llm: LLM) -> Collected:
         LLMError: the request to the model failed.
     """
     search = _LookupSearch(text, query, world, llm)
-    while len(search.route) <= query.visiting_city_number and search.may(*_WAYS) and search.add_city():
+    while len(search.route) <= query.visiting_city_number and search.may_call(*_WAYS) and search.add_city():
         pass
-    return Collected(search.noted(world), search.steps, search.session.stopped or "", tuple(search.transcripts))
+    return Collected(search.build_world(world), search.steps, search.session.stopped or "", tuple(search.transcripts))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Chooser:
         raise NotImplementedError(f"no text is written here: {messages!r}, {options}")
 
 
-def _writer(llm: LLM, behaviour: Behaviour, told: str) -> Writer:
+def _make_writer(llm: LLM, behaviour: Behaviour, told: str) -> Writer:
     assert isinstance(llm, _Chooser)
     return ChoosingWriter(llm, behaviour, instructions=told)
 
@@ -110,35 +110,35 @@ class _LookupSearch:
         if query.visiting_city_number == 1:
             self._open = [query.dest]
         else:  # the first action needs no question, since only one makes sense
-            self._act("CitySearch", query.dest)
+            self._take_step("CitySearch", query.dest)
             self._open = [city for city in world.cities(query.dest) if city != query.org]
 
-    def may(self, *tools: str) -> bool:
+    def may_call(self, *tools: str) -> bool:
         """Return whether there are steps left to call these tools, and cities to visit."""
         return self.steps + len(tools) <= MOST_STEPS and bool(self._open)
 
     def add_city(self) -> bool:
         """Add the next city to the route or exclude one; return whether continuing makes sense."""
-        origin, city = self.route[-1], self._run(_WAYS)
+        origin, city = self.route[-1], self._run_agent(_WAYS)
         self._open.remove(city)
-        if not self._reachable(origin, city) and self._open:
+        if not self._is_reachable(origin, city) and self._open:
             return True
         if len(self.route) == self.query.visiting_city_number:
             if self.steps + len(_WAYS) > MOST_STEPS:
                 return False
             self.route.append(city)
-            self._run(_WAYS, self.query.org)
+            self._run_agent(_WAYS, self.query.org)
             self.route.pop()
-            if not self._reachable(city, self.query.org) and self._open:
+            if not self._is_reachable(city, self.query.org) and self._open:
                 return True
         if self.steps + len(_PLACES) > MOST_STEPS:
             return False
-        self._run(tuple(_PLACES), city)
-        if self._sleeps(city) or not self._open:
+        self._run_agent(tuple(_PLACES), city)
+        if self._has_bed(city) or not self._open:
             self.route.append(city)
         return True
 
-    def _run(self, tools: tuple[str, ...], city: str | None = None) -> str:
+    def _run_agent(self, tools: tuple[str, ...], city: str | None = None) -> str:
         """Let the agent call each of the tools once, for a city or for one that it chooses, and return the city."""
         self._named = city
         uses = dict.fromkeys(tools, 1)
@@ -146,34 +146,34 @@ class _LookupSearch:
         agent = Agent(
             authored.find("tasks", "travel") / "collect.agent",
             _Chooser(self._llm),
-            Toolkit([_acting(self, name) for name in tools]),
+            Toolkit([_make_tool(self, name) for name in tools]),
             examples=(),
             limits=Limits(uses, at_least=uses),
             times=None,
-            contents={"Act-Inp": self._inputs, "Ans": OneOf("This is enough.")},
-            writer=_writer,
+            contents={"Act-Inp": self._list_inputs, "Ans": OneOf("This is enough.")},
+            writer=_make_writer,
         )
         self.transcripts.append(agent.run(_TOLD.format(text=self._text, so_far=so_far)))
         assert self._named is not None
         return self._named
 
-    def _inputs(self, transcript: Transcript) -> OneOf:
+    def _list_inputs(self, transcript: Transcript) -> OneOf:
         """Return the allowed inputs of the tool named last."""
         name = next(one.text for one in reversed(transcript.segments) if one.state == "Act").strip()
         if name in _PLACES:
             return OneOf(str(self._named))
         ends = [self._named] if self._named is not None else self._open
-        last = self._date(len(self.route) - 1) if name == "FlightSearch" else "self-driving"
+        last = self._find_date(len(self.route) - 1) if name == "FlightSearch" else "self-driving"
         return OneOf(*(json.dumps([self.route[-1], end, last], ensure_ascii=False) for end in ends))
 
-    def _date(self, leg: int) -> str:
+    def _find_date(self, leg: int) -> str:
         """Return the date of a leg: two days for each city, up to the end of the trip; the last leg on the last day."""
         dates = self.query.dates
         return (
             dates[-1] if leg == self.query.visiting_city_number else dates[min(2 * leg, len(dates) - 1)]
         ).isoformat()
 
-    def called(self, name: str, arguments: str) -> str:
+    def call_tool(self, name: str, arguments: str) -> str:
         """Call a tool and note its output."""
         parts = arguments.split(", ")
         if name in _PLACES:
@@ -183,21 +183,21 @@ class _LookupSearch:
                 self._named = parts[1]
             how = f" on {parts[2]}" if name == "FlightSearch" else ""
             title = f"{'Flight' if how else 'Self-driving'} from {parts[0]} to {parts[1]}{how}"
-        self._notes[title] = self._act(name, arguments)
+        self._notes[title] = self._take_step(name, arguments)
         return self._notes[title]
 
-    def noted(self, world: World | None = None) -> World:
+    def build_world(self, world: World | None = None) -> World:
         """Return the world of the notebook."""
         cities = {state: world.cities(state) for state in world.states} if world is not None else None
         return World.from_reference(self._notes, cities)
 
-    def _reachable(self, origin: str, destination: str) -> bool:
-        found = self.noted()
+    def _is_reachable(self, origin: str, destination: str) -> bool:
+        found = self.build_world()
         road = found.road(origin, destination)
         flies = found.flights(origin, destination) and self.query.constraints.transportation != "no flight"
         return bool(flies) or (road is not None and road.usable)
 
-    def _sleeps(self, city: str) -> bool:
+    def _has_bed(self, city: str) -> bool:
         """Return whether a city has an accommodation that satisfies the wishes and the longest possible stay."""
         wishes, query = self.query.constraints, self.query
         nights = query.days - query.visiting_city_number
@@ -205,23 +205,23 @@ class _LookupSearch:
             bed.minimum_nights <= nights
             and (wishes.room_type is None or bed.is_of(wishes.room_type))
             and (wishes.house_rule is None or bed.allows(wishes.house_rule))
-            for bed in self.noted().accommodations(city)
+            for bed in self.build_world().accommodations(city)
         )
 
-    def _act(self, name: str, arguments: str) -> str:
+    def _take_step(self, name: str, arguments: str) -> str:
         self.steps += 1
         return self.session.act(f"{name}[{arguments}]")
 
 
-def _acting(search: _LookupSearch, name: str) -> Tool:
+def _make_tool(search: _LookupSearch, name: str) -> Tool:
     """Create a tool of the session that notes its output."""
 
-    def three(origin: str, destination: str, which: str) -> str:
-        return search.called(name, f"{origin}, {destination}, {which}")
+    def search_way(origin: str, destination: str, which: str) -> str:
+        return search.call_tool(name, f"{origin}, {destination}, {which}")
 
-    def one(city: str) -> str:
-        return search.called(name, city)
+    def search_city(city: str) -> str:
+        return search.call_tool(name, city)
 
-    function = one if name in _PLACES else three
+    function = search_city if name in _PLACES else search_way
     function.__doc__ = next(known.description for known in search.session.toolkit() if known.name == name)
     return tool(name, deterministic=False)(function)

@@ -51,7 +51,7 @@ class Rates:
             (self.final, self.cases),
         )
 
-    def shares(self, split: str | None = None) -> tuple[float, ...]:
+    def compute_shares(self, split: str | None = None) -> tuple[float, ...]:
         """Return the share for each of :data:`COLUMNS`, from 0 to 1.
 
         Args:
@@ -68,15 +68,15 @@ def rates(verdicts: Iterable[TripVerdict]) -> Rates:
     """Count the results in the verdicts of one evaluator."""
     judged = list(verdicts)
 
-    def asked(checks: Iterable[str]) -> int:
+    def count_asked(checks: Iterable[str]) -> int:
         return sum(one.states[check] != "not asked" for one in judged for check in checks)
 
-    def passed(checks: Iterable[str]) -> int:
+    def count_passed(checks: Iterable[str]) -> int:
         return sum(one.states[check] == "passed" for one in judged for check in checks)
 
     return Rates(
         len(judged), sum(one.delivered for one in judged),
-        asked(COMMONSENSE), passed(COMMONSENSE), asked(HARD), passed(HARD),
+        count_asked(COMMONSENSE), count_passed(COMMONSENSE), count_asked(HARD), count_passed(HARD),
         # The published script counts only wishes that it judged, and a plan that it did not judge passes nothing.
         sum(one.commonsense for one in judged), sum(one.hard for one in judged), sum(one.final for one in judged),
     )  # fmt: skip

@@ -54,30 +54,32 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
 
     def __init__(self, folder: Path, setting: Mapping[str, object]) -> None:
         self._path = folder / "plans.jsonl"
-        self._check(folder / "setting.json", json.loads(json.dumps({"format": "formal_llm.travel/1", **setting})))
+        self._check_setting(
+            folder / "setting.json", json.loads(json.dumps({"format": "formal_llm.travel/1", **setting}))
+        )
         self._file = open_exclusively(self._path, busy=_BUSY)
         try:
-            self.lines = self._read()
+            self.lines = self._read_records()
         except BaseException:
             self._file.close()
             raise
 
-    def add(self, record: TravelRecord) -> None:
+    def add_record(self, record: TravelRecord) -> None:
         """Write the record of a case."""
         write_line(self._file, self._path, record, "a line")
-        self.lines[_key(record)] = record
+        self.lines[_make_key(record)] = record
 
     def __exit__(self, *raised: object) -> None:
         self._file.close()
 
-    def _read(self) -> dict[tuple[object, ...], TravelRecord]:
+    def _read_records(self) -> dict[tuple[object, ...], TravelRecord]:
         self._file.seek(0)
         whole, newline, rest = self._file.read().rpartition(b"\n")
         found: dict[tuple[object, ...], TravelRecord] = {}
         for number, line in enumerate(whole.split(b"\n") if whole else (), 1):
             try:
                 read: Any = parse_json(line)
-                found[_key(read)] = read
+                found[_make_key(read)] = read
             except (ValueError, KeyError, TypeError):
                 raise ResultsError(
                     f"{self._path}:{number}: this is no line of a benchmark; mend or remove it"
@@ -87,12 +89,12 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
         return found
 
     @staticmethod
-    def _check(file: Path, setting: object) -> None:
+    def _check_setting(file: Path, setting: object) -> None:
         if not file.exists():
             write_atomically(file, [(json.dumps(setting, indent=1) + "\n").encode()])
         elif parse_json(file.read_bytes()) != setting:
             raise ResultsError(f"{file}: the folder holds a benchmark with another setting; give another folder")
 
 
-def _key(record: Mapping[str, Any]) -> tuple[object, ...]:
+def _make_key(record: Mapping[str, Any]) -> tuple[object, ...]:
     return record["llm"], record["mode"], record["search"], record["index"]

@@ -50,10 +50,10 @@ class Counted:
 
     def choose(self, question: Question) -> Answer:
         """Count a question and forward it."""
-        self._count(len(question.prompt))
+        self._count_request(len(question.prompt))
         return self.llm.choose(question)
 
-    def _count(self, characters: int) -> None:
+    def _count_request(self, characters: int) -> None:
         self.characters += characters
         self.longest = max(self.longest, characters)
         self.requests += 1
@@ -62,14 +62,14 @@ class Counted:
         if name.startswith("__") or name == "llm":
             raise AttributeError(name)
         found = getattr(self.llm, name)
-        return self._counting(found) if name == "generate" else found
+        return self._wrap_generate(found) if name == "generate" else found
 
-    def _counting(self, generate: Callable[..., object]) -> Callable[..., object]:
-        def counted(messages: Any, *args: Any, **options: Any) -> object:
-            self._count(len(messages) if isinstance(messages, str) else sum(len(str(one)) for one in messages))
+    def _wrap_generate(self, generate: Callable[..., object]) -> Callable[..., object]:
+        def generate_counted(messages: Any, *args: Any, **options: Any) -> object:
+            self._count_request(len(messages) if isinstance(messages, str) else sum(len(str(one)) for one in messages))
             return generate(messages, *args, **options)
 
-        return counted
+        return generate_counted
 
 
 def read_by_rules(text: str, world: World) -> TravelQuery:
@@ -80,11 +80,11 @@ def read_by_rules(text: str, world: World) -> TravelQuery:
 def same_meaning(one: TravelQuery, other: TravelQuery) -> bool:
     """Return whether two queries are equivalent; the order of cuisines is irrelevant."""
 
-    def plain(query: TravelQuery) -> TravelQuery:
+    def normalize_query(query: TravelQuery) -> TravelQuery:
         cuisines = tuple(sorted(query.constraints.cuisines))
         return replace(query, text="", constraints=replace(query.constraints, cuisines=cuisines))
 
-    return plain(one) == plain(other)
+    return normalize_query(one) == normalize_query(other)
 
 
 def run_case(
@@ -166,7 +166,7 @@ def run_cases(
         record = records.lines.get((called, mode, search, case.index))
         if record is None:
             record = run_case(case, llm, called=called, mode=mode, search=search, reader=reader)
-            records.add(record)
+            records.add_record(record)
         found.append(record)
         if on_record is not None:
             on_record(record)

@@ -54,22 +54,24 @@ def rates_table(rows: Sequence[RatesRow], split: str | None = None) -> str:
     lines = [["", "evaluator", "of", *COLUMNS]]
     for row in rows:
         counts = [f"{part}/{whole}" for part, whole in row.rates.counts]
-        shares = [f"{share:.1%}" for share in row.rates.shares()]
+        shares = [f"{share:.1%}" for share in row.rates.compute_shares()]
         cells = [f"{share} ({count})" for share, count in zip(shares, counts, strict=True)]
         lines.append([row.who, row.evaluator, "cases given", *cells])
         if split is not None:
-            lines.append([row.who, row.evaluator, f"whole {split} split", *_percent(row.rates.shares(split))])
-    return markdown(lines)
+            lines.append(
+                [row.who, row.evaluator, f"whole {split} split", *_format_percent(row.rates.compute_shares(split))]
+            )
+    return render_markdown(lines)
 
 
 def published_table(figures: Sequence[PublishedFigure]) -> str:
     """Write the published figures as Markdown."""
     rows = [["PUBLISHED, other models and splits", "mode", "final"]]
     rows += [[one.method, one.mode, f"{one.final}%"] for one in figures]
-    return markdown(rows)
+    return render_markdown(rows)
 
 
-def markdown(lines: Sequence[Sequence[str]]) -> str:
+def render_markdown(lines: Sequence[Sequence[str]]) -> str:
     """Write lines of cells as a Markdown table with the first line as its header."""
     ruled = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in ruled)
@@ -84,7 +86,7 @@ def as_data(rows: Sequence[RatesRow]) -> list[Mapping[str, object]]:
     ]
 
 
-def _percent(shares: Sequence[float]) -> list[str]:
+def _format_percent(shares: Sequence[float]) -> list[str]:
     return [f"{share:.1%}" for share in shares]
 
 
@@ -102,4 +104,4 @@ def work_table(told: Mapping[str, Sequence[TravelRecord]]) -> str:
         for values, places in columns:
             cells += [f"{median(values or [0]):,.{places}f}", f"{max(values, default=0):,.{places}f}"]
         lines.append(cells)
-    return markdown(lines)
+    return render_markdown(lines)

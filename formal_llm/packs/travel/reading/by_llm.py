@@ -70,39 +70,39 @@ def read_query_with(llm: Writer, text: str, world: World, today: date | None = N
     prompt = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
     fields = generate_object(llm, prompt, FORM, max_tokens=1024, check=_check_days).value
     draft = QueryDraft(
-        org=_name(fields["org"], world.cities()),
-        dest=_name(fields["dest"], [*world.cities(), *world.states]),
-        days=_whole(fields["days"]),
-        first=_day(fields["first_day"]),
-        last=_day(fields["last_day"]),
-        cities=_whole(fields["cities"]),
-        people=_whole(fields["people"]),
+        org=_match_name(fields["org"], world.cities()),
+        dest=_match_name(fields["dest"], [*world.cities(), *world.states]),
+        days=_read_whole(fields["days"]),
+        first=_read_day(fields["first_day"]),
+        last=_read_day(fields["last_day"]),
+        cities=_read_whole(fields["cities"]),
+        people=_read_whole(fields["people"]),
         budget=None if fields["budget"] is None else dollars(fields["budget"]),
-        house_rule=_text(fields["house_rule"]),
-        room_type=_text(fields["room_type"]),
-        transportation=_text(fields["transportation"]),
-        not_understood=_texts(fields["not_understood"]),
+        house_rule=_read_text(fields["house_rule"]),
+        room_type=_read_text(fields["room_type"]),
+        transportation=_read_text(fields["transportation"]),
+        not_understood=_read_texts(fields["not_understood"]),
     )
     known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
-    wanted = _texts(fields["cuisines"])
+    wanted = _read_texts(fields["cuisines"])
     draft.cuisines = tuple(dict.fromkeys(known[one.casefold()] for one in wanted if one.casefold() in known))
     draft.not_understood += [
         f"{one}: no restaurant of this world has it" for one in wanted if one.casefold() not in known
     ]
-    return draft.reading(text, world)
+    return draft.make_reading(text, world)
 
 
 def _check_days(made: Mapping[str, object]) -> str | None:
     """Return the error in the days, for the model; None if there is none."""
     for name in ("first_day", "last_day"):
         try:
-            _day(made[name])
+            _read_day(made[name])
         except ValueError:
             return f"{name} is {made[name]!r}, which is no day of the calendar as YYYY-MM-DD"
     return None
 
 
-def _name(value: object, known: Sequence[str]) -> str | None:
+def _match_name(value: object, known: Sequence[str]) -> str | None:
     """Return a name in the spelling of the world if only the letter case differs."""
     if value is None:
         return None
@@ -110,17 +110,17 @@ def _name(value: object, known: Sequence[str]) -> str | None:
     return next((name for name in known if name.casefold() == plain.casefold()), plain)
 
 
-def _whole(value: object) -> int | None:
+def _read_whole(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _day(value: object) -> date | None:
+def _read_day(value: object) -> date | None:
     return None if value is None else date.fromisoformat(str(value))
 
 
-def _text(value: object) -> str | None:
+def _read_text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _texts(value: object) -> list[str]:
+def _read_texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else []

@@ -59,9 +59,9 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
         draft: the draft of the query.
         today: a date without a year is the next such day from this one on.
     """
-    written = sorted(_told(passage), key=lambda one: (one.begin, one.end))
-    passage.mark(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
-    days = list(_days(written, draft, today))
+    written = sorted(_find_dates(passage), key=lambda one: (one.begin, one.end))
+    passage.mark_spans(*[found.span() for found in re.finditer(rf"\b{_WEEKDAY_NAME}s?\b", passage.text, re.IGNORECASE)])
+    days = list(_complete_days(written, draft, today))
     if days and not any(role == "dates" for role, _, _ in draft.problems):
         if len(set(days)) > 1:
             draft.first, draft.last = days[0], days[-1]  # more than two days are a list of all days
@@ -74,22 +74,22 @@ def read_dates(passage: Passage, draft: QueryDraft, today: date) -> None:
 
 def _read_length(passage: Passage, draft: QueryDraft) -> None:
     """Record the number of days in the text: the number that agrees with the dates, else the first."""
-    lengths = _lengths(passage)
+    lengths = _find_lengths(passage)
     wanted = (draft.last - draft.first).days + 1 if draft.first and draft.last else None
     fitting = [one for one in lengths if one[0] == wanted]
     if lengths:
         draft.days = (fitting or lengths)[0][0]
     # If a number agrees, the others stay unmarked and are reported.
-    passage.mark(*[(begin, end) for count, begin, end in lengths if count == draft.days or not fitting])
+    passage.mark_spans(*[(begin, end) for count, begin, end in lengths if count == draft.days or not fitting])
 
 
-def _told(passage: Passage) -> Iterator[_WrittenDate]:
+def _find_dates(passage: Passage) -> Iterator[_WrittenDate]:
     """Find all dates, reading each part of the text once."""
     for number, form in enumerate(_FORMS):
         for found in form.finditer(passage.text):
             if not passage.is_free(*found.span()):
                 continue
-            passage.mark(found.span())
+            passage.mark_spans(found.span())
             begin, end = found.span()
             if "y" in form.groupindex:
                 day, month = int(found["d"]), int(found["m"])
@@ -105,14 +105,14 @@ def _told(passage: Passage) -> Iterator[_WrittenDate]:
         if passage.is_free(*found.span()) and not re.match(
             r"\s+(?:birthday|anniversary|time|floor|grade)", passage.text[found.end() :]
         ):
-            passage.mark(found.span())
+            passage.mark_spans(found.span())
             digits = re.search(r"\d{1,2}", found.group())
             assert digits
             year = int(found["year"]) if found["year"] else None
             yield _WrittenDate(int(digits.group()), None, year, found.start(), found.end(), found.group())
 
 
-def _days(told: list[_WrittenDate], draft: QueryDraft, today: date) -> Iterator[date]:
+def _complete_days(told: list[_WrittenDate], draft: QueryDraft, today: date) -> Iterator[date]:
     """Complete the dates: missing years and months are inferred from their neighbours."""
     years = [one.year for one in told if one.year is not None]
     for place, one in enumerate(told):
@@ -132,7 +132,9 @@ def _days(told: list[_WrittenDate], draft: QueryDraft, today: date) -> Iterator[
         except (ValueError, StopIteration):
             name = _MONTHS[month - 1].capitalize() if 1 <= month <= 12 else f"month {month}"
             problem = f"there is no {one.day} {name}" + (f" {year}" if year else "")
-            draft.wrong("dates", f"{problem} ({one.text.strip()!r})", "write a day of the calendar: March 16th, 2022")
+            draft.add_problem(
+                "dates", f"{problem} ({one.text.strip()!r})", "write a day of the calendar: March 16th, 2022"
+            )
             return
 
 
@@ -143,7 +145,7 @@ def _is_day(year: int, month: int, day: int, today: date) -> bool:
         return False
 
 
-def _lengths(passage: Passage) -> list[tuple[int, int, int]]:
+def _find_lengths(passage: Passage) -> list[tuple[int, int, int]]:
     """Find the numbers of days in the text, with their places; a week has seven days."""
     found: list[tuple[int, int, int]] = []
     for form in _LENGTHS:

@@ -62,11 +62,11 @@ class QueryDraft:
     assumed: list[str] = field(default_factory=list)
     not_understood: list[str] = field(default_factory=list)
 
-    def wrong(self, part: str, problem: str, way_out: str | None = None) -> None:
+    def add_problem(self, part: str, problem: str, way_out: str | None = None) -> None:
         """Record a problem with a part of the text."""
         self.problems.append((part, problem, way_out))
 
-    def reading(self, text: str, world: World) -> QueryReading:
+    def make_reading(self, text: str, world: World) -> QueryReading:
         """Return the query if it is complete and consistent.
 
         Raises:
@@ -79,7 +79,7 @@ class QueryDraft:
             self.people = 1
             self.assumed.append("one person travels")
         elif not 1 <= self.people <= MOST_PEOPLE:
-            self.wrong("", f"{self.people} people cannot travel", "say how many travel: for 2 people")
+            self.add_problem("", f"{self.people} people cannot travel", "say how many travel: for 2 people")
         if self.problems:
             raise QueryError(text, self.problems)
         if self.budget is None:
@@ -103,25 +103,25 @@ class QueryDraft:
         reported = {name for name, _, _ in self.problems}
         if self.org is None:
             if "org" not in reported:
-                self.wrong("org", "it is not told in which city the trip begins", "write: from CITY")
+                self.add_problem("org", "it is not told in which city the trip begins", "write: from CITY")
         elif self.org not in cities:
-            self._unknown("org", self.org, cities, states)
+            self._report_unknown("org", self.org, cities, states)
         if self.dest is None:
             if "dest" not in reported:
-                self.wrong("dest", "it is not told where the trip goes", "write: to CITY, or: 2 cities in STATE")
+                self.add_problem("dest", "it is not told where the trip goes", "write: to CITY, or: 2 cities in STATE")
         elif self.dest not in cities and self.dest not in states:
-            self._unknown("dest", self.dest, [*cities, *states], ())
+            self._report_unknown("dest", self.dest, [*cities, *states], ())
         elif self.dest == self.org and self.dest not in states:
-            self.wrong("dest", f"the trip begins and ends in {self.org}", "write where it goes: to CITY")
+            self.add_problem("dest", f"the trip begins and ends in {self.org}", "write where it goes: to CITY")
 
-    def _unknown(self, role: str, name: str, known: object, states: object) -> None:
+    def _report_unknown(self, role: str, name: str, known: object, states: object) -> None:
         assert isinstance(known, list | tuple) and isinstance(states, tuple)
         if name in states:
-            self.wrong(role, f"{name} is a state; the trip begins in a city", "name the city: from CITY")
+            self.add_problem(role, f"{name} is a state; the trip begins in a city", "name the city: from CITY")
             return
         near = did_you_mean(name, known)
         way_out = f"did you mean {near}?" if near else f"there are: {', '.join(known[:12])} ..."
-        self.wrong(role, f"no city {name!r} is known", way_out)
+        self.add_problem(role, f"no city {name!r} is known", way_out)
 
     def _check_dates(self) -> None:
         """Check that first day, last day and number of days agree, and infer missing ones from the others."""
@@ -130,22 +130,24 @@ class QueryDraft:
         if self.first and self.last:
             count = (self.last - self.first).days + 1
             if count < 1:
-                self.wrong("dates", f"the trip ends on {self.last}, before it begins on {self.first}")
+                self.add_problem("dates", f"the trip ends on {self.last}, before it begins on {self.first}")
             elif self.days is not None and self.days != count:
-                self.wrong(
+                self.add_problem(
                     "dates", f"from {self.first} to {self.last} are {count} days, not {self.days}",
                     "correct the dates or the number of days",
                 )  # fmt: skip
             else:
                 self.days = count
         elif self.days is None:
-            self.wrong("dates", "it is not told how many days the trip takes", "write: for 3 days")
+            self.add_problem("dates", "it is not told how many days the trip takes", "write: for 3 days")
         elif self.first is None and self.last is None:
-            self.wrong("dates", "it is not told when the trip begins", "write: from March 16th to March 18th, 2022")
+            self.add_problem(
+                "dates", "it is not told when the trip begins", "write: from March 16th to March 18th, 2022"
+            )
         elif self.first is None and self.last is not None:
             self.first = self.last - timedelta(self.days - 1)
         if self.days is not None and not 1 <= self.days <= MOST_DAYS:
-            self.wrong("days", f"a trip of {self.days} days cannot be planned", f"at most {MOST_DAYS} days")
+            self.add_problem("days", f"a trip of {self.days} days cannot be planned", f"at most {MOST_DAYS} days")
 
     def _check_cities(self, world: World) -> None:
         """Check that the number of cities fits the destination, and infer it if it is missing."""
@@ -158,12 +160,12 @@ class QueryDraft:
             if self.cities > 1:
                 self.assumed.append(f"{self.cities} cities are visited in {self.days} days")
         elif self.cities > 1 and is_city and not is_state:
-            self.wrong(
+            self.add_problem(
                 "dest", f"{self.cities} cities are to be visited, and {self.dest} is one city",
                 f"name their state: {self.cities} cities in {world.state_of(self.dest) or 'STATE'}",
             )  # fmt: skip
         available = len([city for city in world.cities(self.dest) if city != self.org])
         if self.cities > 1 and is_state and self.cities > available:
-            self.wrong("cities", f"{self.cities} cities are to be visited, and {self.dest} has {available}")
+            self.add_problem("cities", f"{self.cities} cities are to be visited, and {self.dest} has {available}")
         elif not 1 <= self.cities <= max(self.days, 1):
-            self.wrong("cities", f"{self.cities} cities cannot be visited in {self.days} days")
+            self.add_problem("cities", f"{self.cities} cities cannot be visited in {self.days} days")

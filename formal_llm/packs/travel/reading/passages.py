@@ -64,7 +64,7 @@ class Passage:
         self.text = text
         self._understood = bytearray(len(text))
 
-    def mark(self, *spans: tuple[int, int]) -> None:
+    def mark_spans(self, *spans: tuple[int, int]) -> None:
         """Mark spans of the text as understood."""
         for begin, end in spans:
             self._understood[begin:end] = b"\1" * (end - begin)
@@ -77,13 +77,13 @@ class Passage:
         """Iterate over what was not understood: whole clauses, and single words and numbers in the others."""
         for begin, end in self.clauses:
             words = [(one.start() + begin, one.end() + begin) for one in _WORD.finditer(self.text[begin:end])]
-            remaining = [span for span in words if self.is_free(*span) and self._tells(*span)]
+            remaining = [span for span in words if self.is_free(*span) and self._is_meaningful(*span)]
             if remaining and self.is_free(begin, end):
                 yield self.text[begin:end].strip(" -–—…\"'")
             else:
-                yield from (self.text[a:b] for a, b in self._runs(remaining))
+                yield from (self.text[a:b] for a, b in self._join_words(remaining))
 
-    def _runs(self, words: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    def _join_words(self, words: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Join adjacent words without understood text between them to spans."""
         run: list[tuple[int, int]] = []
         for word in words:
@@ -94,7 +94,7 @@ class Passage:
         if run:
             yield run[0][0], run[-1][1]
 
-    def _tells(self, begin: int, end: int) -> bool:
+    def _is_meaningful(self, begin: int, end: int) -> bool:
         """Return whether a word describes a trip by itself; contractions such as "I'd" and "we're" do not."""
         word = self.text[begin:end].casefold()
         return word not in _FILLER and not re.search(r"['’]", word) and (len(word) > 1 or word.isdigit())
@@ -117,10 +117,10 @@ class Passage:
 
     @cached_property
     def _plain(self) -> str:
-        return protected(self.text)
+        return protect_signs(self.text)
 
 
-def protected(text: str) -> str:
+def protect_signs(text: str) -> str:
     """Return a text of the same length without the punctuation in numbers and abbreviations, which ends no clause."""
     text = re.sub(r"(?<=\d)[.,](?=\d)", "_", text)
     text = re.sub(r"\b(St|Mt|Ft|Mr|Mrs|Dr|max|approx|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.", r"\1_", text)

@@ -86,26 +86,26 @@ def read_people(passage: Passage, draft: QueryDraft) -> None:
             found.append((count, one.span()))
     if not found:
         for form in _TOTALS:
-            found += [(_counted(one), one.span()) for one in form.finditer(text) if passage.is_free(*one.span())]
+            found += [(_count_people(one), one.span()) for one in form.finditer(text) if passage.is_free(*one.span())]
     if not found:
         for form, count in ((_THREE, 3), (_TWO, 2), (_ONE, 1)):
             found += [(count, one.span()) for one in form.finditer(text)]
             if found:
                 break
     else:
-        passage.mark(*[one.span() for form in (_THREE, _TWO, _ONE) for one in form.finditer(text)])
-    passage.mark(*[span for _, span in found])
+        passage.mark_spans(*[one.span() for form in (_THREE, _TWO, _ONE) for one in form.finditer(text)])
+    passage.mark_spans(*[span for _, span in found])
     counts = list(dict.fromkeys(count for count, _ in found))
     if len(counts) > 1:
         parts = " and ".join(repr(text[begin:end]) for _, (begin, end) in found)
-        draft.wrong("people", f"it is told in two ways how many travel: {parts}", "say it once: for 2 people")
+        draft.add_problem("people", f"it is told in two ways how many travel: {parts}", "say it once: for 2 people")
     elif counts:
         draft.people = counts[0]
     elif _PLURAL.search(text):
-        draft.wrong("people", "it is not told how many travel", "say it: for 2 people")
+        draft.add_problem("people", "it is not told how many travel", "say it: for 2 people")
 
 
-def _counted(found: re.Match[str]) -> int:
+def _count_people(found: re.Match[str]) -> int:
     words = found.groupdict()
     if words.get("pairs"):
         return 2 * count_of(words["pairs"])
@@ -122,17 +122,17 @@ def read_budget(passage: Passage, draft: QueryDraft) -> None:
     amounts = list(dict.fromkeys(amount_of(next(filter(None, one.groups()))) for one in found))
     if not amounts:
         if other := _OTHER_MONEY.search(text):
-            draft.wrong("budget", f"the budget is not in dollars: {other.group()}", "write it in dollars: $1,700")
+            draft.add_problem("budget", f"the budget is not in dollars: {other.group()}", "write it in dollars: $1,700")
         return
     others = list(_OTHER_MONEY.finditer(text))
-    passage.mark(*[one.span() for one in [*found, *others]])
+    passage.mark_spans(*[one.span() for one in [*found, *others]])
     draft.not_understood += [one.group() for one in others]
     if len(amounts) > 1:
         listed = " and ".join(one.group().strip() for one in found)
-        draft.wrong("budget", f"there are several amounts of money: {listed}", "give one budget for all: $1,700")
+        draft.add_problem("budget", f"there are several amounts of money: {listed}", "give one budget for all: $1,700")
         return
     draft.budget = amounts[0]
     each = next((each for one in found if (each := _EACH.match(text, one.end()))), None)
     if each is not None:
-        passage.mark(each.span())
+        passage.mark_spans(each.span())
         draft.budget = amounts[0] * (draft.people or 1)

@@ -54,22 +54,22 @@ class _Mention:
 
 def read_places(passage: Passage, draft: QueryDraft, world: World) -> None:
     """Record the origin, the destination and the number of cities."""
-    mentions = list(_mentions(passage.text, world))
-    passage.mark(*[(one.begin, one.end) for one in mentions])
+    mentions = list(_find_mentions(passage.text, world))
+    passage.mark_spans(*[(one.begin, one.end) for one in mentions])
     for found in _NUMBER.finditer(passage.text):
         word = found["count"].casefold()
         count = {"a": 1, "both": 2}.get(word) or count_of(word)
         if draft.cities is None or count > draft.cities:
             draft.cities = count
-        passage.mark(found.span())
-    org, dest = _roles(passage.text, mentions, world)
+        passage.mark_spans(found.span())
+    org, dest = _assign_roles(passage.text, mentions, world)
     if org is None:
-        draft.org = _unknown(_UNKNOWN_FROM, passage, mentions)
+        draft.org = _find_unknown(_UNKNOWN_FROM, passage, mentions)
     else:
         draft.org = org.name
     if dest is None:
         again = [one.name for one in mentions[1:] if one.name == draft.org]
-        draft.dest = _unknown(_UNKNOWN_TO, passage, mentions) or next(iter(again), None)
+        draft.dest = _find_unknown(_UNKNOWN_TO, passage, mentions) or next(iter(again), None)
     else:
         draft.dest = dest.name
         _take_all(passage.text, mentions, dest, draft, world)
@@ -96,7 +96,7 @@ def _take_all(text: str, mentions: list[_Mention], dest: _Mention, draft: QueryD
         draft.dest, draft.cities = state, max(draft.cities or 0, len(found))
 
 
-def _roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention | None, _Mention | None]:
+def _assign_roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention | None, _Mention | None]:
     """Return the first mention after a word such as "from", and the best after a word such as "to"."""
     origins, destinations, free = [], [], []
     for one in mentions:
@@ -122,52 +122,52 @@ def _roles(text: str, mentions: list[_Mention], world: World) -> tuple[_Mention 
     return org, dest
 
 
-def _mentions(text: str, world: World) -> Iterator[_Mention]:
+def _find_mentions(text: str, world: World) -> Iterator[_Mention]:
     """Find the names of cities and states; of overlapping names, the longest."""
-    names, form = _names((*world.cities(), *world.states))
+    names, form = _index_names((*world.cities(), *world.states))
     # If the text has capitals at all, names begin with one: then "mobile" is not a city.
     capitals = any(sign.isupper() for sign in text[1:])
     for found in form.finditer(text) if names else ():
         if not capitals or found.group()[0].isupper():
             spelling = found.group()
-            yield _Mention(spelling if spelling in names.values() else names[_key(spelling)], *found.span())
+            yield _Mention(spelling if spelling in names.values() else names[_normalize_name(spelling)], *found.span())
 
 
 @lru_cache(8)
-def _names(known: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str]]:
+def _index_names(known: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str]]:
     """Return the names by their normalized spellings, and a pattern for all of them."""
     names: dict[str, str] = {}
     for name in known:
-        names.setdefault(_key(name), name)
-    alternatives = "|".join(sorted(map(_pattern, dict.fromkeys(known)), key=len, reverse=True))
+        names.setdefault(_normalize_name(name), name)
+    alternatives = "|".join(sorted(map(_make_pattern, dict.fromkeys(known)), key=len, reverse=True))
     return names, re.compile(rf"(?<![\w-])(?:{alternatives})(?!\w)", re.IGNORECASE)
 
 
-def _pattern(name: str) -> str:
+def _make_pattern(name: str) -> str:
     """Return a pattern for a name, with or without the full stop of an abbreviation."""
     return re.escape(name).replace(r"\ ", r"\s+").replace(r"St\.", r"(?:St\.?|Saint)")
 
 
-def _key(name: str) -> str:
+def _normalize_name(name: str) -> str:
     plain = " ".join(name.casefold().replace(".", "").split())
     return re.sub(r"\bsaint\b", "st", plain)
 
 
-def _unknown(form: re.Pattern[str], passage: Passage, mentions: list[_Mention]) -> str | None:
+def _find_unknown(form: re.Pattern[str], passage: Passage, mentions: list[_Mention]) -> str | None:
     """Return an unknown name in the position of a place."""
     for found in form.finditer(passage.text):
         begin, end = found.span("name")
         if not _NO_NAME.match(found["name"]) and all(end <= one.begin or one.end <= begin for one in mentions):
-            passage.mark((begin, end))
+            passage.mark_spans((begin, end))
             return found["name"]
     return None
 
 
 def read_kinds(passage: Passage, draft: QueryDraft, world: World) -> None:
     """Determine from the text after a name whether a city or the state of the same name is meant."""
-    for one in _mentions(passage.text, world):
+    for one in _find_mentions(passage.text, world):
         behind = passage.text[one.end :]
         if found := _AFTER_STATE.match(behind) or _AFTER_CITY.match(behind):
-            passage.mark((one.end, one.end + found.end()))
+            passage.mark_spans((one.end, one.end + found.end()))
             if one.name == draft.dest and draft.cities is None and "state" not in found.group().casefold():
                 draft.cities = 1

@@ -55,7 +55,7 @@ def read_query(text: str, world: World, today: date | None = None) -> QueryReadi
     read_budget(passage, draft)
     read_wishes(passage, draft, world.cuisines)
     draft.not_understood += list(passage.left_over())
-    return draft.reading(text, world)
+    return draft.make_reading(text, world)
 
 
 def _check_text(text: str) -> None:

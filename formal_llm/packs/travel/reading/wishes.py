@@ -100,21 +100,21 @@ _NO_WISH = re.compile(
 def read_wishes(passage: Passage, draft: QueryDraft, cuisines: Iterable[str]) -> None:
     """Record the wishes; those that a query cannot express are recorded as not understood."""
     for found in _NO_WISH.finditer(passage.text):
-        passage.mark(found.span())
+        passage.mark_spans(found.span())
     _read_transport(passage, draft)
     _read_room(passage, draft)
     _read_house(passage, draft)
     _read_food(passage, draft, cuisines)
 
 
-def _denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> bool:
+def _is_denied(passage: Passage, begin: int, end: int, *, behind: bool = False) -> bool:
     """Return whether a word before a span in its clause negates it; with ``behind``, also a word after it."""
     clause_begin, clause_end = passage.clause_span(begin)
     # "We prefer no flights and like French food": the conjunction separates two wishes.
     before = _JOINS.split(passage.text[clause_begin:begin])[-1]
     parts = [before, *([_JOINS.split(passage.text[end:clause_end])[0]] if behind else [])]
     negative = [word.group() for part in parts for word in _NOT.finditer(part) if not _PLAIN.match(word.group())]
-    passage.mark(*[
+    passage.mark_spans(*[
         (clause_begin + word.start(), clause_begin + word.end())
         for word in _NOT.finditer(passage.text[clause_begin:clause_end])
         if negative and word.group() in negative
@@ -128,11 +128,11 @@ def _read_transport(passage: Passage, draft: QueryDraft) -> None:
         for found in form.finditer(passage.text):
             if not passage.is_free(*found.span()):
                 continue
-            if _denied(passage, *found.span(), behind=True):
+            if _is_denied(passage, *found.span(), behind=True):
                 wishes.append(wish)
             else:
                 draft.not_understood.append(passage.text[slice(*passage.clause_span(found.start()))].strip())
-            passage.mark(found.span())
+            passage.mark_spans(found.span())
     _only_one(draft, "transportation", wishes)
 
 
@@ -142,13 +142,13 @@ def _read_room(passage: Passage, draft: QueryDraft) -> None:
         for found in form.finditer(passage.text):
             if not passage.is_free(*found.span()):
                 continue
-            passage.mark(found.span())
+            passage.mark_spans(found.span())
             clause_begin, clause_end = passage.clause_span(found.start())
             if wish == "shared room" and re.match(
                 r"\s*(?:moments?|interests?|costs?|expenses)", passage.text[found.end() : clause_end]
             ):
                 continue
-            denied = _denied(passage, *found.span(), behind=wish == "shared room")
+            denied = _is_denied(passage, *found.span(), behind=wish == "shared room")
             if denied and wish != "shared room":
                 draft.not_understood.append(passage.text[clause_begin:clause_end].strip())
             else:
@@ -162,8 +162,8 @@ def _read_house(passage: Passage, draft: QueryDraft) -> None:
         for one in form.finditer(passage.text):
             if not passage.is_free(*one.span()):
                 continue
-            passage.mark(one.span())
-            if _denied(passage, *one.span()):
+            passage.mark_spans(one.span())
+            if _is_denied(passage, *one.span()):
                 draft.not_understood.append(passage.text[slice(*passage.clause_span(one.start()))].strip())
             else:
                 found.append((one.start(), wish))
@@ -176,16 +176,16 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
     wishes: list[tuple[int, str]] = []
     for found in _CHILDREN.finditer(passage.text):
         if re.search(r"\b(?:no|without)\s+(?:any\s+)?$", passage.text[: found.start()], re.IGNORECASE):
-            passage.mark(found.span())
+            passage.mark_spans(found.span())
             continue
         begin, end = passage.sentence_span(found.start())
         sentence = passage.text[begin:end]
         under, young = _UNDER.search(sentence), _YOUNG.search(sentence)
-        passage.mark(*[(begin + one.start(), begin + one.end()) for one in (under, young) if one])
+        passage.mark_spans(*[(begin + one.start(), begin + one.end()) for one in (under, young) if one])
         near = passage.text[found.end() : found.end() + 50]
-        ages = [] if under else [int(count_of(one["age"])) for one in _ages(passage, found.end(), near)]
+        ages = [] if under else [int(count_of(one["age"])) for one in _find_ages(passage, found.end(), near)]
         if young or ages or under:
-            passage.mark(found.span())
+            passage.mark_spans(found.span())
         if (under and count_of(under["age"]) <= 10) or young or any(age < 10 for age in ages):
             wishes.append((found.start(), "children under 10"))
         elif not ages and re.search(r"\b(?:children|child|kids?)\b", found.group(), re.IGNORECASE):
@@ -195,7 +195,7 @@ def _read_children(passage: Passage, draft: QueryDraft) -> list[tuple[int, str]]
     return wishes
 
 
-def _ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
+def _find_ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
     """Find the ages right after children: "kids are 4, 6 and 9", "our daughter is 3", "kids aged 5"."""
     lead = re.match(r"\s*(?:\(|,)?\s*(?:are|is|aged|of|ages?)?\s*(?:aged\s*)?(?=\d|[a-z]+\b)", near, re.IGNORECASE)
     if lead is None or not re.match(rf"{COUNT}\b", near[lead.end() :], re.IGNORECASE):
@@ -204,7 +204,7 @@ def _ages(passage: Passage, at: int, near: str) -> list[re.Match[str]]:
     place = lead.end()
     while one := re.compile(rf"(?:\s*(?:,|and|,\s*and|&)\s*)?{_AGES.pattern}", re.IGNORECASE).match(near, place):
         found.append(one)
-        passage.mark((at + one.start(), at + one.end()))
+        passage.mark_spans((at + one.start(), at + one.end()))
         place = one.end()
     return found
 
@@ -226,15 +226,15 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
             continue
         if not about_food and len(form.findall(sentence)) < 2:
             continue
-        passage.mark(found.span())
+        passage.mark_spans(found.span())
         sentences.add(passage.sentence_span(found.start()))
-        if _denied(passage, *found.span()):
+        if _is_denied(passage, *found.span()):
             draft.not_understood.append(passage.text[slice(*passage.clause_span(found.start()))].strip())
         elif name not in wanted:
             wanted.append(name)
     draft.cuisines = tuple(wanted)
     for begin, end in sentences:
-        passage.mark(
+        passage.mark_spans(
             *[(begin + a, begin + b) for a, b in (one.span() for one in _FOOD.finditer(passage.text[begin:end]))]
         )
     for found in re.finditer(
@@ -242,7 +242,7 @@ def _read_food(passage: Passage, draft: QueryDraft, known: Iterable[str]) -> Non
     ):
         if found["name"] not in wanted and found["name"].casefold() not in names:
             draft.not_understood.append(f"{found.group()}: no restaurant of this world has it")
-            passage.mark(found.span())
+            passage.mark_spans(found.span())
 
 
 def _only_one(draft: QueryDraft, name: str, wishes: list[str]) -> None:

@@ -45,7 +45,7 @@ def test_threads_make_the_same_plans(concurrency: int | None, made: Any, tmp_pat
     with Records(tmp_path, bench.identity) as records:
         llms = {"w": Writer("Step 1: Use Sentiment Analysis")}
         bench.run(llms, ["zero", "names", "formal"], records, concurrency=concurrency)
-        rows = {(row["method"], row["task"], row["repeat"]): row["valid"] for row in records.joined()}
+        rows = {(row["method"], row["task"], row["repeat"]): row["valid"] for row in records.join_scores()}
     assert {key for key, valid in rows.items() if key[0] == "zero" and valid} == {("zero", 116, 0), ("zero", 116, 1)}
     assert all(valid for key, valid in rows.items() if key[0] == "formal")
     assert len(rows) == 18

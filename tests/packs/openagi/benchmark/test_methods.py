@@ -11,7 +11,7 @@ from formal_llm import Answer, Question, RandomLLM, TaskPack
 from formal_llm.llms import resolve
 from formal_llm.llms.generation import Generated, Messages
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Assignment, Attempt, Conditions, Method, PlanKey
-from formal_llm.packs.openagi.benchmark.methods import ChanceWriter, make
+from formal_llm.packs.openagi.benchmark.methods import ChanceWriter, make_attempts
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, chain_word, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
 from tests.packs.openagi.benchmark.writers import Together, Writer
@@ -154,8 +154,9 @@ def every_chain(method: Method, conditions: Conditions) -> list[tuple[float, Att
     found: list[tuple[float, Attempt]] = []
     places: list[int] = []
     while True:
-        llm, made = Nth(places), []
-        make(method, Assignment(llm, [PlanKey("n", method, 7, 0)], conditions, lambda _, attempt: made.append(attempt)))  # noqa: B023
+        llm, made = Nth(places), list[Attempt]()
+        keep = lambda _, attempt, made=made: made.append(attempt)  # noqa: E731
+        make_attempts(method, Assignment(llm, [PlanKey("n", method, 7, 0)], conditions, keep))
         share = 1.0
         for many in llm.many:
             share /= many

@@ -24,7 +24,7 @@ def test_all_tools_are_there_where_nobody_says_which(pack: TaskPack, tmp_path: P
     assert {tool.name for tool in run.conditions.tools} == {tool.name for tool in run.conditions.every}
     with Records(tmp_path, run.identity) as records:
         run.run({"x": RandomLLM(0)}, ["formal"], records)
-        rows = records.joined()
+        rows = records.join_scores()
     assert [row["valid"] for row in rows] == [True] * 3
     assert {row["value"] for row in rows} == {None}  # not judged
     automaton = pack.planner().table(pack.tasks[106]).automaton

@@ -23,7 +23,7 @@ def test_all_methods_with_chance(made: Any, tmp_path: Path) -> None:
     steps: list[RunProgress] = []
     with Records(tmp_path, bench.identity) as records:
         bench.run({"test:random": RandomLLM(3)}, METHODS, records, on_step=steps.append)
-        rows = records.joined()
+        rows = records.join_scores()
     # No tool makes pictures of texts.
     assert list(bench.left_out) == [106]
     assert bench.left_out[106]
@@ -52,7 +52,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
     bench = made([7, 50, 116])
     with Records(tmp_path / "whole", bench.identity) as records:
         bench.run(llms, ["names", "formal"], records)
-        expected = records.joined()
+        expected = records.join_scores()
     count = 0
 
     def stop(step: RunProgress) -> None:
@@ -73,7 +73,7 @@ def test_a_run_that_was_stopped_goes_on(after: int, made: Any, tmp_path: Path) -
         assert there >= after
         made([7, 50, 116]).run(llms, ["names", "formal"], records, on_step=again.append)
         assert len(again) == len(records.plans) + len(records.scores) - there
-        assert sorted(records.joined(), key=str) == sorted(expected, key=str)
+        assert sorted(records.join_scores(), key=str) == sorted(expected, key=str)
 
 
 def test_more_is_added(made: Any, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_figures_are_of_the_tools(pack: TaskPack) -> None:
         row(run, first, ("colorization", "input_image")),
         row(run, first, ("input_image",), repeat=1),  # of another command, with more repeats
     ]
-    own, other = run.figures(rows)
+    own, other = run.compute_figures(rows)
     assert (own.words, own.plans, own.valid, own.f1, own.exact) == (OWN, 2, 0.5, 0.5, 0.5)
     assert (other.words, other.plans, other.f1, other.exact) == (OTHER, 1, pytest.approx(2 / 3), 0.0)
     assert other.f1_interval is None  # of one task
@@ -70,7 +70,7 @@ def test_who_is_trained_is_asked_by_its_own_name(pack: TaskPack, tmp_path: Path)
 
     llms = {"base": RandomLLM(1), "other": RandomLLM(2)}
     trained = {"base": AdaptedLLM("base+best", FunctionLLM(last))}
-    assert [(one.llm, one.method) for one in run.skipped(llms, ["formal", "rltf"], trained)] == [("other", "rltf")]
+    assert [(one.llm, one.method) for one in run.list_skipped(llms, ["formal", "rltf"], trained)] == [("other", "rltf")]
     with Records(tmp_path, run.identity) as records:
         run.run(llms, ["formal", "rltf"], records, trained=trained)
         names = {(key.llm, key.method) for key in records.plans}
@@ -88,7 +88,7 @@ def test_an_example_is_never_the_task_itself_whatever_its_words(pack: TaskPack) 
     place = next(n for n, task in enumerate(sentences) if task.original == pack.tasks[20].description)
     run = transfer(pack, chosen=[place])
     number = len(pack.tasks) + place
-    prompt = run.conditions.prompt("few", number)
+    prompt = run.conditions.build_prompt("few", number)
     assert pack.tasks[20].description.rstrip(".") not in prompt
     assert sentences[place].description.rstrip(".") in prompt
     assert pack.tasks[30].description.rstrip(".") in prompt

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.packs.openagi.classical.language import question_answering, sentences, sentiment, summarization
-from formal_llm.packs.openagi.data.sources import opinions, passages
+from formal_llm.packs.openagi.classical.language import question_answering, sentiment, split_sentences, summarization
+from formal_llm.packs.openagi.data.sources import load_opinions, load_passages
 
 TEXTS = st.text(alphabet=st.sampled_from("abcXYZ é.!?,'\"“”\n\t 019[]_-ß"), max_size=80)
 
 
 def test_the_sentiments_of_the_task_data() -> None:
-    for opinion in opinions():
+    for opinion in load_opinions():
         assert sentiment(opinion.text["English"]) == opinion.sentiment["English"]
 
 
@@ -24,15 +24,15 @@ def test_what_feels_nothing_is_neutral(text: str) -> None:
 
 def test_sentences_end_where_a_person_ends_them() -> None:
     text = 'Mr. Fox met Dr. A. Hen.  "Run!" she cried.\nNo one did… Why?'
-    assert sentences(text) == ["Mr. Fox met Dr. A. Hen.", '"Run!" she cried.', "No one did…", "Why?"]
-    assert sentences("no mark at all") == ["no mark at all"]
-    assert sentences(" \n") == []
+    assert split_sentences(text) == ["Mr. Fox met Dr. A. Hen.", '"Run!" she cried.', "No one did…", "Why?"]
+    assert split_sentences("no mark at all") == ["no mark at all"]
+    assert split_sentences(" \n") == []
 
 
 def test_a_summary_is_some_sentences_in_their_order() -> None:
-    for passage in passages():
-        found = sentences(passage.text)
-        chosen = sentences(summarization(passage.text))
+    for passage in load_passages():
+        found = split_sentences(passage.text)
+        chosen = split_sentences(summarization(passage.text))
         assert 1 <= len(chosen) <= 3 < len(found)
         places = [found.index(sentence) for sentence in chosen]
         assert places == sorted(places)
@@ -57,7 +57,7 @@ def test_a_summary_takes_what_the_text_is_about_and_says_nothing_twice() -> None
     ],
 )
 def test_answers_are_found(question: str, answer: str) -> None:
-    document = passages()[0].text
+    document = load_passages()[0].text
     found = question_answering(document, question)
     assert found.startswith(answer)
     assert question_answering(question, document) == found, "in either order"
@@ -72,8 +72,8 @@ def test_an_answer_without_a_document_is_empty() -> None:
 def test_any_text(text: str, other: str) -> None:
     assert sentiment(text) in ("positive", "negative", "neutral")
     flat = " ".join(text.split())
-    assert all(sentence in flat for sentence in sentences(text))
-    assert "".join(sentences(text)).replace(" ", "") == flat.replace(" ", "")
-    assert all(sentence in flat for sentence in sentences(summarization(text)))
+    assert all(sentence in flat for sentence in split_sentences(text))
+    assert "".join(split_sentences(text)).replace(" ", "") == flat.replace(" ", "")
+    assert all(sentence in flat for sentence in split_sentences(summarization(text)))
     answer = question_answering(text, other)
     assert answer in flat or answer in " ".join(other.split())

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formal_llm.packs.openagi.classical import ngrams
-from formal_llm.packs.openagi.classical.ngrams import GAP, NGrams, fill_mask, text_generation, tokens
-from formal_llm.packs.openagi.data.degradation import MASK, cloze
-from formal_llm.packs.openagi.data.sources import passages, prose
+from formal_llm.packs.openagi.classical.ngrams import GAP, NGrams, fill_mask, split_tokens, text_generation
+from formal_llm.packs.openagi.data.degradation import MASK, mask_word
+from formal_llm.packs.openagi.data.sources import load_passages, load_prose
 
 TEXTS = st.lists(
     st.sampled_from(["Alice", "the", MASK, "<mask>", "____", "qwx", ".", "?", "é", " ", "\n"]), max_size=12
@@ -25,15 +25,15 @@ def test_counts() -> None:
     assert two["the", "cat"] == 2
     assert two[".", "a"] == 0, "no run goes over the end of a text"
     assert three["the", "cat", "sat"] == 1
-    assert model.probability("cat", ["the"]) > model.probability("dog", ["the"]) > 0
-    assert model.fill(["the"], ["ran"]) == "cat"
-    assert model.fill(["a"], ["sat"]) == "dog"
+    assert model.compute_probability("cat", ["the"]) > model.compute_probability("dog", ["the"]) > 0
+    assert model.fill_gap(["the"], ["ran"]) == "cat"
+    assert model.fill_gap(["a"], ["sat"]) == "dog"
 
 
 @given(st.lists(st.sampled_from(["the", "cat", "sat", ".", "unknown"]), max_size=3))
 def test_probabilities_are_a_distribution(before: list[str]) -> None:
     model = NGrams(["The cat sat. The cat ran.", "A dog sat ,"])
-    total = sum(model.probability(token, before) for (token,) in model.counts[0])
+    total = sum(model.compute_probability(token, before) for (token,) in model.counts[0])
     assert 0 < total <= 1.0001
 
 
@@ -56,14 +56,14 @@ def test_the_text_itself_counts() -> None:
 
 
 def test_the_task_data_are_not_known_before() -> None:
-    assert not [passage for passage in passages() if passage.text[:40] in prose()]
+    assert not [passage for passage in load_passages() if passage.text[:40] in load_prose()]
 
 
 def test_some_gaps_of_the_prose_are_filled_as_they_were() -> None:
     # The model has counted this text, so this says that it looks at both sides, not how good it is.
-    paragraphs = [text for text in prose().split("\n\n") if len(text) > 300][:20]
+    paragraphs = [text for text in load_prose().split("\n\n") if len(text) > 300][:20]
     chosen = random.Random(0)
-    right = sum(fill_mask(cloze(text, chosen)).casefold() == text.casefold() for text in paragraphs)
+    right = sum(fill_mask(mask_word(text, chosen)).casefold() == text.casefold() for text in paragraphs)
     assert right >= 10
 
 
@@ -73,7 +73,7 @@ def test_continuing_is_repeatable_and_ends_a_sentence() -> None:
         assert longer.startswith(text)
         assert longer == text_generation(text)
         assert longer[-1] in ".!?"
-        assert 10 <= len(tokens(longer)) - len(tokens(text)) <= 61
+        assert 10 <= len(split_tokens(longer)) - len(split_tokens(text)) <= 61
     assert text_generation("The Queen") != text_generation("The King").replace("King", "Queen")
 
 
@@ -82,13 +82,13 @@ def test_for_a_gap_only_what_is_near_is_read(monkeypatch: pytest.MonkeyPatch) ->
 
     def counted(text: str) -> list[str]:
         read.append(len(text))
-        return tokens(text)
+        return split_tokens(text)
 
-    monkeypatch.setattr(ngrams, "tokens", counted)
+    monkeypatch.setattr(ngrams, "split_tokens", counted)
     text = "One word and another. " * 2000 + f"{MASK} and " * 100
     assert MASK not in fill_mask(text)
     # The prose and the text once, for the counts; 400 characters on either side of each of the 100 gaps.
-    assert sum(read) <= len(prose()) + len(text) + 100 * 2 * 400
+    assert sum(read) <= len(load_prose()) + len(text) + 100 * 2 * 400
 
 
 @given(TEXTS)

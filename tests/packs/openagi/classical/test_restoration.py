@@ -68,7 +68,7 @@ def test_what_lacks_the_defect_stays(tool: Callable[[Image.Image], Image.Image])
 def test_the_width_of_a_blur_is_measured_and_rarely_overrated(width: float) -> None:
     for name in SHARP:
         blurred = Degradation(blur=width).apply(photograph(name, 256), np.random.default_rng(0))
-        found = blur_width(pixels.Pixels.of(blurred).luminance)
+        found = blur_width(pixels.Pixels.from_image(blurred).luminance)
         assert 0.6 * width < found < 1.15 * width
 
 

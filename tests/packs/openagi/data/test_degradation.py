@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from formal_llm.packs.openagi.classical.restoration import blur_width
-from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, MASK, Degradation, cloze
+from formal_llm.packs.openagi.data.degradation import DEGRADATIONS, MASK, Degradation, mask_word
 from formal_llm.packs.openagi.data.pixels import Pixels, noise_level
 from formal_llm.packs.openagi.scores.images import PSNR
 from tests.packs.openagi.any_images import photograph
@@ -23,12 +23,12 @@ def apply(degradation: Degradation, image: Image.Image) -> Image.Image:
 
 @given(st.sets(st.sampled_from(DEGRADATIONS)), st.integers(0, 100))
 def test_what_is_drawn_is_what_is_named(names: set[str], seed: int) -> None:
-    drawn = Degradation.drawn(names, random.Random(seed))
+    drawn = Degradation.from_names(names, random.Random(seed))
     assert drawn.grayscale == ("grayscale" in names)
     assert drawn.low_resolution == ("low-resolutioned" in names)
     assert drawn.blur == 0 if "blurry" not in names else 1 <= drawn.blur <= 2
     assert drawn.noise == 0 if "noisy" not in names else 0.05 <= drawn.noise <= 0.1
-    alone = Degradation.drawn(names & {"noisy"}, random.Random(seed))
+    alone = Degradation.from_names(names & {"noisy"}, random.Random(seed))
     assert alone.noise == drawn.noise, "the strength does not depend on the other kinds"
 
 
@@ -37,9 +37,9 @@ def test_each_kind_does_what_it_says() -> None:
     assert apply(Degradation(), good).tobytes() == good.tobytes()
     assert apply(Degradation(grayscale=True), good).mode == "L"
     assert apply(Degradation(low_resolution=True), good).size == (good.width // 2, good.height // 2)
-    noisy = Pixels.of(apply(Degradation(noise=0.1), good)).values
+    noisy = Pixels.from_image(apply(Degradation(noise=0.1), good)).values
     assert noise_level(noisy) == pytest.approx(0.1, rel=0.2)
-    assert blur_width(Pixels.of(apply(Degradation(blur=2), good)).luminance) > 1.2
+    assert blur_width(Pixels.from_image(apply(Degradation(blur=2), good)).luminance) > 1.2
     everything = apply(Degradation(True, 2.0, True, 0.1), good)
     assert PSNR()(everything, good) < PSNR()(apply(Degradation(blur=2.0), good), good)
 
@@ -55,7 +55,7 @@ def test_the_same_chance_does_the_same() -> None:
 
 @given(st.text(alphabet="ab' .,é\n", max_size=30), st.integers(0, 9))
 def test_a_cloze_takes_one_word_and_leaves_its_marks(text: str, seed: int) -> None:
-    clozed = cloze(text, random.Random(seed))
+    clozed = mask_word(text, random.Random(seed))
     if not any(character.isalpha() for character in text):
         assert clozed == text
         return

@@ -13,7 +13,7 @@ from formal_llm import TaskPack
 from formal_llm.errors import ResourceNotFound
 from formal_llm.packs.openagi.data.making import make_data
 from formal_llm.packs.openagi.data.samples import TaskData, read_data
-from formal_llm.packs.openagi.data.sources import opinions, passages, pictures
+from formal_llm.packs.openagi.data.sources import load_opinions, load_passages, load_pictures
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_every_task_has_data_that_fit_its_sentence(made: tuple[Path, dict[str, A
 
 def test_languages_and_kinds_of_answers(made: tuple[Path, dict[str, Any]]) -> None:
     folder, _ = made
-    picture, passage, opinion = pictures()[0], passages()[0], opinions()[0]
+    picture, passage, opinion = load_pictures()[0], load_passages()[0], load_opinions()[0]
     expected = {
         "the caption in German": picture.caption["German"],
         "the class label in English": picture.label["English"],
@@ -91,9 +91,9 @@ def test_the_same_seed_makes_the_same_and_a_task_does_not_depend_on_others(tmp_p
 def test_more_samples_than_pictures_are_parts_of_them(tmp_path: Path) -> None:
     index = make_data(tmp_path, tasks=[7, 14], samples=12, side=32)
     gray, low = (task["samples"] for task in index["tasks"])
-    coloured = [picture.name for picture in pictures() if picture.colours]
+    coloured = [picture.name for picture in load_pictures() if picture.colours]
     assert [sample["picture"] for sample in gray] == coloured * 2, "what is gray loses nothing by being made gray"
-    assert len({sample["picture"] for sample in low}) == len(pictures()) == 10
+    assert len({sample["picture"] for sample in low}) == len(load_pictures()) == 10
     for task in TaskData(tmp_path / "7"), TaskData(tmp_path / "14"):
         expected = [sample.outputs["images"] for sample in task]
         assert len({image.tobytes() for image in expected if isinstance(image, Image.Image)}) == 12

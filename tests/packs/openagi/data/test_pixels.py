@@ -8,13 +8,13 @@ from hypothesis import given
 from PIL import Image
 
 from formal_llm.packs.openagi.data import pixels
-from formal_llm.packs.openagi.data.pixels import Pixels, noise_level, resized
+from formal_llm.packs.openagi.data.pixels import Pixels, noise_level, resize_values
 from tests.packs.openagi.any_images import images
 
 
 @given(images())
 def test_every_picture_becomes_numbers_from_0_to_1(image: Image.Image) -> None:
-    found = Pixels.of(image)
+    found = Pixels.from_image(image)
     assert found.values.dtype == np.float32
     assert found.values.shape[:2] == (image.height, image.width)
     assert found.values.shape[2] in (1, 3)
@@ -25,8 +25,8 @@ def test_every_picture_becomes_numbers_from_0_to_1(image: Image.Image) -> None:
 
 @given(images(modes=("L", "LA", "RGB", "RGBA")))
 def test_eight_bits_come_back_as_they_were(image: Image.Image) -> None:
-    found = Pixels.of(image)
-    back = found.image(found.values)
+    found = Pixels.from_image(image)
+    back = found.make_image(found.values)
     assert back.mode == image.mode
     assert back.tobytes() == image.tobytes()
 
@@ -45,7 +45,7 @@ def test_eight_bits_come_back_as_they_were(image: Image.Image) -> None:
     ],
 )
 def test_what_is_white_in_wide_modes(values: list[float], dtype: type, white: float) -> None:
-    found = Pixels.of(Image.fromarray(np.array([values], dtype=dtype))).values
+    found = Pixels.from_image(Image.fromarray(np.array([values], dtype=dtype))).values
     assert found[0, :, 0].tolist() == pytest.approx([0, white])
 
 
@@ -54,22 +54,22 @@ def test_a_camera_held_upright() -> None:
     exif = image.getexif()
     exif[0x0112] = 6  # the camera was turned by a quarter
     image.info["exif"] = exif.tobytes()
-    assert Pixels.of(image).values.shape == (4, 2, 1)
+    assert Pixels.from_image(image).values.shape == (4, 2, 1)
 
 
 def test_a_transparent_colour_of_a_palette() -> None:
     image = Image.new("P", (2, 1))
     image.info["transparency"] = 0
-    assert Pixels.of(image).alpha is not None
+    assert Pixels.from_image(image).alpha is not None
 
 
 def test_empty_and_enormous_pictures_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="no pixels: 0 x 3"):
-        Pixels.of(Image.new("L", (0, 3)))
+        Pixels.from_image(Image.new("L", (0, 3)))
     monkeypatch.setattr(pixels, "MOST_PIXELS", 100)
-    assert Pixels.of(Image.new("L", (10, 10))).values.size == 100
+    assert Pixels.from_image(Image.new("L", (10, 10))).values.size == 100
     with pytest.raises(ValueError, match="10 x 11 pixels is too large"):
-        Pixels.of(Image.new("L", (10, 11)))
+        Pixels.from_image(Image.new("L", (10, 11)))
 
 
 def test_the_noise_is_measured() -> None:
@@ -83,5 +83,5 @@ def test_the_noise_is_measured() -> None:
 
 def test_resizing_does_not_round() -> None:
     values = np.full((4, 4, 3), 0.123456, dtype=np.float32)
-    assert resized(values, 2, 6, Image.Resampling.BICUBIC).shape == (6, 2, 3)
-    assert resized(values, 2, 6, Image.Resampling.BICUBIC)[0, 0, 0] == pytest.approx(0.123456, abs=1e-6)
+    assert resize_values(values, 2, 6, Image.Resampling.BICUBIC).shape == (6, 2, 3)
+    assert resize_values(values, 2, 6, Image.Resampling.BICUBIC)[0, 0, 0] == pytest.approx(0.123456, abs=1e-6)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from formal_llm.packs.openagi.experts.expert import batches, each_alike, each_row, likeliest, seen
+from formal_llm.packs.openagi.experts.expert import convert_to_rgb, each_alike, each_row, name_likeliest, split_batches
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from tests.packs.openagi.any_images import images
 
@@ -25,7 +25,7 @@ class Model:
 
 @given(st.lists(st.integers()), st.integers(1, 5))
 def test_batches_are_the_items_in_their_order(items: list[int], size: int) -> None:
-    found = list(batches(items, size))
+    found = list(split_batches(items, size))
     assert [item for some in found for item in some] == items
     assert all(len(some) == size for some in found[:-1])
     assert all(1 <= len(some) <= size for some in found)
@@ -66,14 +66,14 @@ def test_what_a_batch_lacks_is_told() -> None:
 
 @given(images())
 def test_a_model_sees_red_green_and_blue(image: Image.Image) -> None:
-    found = seen(image)
+    found = convert_to_rgb(image)
     assert (found.mode, found.size) == ("RGB", image.size)
 
 
 def test_what_is_transparent_is_seen_on_white() -> None:
     clear = Image.new("RGBA", (2, 1), (255, 0, 0, 0))
     clear.putpixel((1, 0), (255, 0, 0, 255))
-    assert [seen(clear).getpixel((x, 0)) for x in (0, 1)] == [(255, 255, 255), (255, 0, 0)]
+    assert [convert_to_rgb(clear).getpixel((x, 0)) for x in (0, 1)] == [(255, 255, 255), (255, 0, 0)]
 
 
 def test_numbers_with_a_point_have_the_type_of_the_model() -> None:
@@ -85,4 +85,4 @@ def test_numbers_with_a_point_have_the_type_of_the_model() -> None:
 def test_the_likeliest_class_of_each_row() -> None:
     model = Model()
     model.config = SimpleNamespace(id2label={0: "cat", 1: "Dog"})
-    assert likeliest(LoadedModel(model), torch.tensor([[0.1, 0.2], [3.0, -1.0]])) == ["Dog", "cat"]
+    assert name_likeliest(LoadedModel(model), torch.tensor([[0.1, 0.2], [3.0, -1.0]])) == ["Dog", "cat"]

@@ -30,7 +30,7 @@ def test_the_device() -> None:
 
 def test_a_model_is_moved_with_its_numbers() -> None:
     loaded = LoadedModel(torch.nn.Linear(2, 2))
-    loaded.move("meta")
+    loaded.move_model("meta")
     assert (loaded.device, loaded.model.weight.device.type) == ("meta", "meta")
 
 
@@ -87,7 +87,7 @@ def test_several_work_at_once() -> None:
     gate, all_in = Gate(), Barrier(3)
 
     def work() -> int:
-        with gate.working():
+        with gate.wait_to_work():
             return all_in.wait(30)  # raises where one of them was kept out
 
     with ThreadPoolExecutor(3) as pool:
@@ -109,16 +109,16 @@ def test_who_waits_to_load_goes_before_who_comes_to_work_later() -> None:
     gate._changed = Watched()
 
     def first() -> None:
-        with gate.working():
+        with gate.wait_to_work():
             inside.set()
             leave.wait(30)
 
     def load() -> None:
-        with gate.loading():
+        with gate.wait_to_load():
             order.append("loading")
 
     def later() -> None:
-        with gate.working():
+        with gate.wait_to_work():
             order.append("working")
 
     with ThreadPoolExecutor(3) as pool:
@@ -135,8 +135,8 @@ def test_who_waits_to_load_goes_before_who_comes_to_work_later() -> None:
 
 def test_a_failure_opens_the_gate_again() -> None:
     gate = Gate()
-    for turn in (gate.loading, gate.working):
+    for turn in (gate.wait_to_load, gate.wait_to_work):
         with pytest.raises(ValueError, match="broken"), turn():
             raise ValueError("broken")
-    with gate.loading():
+    with gate.wait_to_load():
         pass

@@ -53,20 +53,20 @@ def test_offline_leaves_out_what_is_not_here_and_planning_goes_around(
 
 def test_a_pipeline_from_the_hub(hub: Hub) -> None:
     source = ModelSource("text_to_image", "tiny/text_to_image")
-    assert type(source.pipeline("StableDiffusionPipeline")).__name__ == "StableDiffusionPipeline"
+    assert type(source.load_pipeline("StableDiffusionPipeline")).__name__ == "StableDiffusionPipeline"
     hub.asked.clear()
     offline = ModelSource("text_to_image", "tiny/text_to_image", offline=True)
-    assert offline.here()
-    assert offline.pipeline("StableDiffusionPipeline").unet is not None
+    assert offline.is_local()
+    assert offline.load_pipeline("StableDiffusionPipeline").unet is not None
     assert hub.asked == []
 
 
 def test_a_revision_and_a_single_file(hub: Hub) -> None:
     source = ModelSource("denoising", "tiny/restormer", revision="v1")
-    assert source.file("model.safetensors").is_file()
+    assert source.find_file("model.safetensors").is_file()
     assert any("/resolve/v1/" in path for path in hub.asked)
-    assert ModelSource("x", "tiny/restormer", revision="v1", offline=True).here()
-    assert not ModelSource("x", "tiny/restormer", offline=True).here()  # another revision
+    assert ModelSource("x", "tiny/restormer", revision="v1", offline=True).is_local()
+    assert not ModelSource("x", "tiny/restormer", offline=True).is_local()  # another revision
     assert source.key != ModelSource("denoising", "tiny/restormer").key
 
 
@@ -91,10 +91,10 @@ def test_not_here_and_the_hub_is_not_to_be_asked(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     source = ModelSource("sentiment", "tiny/sentiment", offline=True)
     for read in (
-        lambda: source.model("AutoModelForSequenceClassification"),
-        lambda: source.tokenizer(),
-        lambda: source.pipeline("StableDiffusionPipeline"),
-        lambda: source.file("model.safetensors"),
+        lambda: source.load_model("AutoModelForSequenceClassification"),
+        lambda: source.load_tokenizer(),
+        lambda: source.load_pipeline("StableDiffusionPipeline"),
+        lambda: source.find_file("model.safetensors"),
     ):
         with pytest.raises(
             CheckpointError, match=r"cannot be had from the hub or its cache.*hf download tiny/sentiment"
@@ -105,32 +105,33 @@ def test_not_here_and_the_hub_is_not_to_be_asked(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("name", ["./nowhere", "/no/where", "~/nowhere", "one/two/three", "C:\\models\\x"])
 def test_what_is_written_as_a_folder_and_is_none(name: str) -> None:
     with pytest.raises(CheckpointError, match="is no folder"):
-        ModelSource("sentiment", name).here()
+        ModelSource("sentiment", name).is_local()
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"sentiment: the checkpoint .* (is not complete|cannot be read)"):
-        ModelSource("sentiment", str(tmp_path)).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", str(tmp_path)).load_model("AutoModelForSequenceClassification")
     with pytest.raises(CheckpointError, match=r"there is no file model.safetensors"):
-        ModelSource("denoising", str(tmp_path)).file("model.safetensors")
+        ModelSource("denoising", str(tmp_path)).find_file("model.safetensors")
 
 
 def test_another_architecture(built: Path) -> None:
     with pytest.raises(CheckpointError, match="cannot be read as AutoModelForSeq2SeqLM"):
-        ModelSource("summarization", str(built / "tiny" / "sentiment")).model("AutoModelForSeq2SeqLM")
+        ModelSource("summarization", str(built / "tiny" / "sentiment")).load_model("AutoModelForSeq2SeqLM")
     with pytest.raises(CheckpointError, match="is not complete"):
-        ModelSource("text_to_image", str(built / "tiny" / "sentiment")).pipeline("StableDiffusionPipeline")
+        ModelSource("text_to_image", str(built / "tiny" / "sentiment")).load_pipeline("StableDiffusionPipeline")
 
 
 def test_weights_that_are_missing_are_not_drawn_at_random(built: Path) -> None:
     place = str(built / "tiny" / "fill_mask")
     with pytest.raises(CheckpointError, match=r"has no weights for classifier.bias, .* and 1 more: it was made for"):
-        ModelSource("sentiment", place).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", place).load_model("AutoModelForSequenceClassification")
     lax = ModelSource("sentiment", place, may_lack=("classifier",))
-    assert lax.model("AutoModelForSequenceClassification") is not None
+    assert lax.load_model("AutoModelForSequenceClassification") is not None
     # The pooler of ViT is not used in captions, and the published checkpoint has none.
     assert (
-        ModelSource("captioning", str(built / "tiny" / "captioning")).model("AutoModelForImageTextToText") is not None
+        ModelSource("captioning", str(built / "tiny" / "captioning")).load_model("AutoModelForImageTextToText")
+        is not None
     )
 
 
@@ -142,9 +143,9 @@ def test_files_of_pytorch_are_read_only_where_that_is_allowed(built: Path, tmp_p
     torch.save(load_file(place / "model.safetensors"), place / "pytorch_model.bin")
     (place / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r'no weights as safetensors.*say weights = "any"'):
-        ModelSource("sentiment", str(place)).model("AutoModelForSequenceClassification")
-    allowed = ModelSource("sentiment", str(place), weights="any").model("AutoModelForSequenceClassification")
-    model = ModelSource("sentiment", str(built / "tiny" / "sentiment")).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", str(place)).load_model("AutoModelForSequenceClassification")
+    allowed = ModelSource("sentiment", str(place), weights="any").load_model("AutoModelForSequenceClassification")
+    model = ModelSource("sentiment", str(built / "tiny" / "sentiment")).load_model("AutoModelForSequenceClassification")
     assert all(torch.equal(one, other) for one, other in zip(allowed.parameters(), model.parameters(), strict=True))
 
 
@@ -163,7 +164,7 @@ def test_a_pickle_runs_no_code(built: Path, tmp_path: Path, monkeypatch: pytest.
     torch.save({"x": Evil()}, place / "pytorch_model.bin")
     for weights in ("safetensors", "any"):
         with pytest.raises(CheckpointError):
-            ModelSource("sentiment", str(place), weights=weights).model("AutoModelForSequenceClassification")  # type: ignore[arg-type]
+            ModelSource("sentiment", str(place), weights=weights).load_model("AutoModelForSequenceClassification")  # type: ignore[arg-type]
     assert not (tmp_path / "was_here").exists()
 
 
@@ -173,12 +174,12 @@ def test_damaged_weights(built: Path, tmp_path: Path) -> None:
     data = (place / "model.safetensors").read_bytes()
     (place / "model.safetensors").write_bytes(data[: len(data) // 2])
     with pytest.raises(CheckpointError, match="sentiment: the checkpoint"):
-        ModelSource("sentiment", str(place)).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", str(place)).load_model("AutoModelForSequenceClassification")
     config = json.loads((place / "config.json").read_text())
     (place / "model.safetensors").write_bytes(data)
     (place / "config.json").write_text(json.dumps({**config, "dim": 32}))
     with pytest.raises(CheckpointError, match="cannot be read as"):
-        ModelSource("sentiment", str(place)).model("AutoModelForSequenceClassification")
+        ModelSource("sentiment", str(place)).load_model("AutoModelForSequenceClassification")
 
 
 def test_a_library_that_is_not_there(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,8 +192,11 @@ def test_a_library_that_is_not_there(built: Path, monkeypatch: pytest.MonkeyPatc
             with pytest.raises(
                 MissingDependency, match=rf"sentiment needs {name}: pip install 'formal-llm\[experts\]'"
             ):
-                source.model("AutoModelForSequenceClassification")
-    with pytest.raises(CheckpointError, match=r"needs a library that is not installed.*timm"), source.telling("DETR"):
+                source.load_model("AutoModelForSequenceClassification")
+    with (
+        pytest.raises(CheckpointError, match=r"needs a library that is not installed.*timm"),
+        source.translate_errors("DETR"),
+    ):
         raise ImportError("DETR requires timm")
 
 
@@ -201,4 +205,7 @@ def test_detr_needs_no_timm(built: Path) -> None:
 
     assert importlib.util.find_spec("timm") is None
     assert importlib.util.find_spec("torchvision") is None
-    assert ModelSource("detection", str(built / "tiny" / "detection")).model("AutoModelForObjectDetection") is not None
+    assert (
+        ModelSource("detection", str(built / "tiny" / "detection")).load_model("AutoModelForObjectDetection")
+        is not None
+    )

@@ -92,7 +92,7 @@ def test_an_answer_is_the_best_passage_of_all_windows(document: str, question: s
                 break
             begin += step
         with torch.inference_mode():
-            (answer,) = expert.run(parts, [document], [question])
+            (answer,) = expert.run_batch(parts, [document], [question])
     assert best is not None
     assert answer in document
     assert len(answer.split()) <= 30

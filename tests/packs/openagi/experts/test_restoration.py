@@ -17,7 +17,7 @@ from PIL import Image
 from formal_llm.errors import CheckpointError
 from formal_llm.packs.openagi.experts.loaded import LoadedModel
 from formal_llm.packs.openagi.experts.loading import ModelSource
-from formal_llm.packs.openagi.experts.restoration import Restoration, RestormerRestoration, Swin2SR, Tiling, padded
+from formal_llm.packs.openagi.experts.restoration import Restoration, RestormerRestoration, Swin2SR, Tiling, pad_sides
 from formal_llm.packs.openagi.experts.toolkit import ExpertToolkit
 from tests.packs.openagi.any_images import images
 from tests.packs.openagi.experts import tiny_experts
@@ -46,7 +46,7 @@ def photo(width: int, height: int, seed: int = 0) -> Image.Image:
 @given(st.integers(1, 20), st.integers(1, 20), st.sampled_from([1, 3]), st.sampled_from([1, 4, 8]))
 def test_padding(height: int, width: int, channels: int, multiple: int) -> None:
     values = np.random.default_rng(0).random((height, width, channels)).astype(np.float32)
-    found = padded(values, multiple)
+    found = pad_sides(values, multiple)
     assert found.shape == (math.ceil(height / multiple) * multiple, math.ceil(width / multiple) * multiple, 3)
     assert (found[:height, :width] == values).all()
 
@@ -54,16 +54,16 @@ def test_padding(height: int, width: int, channels: int, multiple: int) -> None:
 class Doubled(Restoration):
     """A network that repeats pixels: pieces, batches and sizes must not show."""
 
-    def load(self) -> LoadedModel:
+    def load_model(self) -> LoadedModel:
         return LoadedModel(torch.nn.Identity())
 
-    def scale(self, parts: LoadedModel) -> int:
+    def get_scale(self, parts: LoadedModel) -> int:
         return 2
 
-    def multiple(self, parts: LoadedModel) -> int:
+    def get_multiple(self, parts: LoadedModel) -> int:
         return 4
 
-    def restored(self, parts: LoadedModel, pixels: Any) -> Any:
+    def restore_pixels(self, parts: LoadedModel, pixels: Any) -> Any:
         return torch.nn.functional.interpolate(pixels, scale_factor=2.0, mode="nearest")
 
 
@@ -75,7 +75,7 @@ class NoModel:
 @given(st.lists(images(), min_size=1, max_size=4), st.integers(1, 30), st.booleans(), st.integers(1, 3))
 def test_any_pictures(pictures: list[Image.Image], tile: int, keep: bool, batch: int) -> None:
     expert = Doubled(ModelSource("x", "a/b"), {"tile": tile, "overlap": tile // 3, "keep_size": keep}, batch=batch)
-    results = expert.run(LoadedModel(NoModel()), pictures)
+    results = expert.run_batch(LoadedModel(NoModel()), pictures)
     for image, result in zip(pictures, results, strict=True):
         assert result.size == (image.size if keep else (2 * image.width, 2 * image.height))
         assert result.mode in ("L", "LA", "RGB", "RGBA")
@@ -90,25 +90,25 @@ def test_a_picture_that_fits_is_what_the_model_makes_of_it(places: dict[str, Pat
     from transformers import Swin2SRForImageSuperResolution
 
     expert = Swin2SR(ModelSource("super_resolution", str(places["x2"])), {"tile": 64})
-    parts, image = expert.load(), photo(24, 16)
+    parts, image = expert.load_model(), photo(24, 16)
     model = Swin2SRForImageSuperResolution.from_pretrained(places["x2"])
     pixels = torch.from_numpy(np.asarray(image).astype(np.float32) / 255).permute(2, 0, 1)[None]
     with torch.inference_mode():
         made = model(pixel_values=pixels).reconstruction[0].permute(1, 2, 0).clamp(0, 1).numpy()
-        (result,) = expert.run(parts, [image])
+        (result,) = expert.run_batch(parts, [image])
     assert np.abs(np.asarray(result, dtype=int) - np.rint(made * 255)).max() <= 1
 
 
 def test_a_large_picture_goes_through_in_pieces(places: dict[str, Path]) -> None:
     source = ModelSource("super_resolution", str(places["x2"]))
     whole, small = Swin2SR(source, {"tile": 100}), Swin2SR(source, {"tile": 24, "overlap": 8}, batch=5)
-    parts, image = whole.load(), photo(61, 40)
+    parts, image = whole.load_model(), photo(61, 40)
     sizes: list[tuple[int, ...]] = []
     parts.model.register_forward_pre_hook(
         lambda _module, _args, kwargs: sizes.append(tuple(kwargs["pixel_values"].shape)), with_kwargs=True
     )
     with torch.inference_mode():
-        (first,), (second,) = whole.run(parts, [image]), small.run(parts, [image])
+        (first,), (second,) = whole.run_batch(parts, [image]), small.run_batch(parts, [image])
     assert sizes[0] == (1, 3, 40, 64)
     assert [size[0] for size in sizes[1:]] == [5, 3]
     assert {size[2:] for size in sizes[1:]} == {(24, 24)}
@@ -117,10 +117,10 @@ def test_a_large_picture_goes_through_in_pieces(places: dict[str, Path]) -> None
 
 def test_four_times_and_back(places: dict[str, Path]) -> None:
     expert = Swin2SR(ModelSource("denoising", str(places["x4"])), {"keep_size": True, "tile": 64})
-    parts = expert.load()
-    assert expert.scale(parts) == 4
+    parts = expert.load_model()
+    assert expert.get_scale(parts) == 4
     with torch.inference_mode():
-        assert [r.size for r in expert.run(parts, [photo(9, 21), photo(1, 1)])] == [(9, 21), (1, 1)]
+        assert [r.size for r in expert.run_batch(parts, [photo(9, 21), photo(1, 1)])] == [(9, 21), (1, 1)]
 
 
 # -- any ---------------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_four_times_and_back(places: dict[str, Path]) -> None:
 def test_a_checkpoint_that_is_no_restormer(places: dict[str, Path]) -> None:
     expert = RestormerRestoration(ModelSource("denoising", str(places["x2"])))
     with pytest.raises(CheckpointError, match=r"denoising: the checkpoint .* cannot be read as Restormer"):
-        expert.load()
+        expert.load_model()
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 1), (16, 16), (17, 5), (50, 70)])
@@ -143,11 +143,11 @@ def test_super_resolution_is_twice_as_high_and_wide(size: tuple[int, int], kit: 
 @given(TILINGS, st.sampled_from([1, 2, 4]))
 def test_cut_and_joined_is_the_picture(tiling: Tiling, scale: int) -> None:
     values = np.random.default_rng(0).random((tiling.height, tiling.width, 3)).astype(np.float32)
-    pieces = tiling.cut(values)
+    pieces = tiling.cut_pieces(values)
     assert {piece.shape[:2] for piece in pieces} == {tiling.piece}
     assert max(tiling.piece) <= tiling.tile
     enlarged = [piece.repeat(scale, axis=0).repeat(scale, axis=1) for piece in pieces]
-    joined = tiling.join(enlarged, scale)
+    joined = tiling.join_pieces(enlarged, scale)
     np.testing.assert_allclose(joined, values.repeat(scale, axis=0).repeat(scale, axis=1), atol=1e-5)
 
 
@@ -163,5 +163,5 @@ def test_neighbours_overlap_as_far_as_they_shall(tiling: Tiling) -> None:
 def test_no_seams() -> None:
     """Pieces that differ by a constant go over into one another without a step."""
     tiling = Tiling(8, 60, 40, 20)
-    joined = tiling.join([np.full((8, 40, 1), value, dtype=np.float32) for value in (0.0, 1.0)])
+    joined = tiling.join_pieces([np.full((8, 40, 1), value, dtype=np.float32) for value in (0.0, 1.0)])
     assert np.abs(np.diff(joined[0, :, 0])).max() < 0.1

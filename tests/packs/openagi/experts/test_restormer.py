@@ -39,17 +39,17 @@ def test_the_network_of_the_paper() -> None:
         "output.weight": (3, 96, 3, 3),
     }.items():
         assert tuple(weights[name].shape) == shape, name
-    assert NetworkSizes.of(weights) == NetworkSizes()
+    assert NetworkSizes.from_weights(weights) == NetworkSizes()
     blind = Restormer(NetworkSizes(centred=False)).state_dict()
     assert not any(name.endswith("norm1.body.bias") for name in blind)
-    assert NetworkSizes.of(blind) == NetworkSizes(centred=False)
+    assert NetworkSizes.from_weights(blind) == NetworkSizes(centred=False)
 
 
 @pytest.mark.parametrize("centred", [True, False])
 def test_attention_between_features_as_the_paper_writes_it(centred: bool) -> None:
     """Equations 1 and 2 of the paper with loops over heads and features, and a block around them."""
     torch.manual_seed(0)
-    model = Restormer(NetworkSizes.of(tiny_experts.restormer_weights(centred=centred)))
+    model = Restormer(NetworkSizes.from_weights(tiny_experts.restormer_weights(centred=centred)))
     block = model.encoder_level2[0]
     attention, features, heads = block.attn, 8, 2
     x = torch.rand(1, features, 4, 6)
@@ -77,7 +77,7 @@ def test_attention_between_features_as_the_paper_writes_it(centred: bool) -> Non
 
 
 def test_a_network_of_zeros_changes_nothing() -> None:
-    model = Restormer(NetworkSizes.of(tiny_experts.restormer_weights()))
+    model = Restormer(NetworkSizes.from_weights(tiny_experts.restormer_weights()))
     with torch.no_grad():
         for weight in model.parameters():
             weight.zero_()
@@ -91,14 +91,14 @@ def test_a_published_file_is_converted(tmp_path: Path) -> None:
     folder = convert_restormer(tmp_path / "real_denoising.pth", tmp_path / "converted")
     model = read_restormer(folder / "model.safetensors")
     assert not model.training
-    assert model.shape == NetworkSizes.of(weights)
+    assert model.shape == NetworkSizes.from_weights(weights)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in model.state_dict().items())
     expert = RestormerRestoration(ModelSource("denoising", str(folder)), {"tile": 24, "overlap": 8}, batch=2)
-    parts = expert.load()
+    parts = expert.load_model()
     with torch.inference_mode():
-        (result,) = expert.run(parts, [photo(37, 20)])
+        (result,) = expert.run_batch(parts, [photo(37, 20)])
     assert result.size == (37, 20)
-    half = RestormerRestoration(ModelSource("denoising", str(folder), dtype="bfloat16")).load()
+    half = RestormerRestoration(ModelSource("denoising", str(folder), dtype="bfloat16")).load_model()
     assert half.model.dtype == torch.bfloat16
 
 
@@ -108,7 +108,7 @@ def test_weights_for_gray_pictures(tmp_path: Path) -> None:
     folder = convert_restormer(tmp_path / "gray.pth", tmp_path / "gray")
     expert = RestormerRestoration(ModelSource("denoising", str(folder)))
     with torch.inference_mode():
-        (result,) = expert.run(expert.load(), [photo(16, 9).convert("L")])
+        (result,) = expert.run_batch(expert.load_model(), [photo(16, 9).convert("L")])
     assert (result.size, result.mode) == ((16, 9), "L")
 
 

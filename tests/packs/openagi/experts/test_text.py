@@ -48,7 +48,7 @@ def test_each_sentence_is_translated_by_itself(text_kit: ExpertToolkit) -> None:
 
 def test_no_token_type_ids() -> None:
     from formal_llm.packs.openagi.experts.loaded import LoadedModel
-    from formal_llm.packs.openagi.experts.text import longest, read
+    from formal_llm.packs.openagi.experts.text import get_token_limit, tokenize_texts
 
     class Tokenizer:
         model_max_length = 10**30
@@ -62,8 +62,8 @@ def test_no_token_type_ids() -> None:
         config = None
 
     parts = LoadedModel(Model(), Tokenizer())
-    assert longest(parts) == 512
-    assert set(read(parts, ["a"], less=12)) == {"input_ids", "attention_mask"}
+    assert get_token_limit(parts) == 512
+    assert set(tokenize_texts(parts, ["a"], less=12)) == {"input_ids", "attention_mask"}
 
 
 def test_of_a_long_text_the_end_is_gone_on_with(text_kit: ExpertToolkit) -> None:

@@ -214,7 +214,7 @@ def test_a_device_is_entered_and_left(make: Callable[..., ExpertToolkit]) -> Non
     kit = make(names, device="cpu:0", memory=30_000)
     loaded: list[str] = []
     for name in names:
-        load = kit.experts[name].load
+        load = kit.experts[name].load_model
         key = next(key for key in kit.pool._models if key.startswith(type(kit.experts[name]).__name__))
         kit.pool._models[key].load = lambda load=load, name=name: (loaded.append(name), load())[1]
     for name in (*names, *names):

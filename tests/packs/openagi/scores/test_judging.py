@@ -40,7 +40,7 @@ class Length(Score):
     against = "text"
     most = 10.0
 
-    def _compare(self, output: Any, expected: Any) -> float:
+    def _compare_pair(self, output: Any, expected: Any) -> float:
         return min(output.width / max(len(expected), 1), 10.0)
 
 
@@ -59,21 +59,21 @@ def judge(folder: Path) -> PlanJudge:
 def test_a_picture_is_judged_by_ssim(judge: PlanJudge, folder: Path) -> None:
     data = TaskData(folder / "13")
     expected = [SSIM()(CLASSICAL["denoising"](s.inputs["images"]), s.outputs["images"]) for s in data]
-    judged = judge.judge(13, ["denoising", "input_image"])
+    judged = judge.judge_plan(13, ["denoising", "input_image"])
     assert judged.scores == pytest.approx(tuple(expected))
     assert judged.value == pytest.approx(sum(expected) / 2) == judge(13, ["denoising", "input_image"])
     assert (judged.score, judged.valid, judged.reason, judged.errors) == ("ssim", True, "", ("", ""))
 
 
 def test_a_plan_and_its_word_are_worth_the_same(judge: PlanJudge) -> None:
-    task = judge.task(13)
+    task = judge.get_task(13)
     plan = PACK.planner().plan(task)
     assert judge(13, plan) == judge(PACK.tasks[13], plan.word) == judge(task, plan) > 0.5
     assert plan_of(PACK.cfg, plan.word).call is not None
 
 
 def test_a_text_is_judged_against_a_text(judge: PlanJudge, folder: Path) -> None:
-    judged = judge.judge(TASKS["sentiment"], ["sentiment", "input_text"])
+    judged = judge.judge_plan(TASKS["sentiment"], ["sentiment", "input_text"])
     expected = [ChrF()(CLASSICAL["sentiment"](s.inputs["text"]), s.outputs["labels"]) for s in TaskData(folder / "116")]
     assert judged.score == "chrf"
     assert judged.scores == pytest.approx(tuple(expected))
@@ -83,7 +83,7 @@ def test_the_document_goes_before_the_question(judge: PlanJudge, folder: Path) -
     sample = TaskData(folder / "184")[0]
     inputs = inputs_of(sample, PACK)
     assert inputs == {"input_text": (sample.inputs["context"], sample.inputs["questions"])}
-    judged = judge.judge(184, ["question_answering", "input_text", "input_text"], keep=True)
+    judged = judge.judge_plan(184, ["question_answering", "input_text", "input_text"], keep=True)
     answer = CLASSICAL["question_answering"](*inputs["input_text"])
     assert judged.results[0].output == answer
     assert [step.name for step in judged.results[0].steps] == ["question_answering", "input_text", "input_text"]
@@ -103,17 +103,17 @@ def test_the_document_goes_before_the_question(judge: PlanJudge, folder: Path) -
     ],
 )
 def test_what_is_not_valid_is_worth_nothing(word: list[str], why: str, judge: PlanJudge) -> None:
-    judged = judge.judge(13, word)
+    judged = judge.judge_plan(13, word)
     assert (judged.value, judged.valid, judged.scores) == (0, False, ())
     assert judged.reason
     assert any(part in judged.reason for part in why.split("|")), judged.reason
 
 
 def test_a_tool_that_is_not_there_makes_a_plan_invalid(judge: PlanJudge) -> None:
-    judged = judge.judge(TASKS["caption"], ["captioning", "input_image"])
+    judged = judge.judge_plan(TASKS["caption"], ["captioning", "input_image"])
     assert not judged.valid
     assert judge(TASKS["caption"], ["detection", "input_image"]) >= 0
-    assert judge.verify(TASKS["caption"], ["detection", "input_image"]).valid
+    assert judge.verify_word(TASKS["caption"], ["detection", "input_image"]).valid
 
 
 def test_a_failure_is_worth_nothing_on_its_sample(folder: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_failure_is_worth_nothing_on_its_sample(folder: Path) -> None:
         return image
 
     sizes = {sample.inputs["images"].size for sample in TaskData(folder / "13")}
-    judged = PlanJudge(Toolkit([picky]), folder, CHEAP).judge(13, ["denoising", "input_image"])
+    judged = PlanJudge(Toolkit([picky]), folder, CHEAP).judge_plan(13, ["denoising", "input_image"])
     assert judged.scores[0] == 0
     assert "not this one" in judged.errors[0]
     assert judged.value == pytest.approx(sum(judged.scores) / 2)
@@ -140,7 +140,7 @@ def test_a_tool_that_lacks_what_it_needs_is_no_fault_of_the_plan(cause: Exceptio
         raise cause
 
     with pytest.raises(type(cause)):
-        PlanJudge(Toolkit([lacking]), folder, CHEAP).judge(13, ["denoising", "input_image"])
+        PlanJudge(Toolkit([lacking]), folder, CHEAP).judge_plan(13, ["denoising", "input_image"])
 
 
 def test_a_task_without_a_score(folder: Path) -> None:
@@ -149,23 +149,27 @@ def test_a_task_without_a_score(folder: Path) -> None:
         return Image.new("RGB", (20, 20), "white")
 
     word = ["text_to_image", "input_text"]
-    judged = PlanJudge(Toolkit([white]), folder, CHEAP).judge(106, word)
+    judged = PlanJudge(Toolkit([white]), folder, CHEAP).judge_plan(106, word)
     assert (judged.value, judged.valid, judged.score) == (0, True, "")
     assert judged.reason == "there is no score for an image against text"
-    scored = PlanJudge(Toolkit([white]), folder, Scores(ChrF(), SSIM(), Length())).judge(106, word)
+    scored = PlanJudge(Toolkit([white]), folder, Scores(ChrF(), SSIM(), Length())).judge_plan(106, word)
     assert scored.score == "length"
     captions = [sample.outputs["captions"] for sample in TaskData(folder / "106")]
     assert scored.scores == pytest.approx([20 / len(str(caption)) / 10 for caption in captions])
 
 
 def test_other_scales_are_brought_to_one(folder: Path) -> None:
-    judged = PlanJudge(classical(), folder, Scores(ChrF(), PSNR())).judge(13, ["denoising", "input_image"])
+    judged = PlanJudge(classical(), folder, Scores(ChrF(), PSNR())).judge_plan(13, ["denoising", "input_image"])
     assert 0.15 < judged.value < 0.5
 
 
 def test_how_many_samples(folder: Path) -> None:
-    assert len(PlanJudge(classical(), folder, CHEAP, samples=1).judge(13, ["denoising", "input_image"]).scores) == 1
-    assert len(PlanJudge(classical(), folder, CHEAP, samples=9).judge(13, ["denoising", "input_image"]).scores) == 2
+    assert (
+        len(PlanJudge(classical(), folder, CHEAP, samples=1).judge_plan(13, ["denoising", "input_image"]).scores) == 1
+    )
+    assert (
+        len(PlanJudge(classical(), folder, CHEAP, samples=9).judge_plan(13, ["denoising", "input_image"]).scores) == 2
+    )
     with pytest.raises(ValueError, match="samples"):
         PlanJudge(classical(), folder, CHEAP, samples=0)
 
@@ -212,10 +216,10 @@ def test_a_failure_that_may_pass_is_not_remembered(folder: Path) -> None:
         return image
 
     judge = PlanJudge(Executor(Toolkit([sometimes]), timeout=0.3), folder, CHEAP)
-    first = judge.judge(13, ["denoising", "input_image"])
+    first = judge.judge_plan(13, ["denoising", "input_image"])
     goes_on.set()
     assert (first.value, first.passing) == (0, True)
-    assert data_reward(judge).judge(judge.task(13), plan_of(PACK.cfg, ["denoising", "input_image"])).value > 0
+    assert data_reward(judge).judge(judge.get_task(13), plan_of(PACK.cfg, ["denoising", "input_image"])).value > 0
 
 
 NAMES = st.lists(st.sampled_from([*CLASSICAL, "input_image", "input_text", "captioning"]), max_size=4)
@@ -224,10 +228,10 @@ NAMES = st.lists(st.sampled_from([*CLASSICAL, "input_image", "input_text", "capt
 @given(word=NAMES, number=st.sampled_from(list(TASKS.values())))
 @settings(max_examples=60, deadline=None)
 def test_any_word_is_worth_something_from_0_to_1(word: list[str], number: int, judge: PlanJudge) -> None:
-    judged = judge.judge(number, word)
+    judged = judge.judge_plan(number, word)
     assert isinstance(judged, Judgement)
     assert 0 <= judged.value <= 1
-    assert judged.valid == judge.verify(number, word).valid
+    assert judged.valid == judge.verify_word(number, word).valid
     assert judged.valid or judged.value == 0
     assert judge(number, word) == judged.value
 
@@ -261,7 +265,7 @@ def test_the_offline_scores(folder: Path) -> None:
 
 def test_a_reward(folder: Path, judge: PlanJudge) -> None:
     reward = data_reward(judge)
-    task = judge.task(13)
+    task = judge.get_task(13)
     plan = PACK.planner().plan(task)
     assert reward.judge(task, plan) == Judged(judge(13, plan))
     wrong = reward.judge(task, plan_of(PACK.cfg, ["captioning", "input_image"]))
@@ -279,6 +283,6 @@ def test_a_plan_that_fails_everywhere_says_why(folder: Path) -> None:
         raise ValueError("out of order")
 
     judge = PlanJudge(Toolkit([broken]), folder, CHEAP)
-    judged = data_reward(judge).judge(judge.task(13), plan_of(PACK.cfg, ["denoising", "input_image"]))
+    judged = data_reward(judge).judge(judge.get_task(13), plan_of(PACK.cfg, ["denoising", "input_image"]))
     assert judged.value == 0
     assert "out of order" in judged.failed

@@ -111,11 +111,11 @@ def test_many_are_the_same_as_one_by_one(batch_size: int, clip_folder: Path, vit
         ViTSimilarity: [(one, other) for one in PICTURES for other in PICTURES],
     }
     for kind, folder in ((CLIPScore, clip_folder), (ViTSimilarity, vit_folder)):
-        together = kind(str(folder), batch_size=batch_size).many(expected[kind])
+        together = kind(str(folder), batch_size=batch_size).score_pairs(expected[kind])
         single = kind(str(folder))
         assert together == pytest.approx([single(*pair) for pair in expected[kind]], abs=1e-5)
         assert all(0 <= value <= 1 for value in together)
-        assert single.many([]) == []
+        assert single.score_pairs([]) == []
 
 
 def test_what_is_not_there(tmp_path: Path, clip_folder: Path) -> None:

@@ -17,6 +17,6 @@ def test_the_wrong_kind_is_told() -> None:
 
 
 def test_the_mean() -> None:
-    assert TokenF1().mean([("a cat", "cat"), ("dog", "cat")]) == 0.5
+    assert TokenF1().compute_mean([("a cat", "cat"), ("dog", "cat")]) == 0.5
     with pytest.raises(ValueError, match="nothing to score"):
-        TokenF1().mean([])
+        TokenF1().compute_mean([])

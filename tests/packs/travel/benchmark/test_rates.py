@@ -16,13 +16,13 @@ VERDICTS = [
 def test_micro_counts_checks_and_macro_plans():
     found = rates(VERDICTS)
     assert found.counts == ((3, 4), (23, 32), (2, 4), (1, 4), (1, 4), (1, 4))
-    assert found.shares()[0] == 0.75
+    assert found.compute_shares()[0] == 0.75
     assert len(COLUMNS) == len(found.counts)
 
 
 def test_the_published_scripts_divide_by_the_whole_split():
-    assert rates(VERDICTS).shares("train") == pytest.approx((3 / 45, 23 / 360, 2 / 45, 1 / 105, 1 / 45, 1 / 45))
+    assert rates(VERDICTS).compute_shares("train") == pytest.approx((3 / 45, 23 / 360, 2 / 45, 1 / 105, 1 / 45, 1 / 45))
 
 
 def test_no_plans_have_no_share():
-    assert rates([]).shares() == (0.0,) * 6
+    assert rates([]).compute_shares() == (0.0,) * 6

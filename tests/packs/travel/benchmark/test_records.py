@@ -11,7 +11,7 @@ LINE = TravelRecord(
 
 def test_what_was_written_is_there_again(tmp_path):
     with TravelRecords(tmp_path, {"cases": "x"}) as records:
-        records.add(LINE)
+        records.add_record(LINE)
     with TravelRecords(tmp_path, {"cases": "x"}) as records:
         assert records.lines == {("x", "sole", "greedy", 3): LINE}
 

@@ -15,17 +15,17 @@ def draft(**more: object) -> QueryDraft:
 
 
 def test_days_follow_from_first_and_last() -> None:
-    query = draft(days=None, last=date(2022, 3, 14), dest="Belloro").reading("t", WORLD).query
+    query = draft(days=None, last=date(2022, 3, 14), dest="Belloro").make_reading("t", WORLD).query
     assert (query.days, query.visiting_city_number) == (5, 2)
 
 
 def test_the_first_day_follows_from_the_last() -> None:
-    assert draft(first=None, last=date(2022, 3, 12)).reading("t", WORLD).query.dates[0] == FIRST
+    assert draft(first=None, last=date(2022, 3, 12)).make_reading("t", WORLD).query.dates[0] == FIRST
 
 
 def test_a_city_that_is_called_like_its_state() -> None:
-    assert draft(dest="Dunmere").reading("t", WORLD).query.visiting_city_number == 1
-    assert draft(dest="Dunmere", days=7).reading("t", WORLD).query.visiting_city_number == 3
+    assert draft(dest="Dunmere").make_reading("t", WORLD).query.visiting_city_number == 1
+    assert draft(dest="Dunmere", days=7).make_reading("t", WORLD).query.visiting_city_number == 3
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_a_city_that_is_called_like_its_state() -> None:
 )
 def test_what_does_not_fit_is_an_error(more: dict) -> None:
     with pytest.raises(QueryError):
-        draft(**more).reading("t", WORLD)
+        draft(**more).make_reading("t", WORLD)

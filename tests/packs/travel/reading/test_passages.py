@@ -1,4 +1,4 @@
-from formal_llm.packs.travel.reading.passages import Passage, protected
+from formal_llm.packs.travel.reading.passages import Passage, protect_signs
 
 
 def spans(text: str) -> list[str]:
@@ -10,14 +10,14 @@ def test_clauses_end_at_commas_and_full_stops_but_not_in_numbers_or_names() -> N
     assert spans("From St. Alder, for $1,700.50. Two of us; no more!") == [
         "From St. Alder", "for $1,700.50", "Two of us", "no more",
     ]  # fmt: skip
-    assert len(protected("St. A, 1.5")) == len("St. A, 1.5")
+    assert len(protect_signs("St. A, 1.5")) == len("St. A, 1.5")
 
 
 def test_what_is_left_over() -> None:
     passage = Passage("Please plan a trip to Oriel for us, with a pool and 7 lamps, thanks")
-    passage.mark((22, 27))
+    passage.mark_spans((22, 27))
     assert list(passage.left_over()) == ["with a pool and 7 lamps"]
-    passage.mark((passage.text.index("pool"), passage.text.index("pool") + 4))
+    passage.mark_spans((passage.text.index("pool"), passage.text.index("pool") + 4))
     assert list(passage.left_over()) == ["7 lamps"]
-    passage.mark((0, len(passage.text)))
+    passage.mark_spans((0, len(passage.text)))
     assert list(passage.left_over()) == []
