@@ -40,7 +40,6 @@ from formal_llm.errors import AutomatonError, ToolkitError, TranscriptError, Wri
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ContinuingLLM, TextLLM
 from formal_llm.llms.llm import LLM, LLMLike, resolve
-from formal_llm.llms.question import Question
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
@@ -278,7 +277,7 @@ def write_instructions(behaviour: Behaviour, tools: Sequence[str], examples: Seq
 
 #: The vocabulary of the random text model: words, and markers that may turn up where they are not allowed.
 _WORDS = (
-    "Danube ", "rivers ", "the ", "so ", "42 ", "3 * 7 ", "#E1 ", "[Thought] ", "[Action] ", "[Answer] ", "[Bogus] ",
+    "Danube ", "rivers ", "the ", "so ", "42 ", "3 * 7 ", "#E1 ", "[Thought] ", "[Action] ", "[Answer] ", "[Remark] ",
 )  # fmt: skip
 
 
@@ -289,7 +288,7 @@ def ensure_text_llm(llm: LLM) -> LLM:
         WritesNoText: any other LLM that only chooses.
     """
     if isinstance(llm, RandomLLM):
-        return RandomTextLLM(llm.choose(Question("", "ab" * 500)).number, _WORDS)
+        return RandomTextLLM(llm.draw_seed(), _WORDS)
     if not isinstance(llm, TextLLM | ContinuingLLM):
         raise WritesNoText(llm, "write as an agent")
     return llm

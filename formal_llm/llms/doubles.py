@@ -107,6 +107,10 @@ class RandomLLM:
             return _draw_several(question, self._random)
         return Answer((self._random.randrange(len(question.options)) + 1,))
 
+    def draw_seed(self) -> int:
+        """Draw a seed for another double, such as one that writes."""
+        return self._random.randrange(1_000) + 1
+
 
 class WeightedLLM:
     """Answers with probabilities, as a language model does: the same ones whenever the same question comes.

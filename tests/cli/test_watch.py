@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import subprocess
 import sys
@@ -109,7 +110,10 @@ def test_it_ends_after_so_many_checks_with_the_code_of_the_last(file: Path, monk
 
 def test_ctrl_c_ends_it_cleanly(file: Path) -> None:
     command = [sys.executable, "-m", "formal_llm", "watch", str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # A suite that was started in the background may ignore SIGINT, and children inherit that.
+    default = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, preexec_fn=default) as process:
         killer = threading.Timer(60, process.kill)
         killer.start()
         for line in process.stderr:

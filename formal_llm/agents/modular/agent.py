@@ -37,7 +37,7 @@ from formal_llm.llms.generation import ObjectLLM, TextLLM
 from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.objects import ObjectFunction, Writer
-from formal_llm.llms.question import Message, Question
+from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema
 from formal_llm.llms.text_doubles import RandomObjectLLM
 from formal_llm.planning.json_data import JSON
@@ -212,7 +212,7 @@ def resolve_writer(llm: WriterLike) -> Writer:
     """
     found: object = resolve(llm) if isinstance(llm, str) else llm
     if isinstance(found, RandomLLM):
-        return RandomObjectLLM(found.choose(Question("", "ab" * 500)).number)
+        return RandomObjectLLM(found.draw_seed())
     if isinstance(found, TransformersLLM) and find_spec("xgrammar") is not None:
         return MaskedObjects(found)
     if isinstance(found, (ObjectLLM, TextLLM)):

@@ -90,3 +90,5 @@ ADAPTERS = [
         writes=False, caches=(0, 0),
     ),
 ]  # fmt: skip
+#: The adapters by their names.
+BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}

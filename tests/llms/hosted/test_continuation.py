@@ -14,10 +14,10 @@ from formal_llm.llms.generation import ContinuingLLM, Generated, StreamingContin
 from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
 from tests.llms.hosted import protocols
-from tests.llms.hosted.adapters import ADAPTERS, Adapter
+from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter
 
 Made = Callable[..., Any]
-VLLM, LLAMACPP, OLLAMA = ADAPTERS[4:7]
+VLLM, LLAMACPP, OLLAMA = BY_NAME["vllm"], BY_NAME["llamacpp"], BY_NAME["ollama"]
 BOTH = pytest.mark.parametrize("adapter", [VLLM, LLAMACPP], ids=str, indirect=True)
 ONE = TokenUsage(1, protocols.INPUT_TOKENS, protocols.OUTPUT_TOKENS)
 

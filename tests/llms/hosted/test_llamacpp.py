@@ -12,7 +12,7 @@ import pytest
 from formal_llm.llms.hosted.llamacpp import grammar
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS
+from tests.llms.hosted.adapters import BY_NAME
 
 MakeQuestion = Callable[..., Question]
 
@@ -20,7 +20,7 @@ MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]
 
 
-LLAMACPP = ADAPTERS[5]
+LLAMACPP = BY_NAME["llamacpp"]
 
 
 MESSAGES = [

@@ -11,7 +11,7 @@ import pytest
 from formal_llm.llms.hosted.ollama import host_address
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS
+from tests.llms.hosted.adapters import BY_NAME
 
 MakeQuestion = Callable[..., Question]
 
@@ -19,7 +19,7 @@ MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]
 
 
-OLLAMA = ADAPTERS[6]
+OLLAMA = BY_NAME["ollama"]
 
 
 MESSAGES = [

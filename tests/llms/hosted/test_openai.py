@@ -15,11 +15,11 @@ from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.hosted.openai import DECISION_MODELS, OpenAILLM
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS
+from tests.llms.hosted.adapters import BY_NAME
 
 MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]
-CHAT, DECISIONS = ADAPTERS[:2]
+CHAT, DECISIONS = BY_NAME["openai-chat"], BY_NAME["openai-decisions"]
 
 MESSAGES = [
     {"role": "system", "content": "Be brief."},

@@ -12,10 +12,10 @@ from formal_llm.errors import ProviderError, UnreadableResponse
 from formal_llm.llms.generation import ScoringLLM
 from formal_llm.llms.question import Message
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS, Adapter
+from tests.llms.hosted.adapters import BY_NAME, Adapter
 
 Made = Callable[..., Any]
-VLLM, LLAMACPP = ADAPTERS[4:6]
+VLLM, LLAMACPP = BY_NAME["vllm"], BY_NAME["llamacpp"]
 BOTH = pytest.mark.parametrize("adapter", [VLLM, LLAMACPP], ids=str, indirect=True)
 
 

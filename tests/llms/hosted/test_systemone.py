@@ -12,7 +12,7 @@ from formal_llm.errors import InvalidAnswer, ProviderError
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import TokenUsage
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS
+from tests.llms.hosted.adapters import BY_NAME
 
 MakeQuestion = Callable[..., Question]
 
@@ -20,7 +20,7 @@ MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]
 
 
-SYSTEMONE = ADAPTERS[-1]
+SYSTEMONE = BY_NAME["systemone"]
 
 
 def test_what_is_sent(server: ps.ProtocolServer, made: Made, make_question: MakeQuestion) -> None:

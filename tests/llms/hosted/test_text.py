@@ -18,7 +18,7 @@ from formal_llm.llms.objects import generate_object
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import closed, portable
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS, Adapter
+from tests.llms.hosted.adapters import ADAPTERS, BY_NAME, Adapter
 
 Made = Callable[..., Any]
 
@@ -64,7 +64,7 @@ def test_a_chat_with_a_stop(adapter: Adapter, made: Made, server: ps.ProtocolSer
 
 def test_what_is_sent_to_openai(made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.text("a")]
-    made(ADAPTERS[0]).generate("b", stop=["c"])
+    made(BY_NAME["openai-chat"]).generate("b", stop=["c"])
     assert server.bodies == [
         {
             "model": "test-model",
@@ -78,7 +78,7 @@ def test_what_is_sent_to_openai(made: Made, server: ps.ProtocolServer) -> None:
 
 def test_what_is_sent_to_anthropic(made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.text("a")]
-    made(ADAPTERS[2]).generate("b", stop=["c"])
+    made(BY_NAME["anthropic-schema"]).generate("b", stop=["c"])
     # No temperature: the call of the SDK has none.
     assert server.bodies == [
         {
@@ -97,7 +97,7 @@ def test_a_model_that_takes_no_temperature_and_no_stop(made: Made, server: ps.Pr
         ps.text("one; two"),
     ]
     with pytest.warns(UserWarning, match="takes no temperature"):
-        assert made(ADAPTERS[0]).generate("x", stop=[";"]).text == "one"
+        assert made(BY_NAME["openai-chat"]).generate("x", stop=[";"]).text == "one"
     assert "temperature" not in server.bodies[1]
     assert "stop" not in server.bodies[2]
 
@@ -122,18 +122,18 @@ def test_no_words(adapter: Adapter, made: Made, server: ps.ProtocolServer) -> No
 
 def test_a_refusal_is_what_is_said(made: Made, server: ps.ProtocolServer) -> None:
     server.script = [ps.REFUSAL]
-    assert made(ADAPTERS[0]).generate("x").text == "I can't help with that."
+    assert made(BY_NAME["openai-chat"]).generate("x").text == "I can't help with that."
 
 
 def test_nothing_to_write(made: Made) -> None:
     with pytest.raises(ValueError, match="nothing"):
-        made(ADAPTERS[0]).generate([])
+        made(BY_NAME["openai-chat"]).generate([])
     with pytest.raises(ValueError, match="token"):
-        made(ADAPTERS[0]).generate("x", max_tokens=0)
+        made(BY_NAME["openai-chat"]).generate("x", max_tokens=0)
 
 
 def test_who_writes_nothing(made: Made) -> None:
-    assert not isinstance(made(ADAPTERS[-1]), TextLLM)
+    assert not isinstance(made(BY_NAME["systemone"]), TextLLM)
     assert not isinstance(BuiltinLLM(), TextLLM)
 
 
@@ -171,7 +171,7 @@ def test_an_object_as_the_input_of_a_tool(made: Made, server: ps.ProtocolServer)
 
     good = {"tool": "b", "task": ""}
     server.script = [used(good), used(good, good)]
-    llm = made(ADAPTERS[3])
+    llm = made(BY_NAME["anthropic-tool"])
     assert llm.generate_object("x", SCHEMA).value == good
     assert server.bodies[0]["tool_choice"] == {"type": "tool", "name": "choose", "disable_parallel_tool_use": True}
     with pytest.raises(InvalidAnswer, match="no whole JSON object"):
@@ -277,13 +277,13 @@ def test_an_awaited_stream_is_bounded(server: ps.ProtocolServer, loop: asyncio.R
     async def listed(llm: Any) -> list[Any]:
         return [came async for came in llm.astream("x")]
 
-    llm = ADAPTERS[4].make(server.url, max_bytes=2_000)
+    llm = BY_NAME["vllm"].make(server.url, max_bytes=2_000)
     server.script = [ps.text("so " * 5_000), ps.Behaviour(page=b"x" * 5_000, headers={"content-encoding": "gzip"})]
     with pytest.raises(ProviderError, match="larger than 2,000 bytes"):
         loop.run(listed(llm))
     with pytest.raises(ProviderError, match="compresses"):
         loop.run(listed(llm))
-    slow = ADAPTERS[4].make(server.url, deadline=0.2)
+    slow = BY_NAME["vllm"].make(server.url, deadline=0.2)
     server.script = [ps.text("so " * 50, drip=0.05)]
     with pytest.raises(ProviderError, match=r"within 0\.2 seconds"):
         loop.run(listed(slow))
@@ -314,13 +314,13 @@ def test_no_stream_comes(behaviour: ps.Behaviour, adapter: Adapter, made: Made, 
 
 
 def test_a_stream_is_bounded(server: ps.ProtocolServer) -> None:
-    llm = ADAPTERS[4].make(server.url, max_bytes=2_000)
+    llm = BY_NAME["vllm"].make(server.url, max_bytes=2_000)
     server.script = [ps.text("so " * 5_000), ps.Behaviour(page=b"x" * 5_000, headers={"content-encoding": "gzip"})]
     with pytest.raises(ProviderError, match="larger than 2,000 bytes"):
         list(llm.stream("x"))
     with pytest.raises(ProviderError, match="compresses"):
         list(llm.stream("x"))
-    slow = ADAPTERS[4].make(server.url, deadline=0.2)
+    slow = BY_NAME["vllm"].make(server.url, deadline=0.2)
     server.script = [ps.text("so " * 50, drip=0.05)]
     with pytest.raises(ProviderError, match=r"within 0\.2 seconds"):
         list(slow.stream("x"))

@@ -10,11 +10,11 @@ import pytest
 
 from formal_llm.llms.question import Question
 from tests.llms.hosted import protocol_server as ps
-from tests.llms.hosted.adapters import ADAPTERS
+from tests.llms.hosted.adapters import BY_NAME
 
 MakeQuestion = Callable[..., Question]
 Made = Callable[..., Any]
-VLLM, LLAMACPP = ADAPTERS[4:6]
+VLLM, LLAMACPP = BY_NAME["vllm"], BY_NAME["llamacpp"]
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "1: a"},
