@@ -1,4 +1,4 @@
-"""Rules from plain words: a reader of controlled English, and a model that drafts until the checker is content."""
+"""Rules from plain words: a reader of controlled English, and a model that drafts until the checker is satisfied."""
 
 from formal_llm.authoring.author import Authored, Enough, aauthor, author
 from formal_llm.authoring.drafts import Draft

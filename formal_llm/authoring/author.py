@@ -1,9 +1,9 @@
-"""From plain words to rules: drafts, until the checker is content; then examples, until the author is.
+"""From plain words to rules: drafts until the checker is satisfied, then examples until the author is.
 
-A model drafts. What the checker finds goes back to it: errors with their place, an empty language, parts that no plan
-uses, examples that are not kept. Without a model the sentences are read by :mod:`formal_llm.authoring.english`. Then
-plans are shown, and the author says whether they should be allowed; the answers are examples, which stay beside the
-rules.
+A model drafts. The findings of the checker are returned to it: errors with their positions, an empty language, parts
+that no plan uses, violated examples. Without a model, :mod:`formal_llm.authoring.english` reads the sentences. Then
+plans are shown, and the author decides whether they should be allowed; the answers become examples, which are kept
+beside the rules.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from formal_llm.llms.llm import LLMLike, aanswered, answered, resolve
 from formal_llm.llms.question import Answer, Message
 from formal_llm.llms.usage import TokenUsage
 
-#: Says of a plan that is shown whether it should be allowed; None to say nothing. Raise :class:`Enough` to see no more.
+#: Decides whether a shown plan should be allowed; None for no decision. Raise :class:`Enough` to see no more plans.
 Judge = Callable[[Shown], bool | None]
 T = TypeVar("T")
-#: What is to be written goes out, answers come in (or an ``LLMError`` is thrown in); the value is what comes of it.
+#: Yields texts to write, receives answers (or an ``LLMError`` is thrown in), and returns its result.
 Asking: TypeAlias = Generator[Writing, Answer, T]
 
 
 class Enough(Exception):
-    """The author has seen enough."""
+    """Raised by a judge to see no more plans."""
 
 
 @dataclass(frozen=True)
 class Authored:
-    """Rules, and how they came about.
+    """Rules, and the record of their creation.
 
     Attributes:
-        text: the rules as they are written.
-        ending: that of a file in their notation, such as ``".cfg"``.
-        rules: what they are.
-        doubts: what may not be meant, and was left so: warnings, steps that no plan uses.
-        examples: the plans that were judged, those that were given included.
-        broken: those of them that the rules do not keep.
-        drafts: every draft of the model, in order; the last one that is clean is not always the last.
-        usage: what the model cost.
+        text: the text of the rules.
+        ending: the file extension of their notation, such as ``".cfg"``.
+        rules: the rules.
+        doubts: possible mistakes that were left in: warnings, steps that no plan uses.
+        examples: the judged plans, including those given.
+        broken: the examples that the rules violate.
+        drafts: every draft of the model, in order; the last one without problems is not always the last.
+        usage: the usage of the model.
     """
 
     text: str
@@ -67,16 +67,16 @@ class AuthorSettings(TypedDict, total=False):
     """The settings of :func:`author`.
 
     Attributes:
-        notation: ``"cfg"``, ``"mmd"``, ``"pda"`` or ``"agent"``; the model picks where left out.
-        tries: how often the model may write, all drafts and corrections together; 5 where left out.
-        drafts: how many drafts of the model are compared; 1 where left out. Where they differ, the author says who is
+        notation: ``"cfg"``, ``"mmd"``, ``"pda"`` or ``"agent"``; default: the model chooses.
+        tries: the maximum number of times the model may write, including corrections; default 5.
+        drafts: the number of drafts of the model to compare; default 1. If they differ, the author decides which is
             right.
-        examples: plans that must be allowed, and such that must not.
-        before: the old version of the rules. Plans on which the new one differs are shown.
-        judge: says of plans whether they should be allowed; nobody is asked where left out.
-        shown: how many plans of a draft are shown at most, beside those on which rules differ; 6 where left out.
-        max_tokens: the most tokens of one answer of the model; 2048 where left out.
-        on_draft: called with each draft of the model as it comes, whatever is wrong with it.
+        examples: plans that must be allowed, and plans that must not.
+        before: the old version of the rules. Plans on which the new version differs are shown.
+        judge: decides whether plans should be allowed; by default no plan is shown.
+        shown: the maximum number of plans of a draft to show, besides those on which rules differ; default 6.
+        max_tokens: the maximum number of tokens of one answer of the model; default 2048.
+        on_draft: called with each new draft of the model, including its problems.
     """
 
     notation: str | None
@@ -91,34 +91,33 @@ class AuthorSettings(TypedDict, total=False):
 
 
 def author(words: str, llm: LLMLike | None = None, **settings: Unpack[AuthorSettings]) -> Authored:
-    """Rules from plain words.
+    """Turn plain words into rules.
 
     Args:
         words: the rules in words.
-        llm: who drafts: anything that writes text. Without one, the words are read as controlled English.
+        llm: the model that drafts, one that writes text. Without it, the words are read as controlled English.
         settings: ``notation``, ``tries`` and more: see :class:`~formal_llm.authoring.author.AuthorSettings`.
 
     Raises:
-        NotUnderstood: without a model, sentences that fit no pattern; with the nearest ones.
-        NotationError: without a model, sentences that cannot hold together; which ones.
-        NotAuthored: no draft was clean within the tries; what was tried, what was wrong.
+        NotUnderstood: without a model, sentences match no pattern; includes the nearest ones.
+        NotationError: without a model, sentences contradict each other; specifies which.
+        NotAuthored: no draft was free of problems within the tries; includes the drafts and their problems.
         LLMError: the model could not be asked.
-        ValueError: no such notation, or no try.
+        ValueError: the notation is unknown, or ``tries`` or ``drafts`` is below 1.
     """
-    who = None if llm is None else resolve(llm)
+    model = None if llm is None else resolve(llm)
 
     def write_answer(asked: Writing) -> Answer:
-        assert who is not None, "without a model nothing is asked"
-        return answered(who, asked)
+        assert model is not None, "without a model nothing is asked"
+        return answered(model, asked)
 
-    return driven(author_steps(words, by_model=who is not None, **settings), write_answer)
+    return driven(author_steps(words, by_model=model is not None, **settings), write_answer)
 
 
 async def aauthor(words: str, llm: LLMLike, **settings: Unpack[AuthorSettings]) -> Authored:
-    """As :func:`author` with a model, letting others go on while it writes: many texts at once wait together.
+    """Like :func:`author` with a model, without blocking the event loop while it writes, so many texts can be awaited.
 
-    What is checked between two drafts is not given up for others; ``judge`` and ``on_draft`` are called in the event
-    loop.
+    The checks between two drafts do block it; ``judge`` and ``on_draft`` are called in the event loop.
     """
     return await adriven(author_steps(words, by_model=True, **settings), partial(aanswered, resolve(llm)))
 
@@ -137,7 +136,7 @@ def author_steps(
     max_tokens: int = 2_048,
     on_draft: Callable[[Draft], None] | None = None,
 ) -> Asking[Authored]:
-    """As :func:`author`, of nobody: what is to be written goes out, answers come in; without a model, nothing does."""
+    """Like :func:`author`, as a generator that yields texts to write and receives answers; without a model, none."""
     ending = None if notation is None else f".{notation.removeprefix('.')}"
     if ending is not None and ending not in KINDS:
         raise ResourceNotFound("notation", str(notation), [kind[1:] for kind in KINDS])
@@ -149,20 +148,20 @@ def author_steps(
         read = read_english(words)
         draft = check_draft(read.text, ".agent")
         candidates = [replace(draft, doubts=(*read.doubts, *draft.doubts))]
-        made: _Drafting | None = None
+        drafting: _Drafting | None = None
     else:
-        made = _Drafting(words, ending, tries, max_tokens, tuple(examples), on_draft)
+        drafting = _Drafting(words, ending, tries, max_tokens, tuple(examples), on_draft)
         candidates = []
         for _ in range(drafts):
-            candidates.append((yield from made.draft_cleanly()))
+            candidates.append((yield from drafting.draft_cleanly()))
     session = _PlanJudge(judge, list(examples), shown)
     while True:
         draft = session.choose_candidate(candidates, before)
         broken = tuple(one for one in session.examples if not one.kept(draft.source))
-        if not broken or made is None:
+        if not broken or drafting is None:
             break
-        candidates = [(yield from made.draft_cleanly(session.examples, draft))]
-    tried, usage = (tuple(made.drafts), made.usage) if made is not None else ((), TokenUsage())
+        candidates = [(yield from drafting.draft_cleanly(session.examples, draft))]
+    tried, usage = (tuple(drafting.drafts), drafting.usage) if drafting is not None else ((), TokenUsage())
     assert draft.rules is not None
     return Authored(
         draft.text, draft.ending, draft.rules, draft.doubts, tuple(session.examples), broken, tried, usage
@@ -170,7 +169,7 @@ def author_steps(
 
 
 class _Drafting:
-    """A model that drafts, and what it wrote so far."""
+    """A model that drafts, and its drafts so far."""
 
     def __init__(
         self,
@@ -186,49 +185,49 @@ class _Drafting:
         self._on_draft = on_draft
         self.drafts: list[Draft] = []
         self.usage = TokenUsage()
-        #: The chat about the latest clean draft, which goes on where an example is not kept.
+        #: The chat about the latest draft without problems, which continues if it violates an example.
         self._chat: list[Message] = []
 
     def draft_cleanly(self, examples: Sequence[Example] = (), mended: Draft | None = None) -> Asking[Draft]:
-        """The next clean draft: one of its own, or another one mended.
+        """Return the next draft without problems: a new one, or a corrected one.
 
-        Doubts are told the model once; those that come again, and those of the last try, may be meant.
+        Each doubt is reported to the model once; a doubt that recurs, or is in the last try, may be intended.
 
         Raises:
-            NotAuthored: there was none in the tries that were left.
-            LLMError: the model could not be asked; what it drafted before is told by ``on_draft``.
+            NotAuthored: there was none within the remaining tries.
+            LLMError: the model could not be asked; ``on_draft`` has received its earlier drafts.
         """
-        known = tuple(dict.fromkeys((*self._examples, *examples)))
+        all_examples = tuple(dict.fromkeys((*self._examples, *examples)))
         if mended is not None:
-            self._chat += retry_messages(mended, _describe_violations(mended, known))
+            self._chat += retry_messages(mended, _describe_violations(mended, all_examples))
         else:
-            self._chat = first_messages(self._words, self._ending, self._collect_steps(), known)
-        told: set[str] = set()
+            self._chat = first_messages(self._words, self._ending, self._collect_steps(), all_examples)
+        reported: set[str] = set()
         usable: Draft | None = None
         while self._left:
             self._left -= 1
             draft = yield from self._write_draft()
-            problems = [*draft.problems, *_describe_violations(draft, known)]
-            new = [doubt for doubt in draft.doubts if doubt not in told]
+            problems = [*draft.problems, *_describe_violations(draft, all_examples)]
+            new = [doubt for doubt in draft.doubts if doubt not in reported]
             if not problems and not new:
                 return draft
             if problems:
-                # What is to be found in the log of drafts is all that was wrong with each.
+                # The log of drafts records all problems of each draft.
                 self.drafts[-1] = replace(draft, problems=tuple(problems))
             else:
                 usable = draft
-            told.update(draft.doubts)
+            reported.update(draft.doubts)
             self._chat += retry_messages(draft, [*problems, *draft.doubts])
         if usable is not None:
             return usable
         raise NotAuthored([(one.text, one.problems or one.doubts) for one in self.drafts], self.usage)
 
     def _write_draft(self) -> Asking[Draft]:
-        # A second draft of one's own is worth something only if it may come out differently.
+        # A further draft of the same model is only useful if it may differ.
         warm = 0.7 if any(not one.problems for one in self.drafts) else 0.0
-        asked = Writing(self._chat, max_tokens=self._max_tokens, temperature=warm, task=self._words)
+        request = Writing(self._chat, max_tokens=self._max_tokens, temperature=warm, task=self._words)
         try:
-            answer = yield asked
+            answer = yield request
         except LLMError as error:
             error.usage = self.usage + (error.usage or TokenUsage())
             raise
@@ -240,7 +239,7 @@ class _Drafting:
         return draft
 
     def _collect_steps(self) -> tuple[str, ...]:
-        """What the steps are called: as in an earlier draft, or the examples and the reader of English call them."""
+        """Return the names of the steps: those of an earlier draft, or of the examples and the reader of English."""
         for draft in self.drafts:
             if not draft.problems:
                 return tuple(draft.source.terminals)
@@ -253,7 +252,7 @@ class _Drafting:
 
 
 def _describe_violations(draft: Draft, examples: Sequence[Example]) -> list[str]:
-    """The examples that a draft does not keep, in words."""
+    """Describe the examples that a draft violates."""
     if draft.problems or draft.rules is None:
         return []
     return [
@@ -268,7 +267,7 @@ def _describe_violations(draft: Draft, examples: Sequence[Example]) -> list[str]
 
 
 class _PlanJudge:
-    """The author, who says of plans whether they should be allowed."""
+    """The author, who decides whether plans should be allowed."""
 
     def __init__(self, judge: Judge | None, examples: list[Example], most: int) -> None:
         self._judge = judge
@@ -276,42 +275,42 @@ class _PlanJudge:
         self.examples = examples
 
     def choose_candidate(self, candidates: Sequence[Draft], before: CFG | PDA | None) -> Draft:
-        """The candidate that keeps what the author said; the nearest one where none does."""
-        left = list(candidates)
+        """Return the first candidate that keeps all answers of the author, or the one that violates the fewest."""
+        remaining = list(candidates)
         try:
-            while len(left) > 1:
-                one, other = left[0], left[1]
+            while len(remaining) > 1:
+                one, other = remaining[0], remaining[1]
                 answer = self._first_answer(one.source, other.source, "the rules of the other draft")
-                # Where nothing is said of any difference, or there is none, the first stays.
-                left.remove(other if answer is None or answer.kept(one.source) else one)
-            draft = left[0]
+                # If no difference is judged, or there is none, the first stays.
+                remaining.remove(other if answer is None or answer.kept(one.source) else one)
+            draft = remaining[0]
             if before is not None and self._judge is not None:
-                for one_shown in find_differences(draft.source, before, "the old rules"):
-                    self._ask_judge(one_shown)
+                for question in find_differences(draft.source, before, "the old rules"):
+                    self._ask_judge(question)
             if self._judge is not None:
-                known = [one.plan for one in self.examples]
-                for one_shown in sample_plans(draft.source, self._most, known):
-                    self._ask_judge(one_shown)
+                plans = [one.plan for one in self.examples]
+                for question in sample_plans(draft.source, self._most, plans):
+                    self._ask_judge(question)
         except Enough:
             self._judge = None
-        return min(left, key=lambda one: sum(not example.kept(one.source) for example in self.examples))
+        return min(remaining, key=lambda one: sum(not example.kept(one.source) for example in self.examples))
 
     def _first_answer(self, one: CFG | PDA, other: CFG | PDA, whose: str) -> Example | None:
-        for shown in find_differences(one, other, whose):
-            answer = self._ask_judge(shown)
+        for question in find_differences(one, other, whose):
+            answer = self._ask_judge(question)
             if answer is not None:
                 return answer
         return None
 
     def _ask_judge(self, shown: Shown) -> Example | None:
-        """What the author says of a plan; asked once."""
+        """Return the author's decision on a plan, which is requested once."""
         for one in self.examples:
             if one.plan == shown.plan:
                 return one
-        said = None if self._judge is None else self._judge(shown)
-        if said is None:
+        verdict = None if self._judge is None else self._judge(shown)
+        if verdict is None:
             return None
         self.examples.append(
-            Example(shown.plan, said, "" if said == shown.allowed else f"{shown.why}; a draft said otherwise")
+            Example(shown.plan, verdict, "" if verdict == shown.allowed else f"{shown.why}; a draft said otherwise")
         )
         return self.examples[-1]

@@ -1,4 +1,4 @@
-"""Clauses of simplified sentences: whether they oblige or forbid, how often, and which steps they speak of."""
+"""Clauses of simplified sentences: their modes (such as obligation or prohibition), bounds and steps."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from formal_llm.authoring.simplifying import simplify
 from formal_llm.authoring.verbs import PARTICLES, base_form, gerund_base, participle_base
 from formal_llm.automata.languages.spelling import singularize_noun
 
-#: All of some steps, each of which is one or any of several.
+#: Steps that are all meant; each of them is one step or several alternatives.
 Groups = tuple[Group, ...]
-#: What joins a clause to the main one.
+#: The words that join a clause to the main one.
 JOINS = "ONLYAFTER|SOONAFTER|BEFORE|AFTER|WHEN|IF|UNTIL|UNLESS|WITHOUT"
-#: What one plan is of: "per shift".
+#: The scope that corresponds to one plan: "per shift".
 _SCOPE = re.compile(
     r",? ((?:per|(?:with)?in (?:each|every|any|one|a single)|for (?:each|every|any)|"
     r"(?:UNREAD|on|at|of) (?:each|every|the same)) \w+)$"
@@ -34,10 +34,10 @@ _ONLY = re.compile(
     r" only$|\b(?<=MAY) only\b|\b(?<=MUST) only\b|\b(?<=is) only\b|\b(?<=are) only\b|^only (?!\d|one |a single)"
 )
 _HOW = "at most|at least|exactly|more than"
-#: The least and the most, beside the number itself; None where there is no bound.
+#: The bounds relative to the number; None if there is no bound.
 _BOUNDS = {"at most": (None, 0), "at least": (0, None), "more than": (1, None), "exactly": (0, 0), "only": (0, 0)}
 _TIMES = re.compile(rf",? ?(?:({_HOW}|only) )?(\d{{1,4}}) times(?: (at most|at least))?")
-#: "at most 3 encores", before the verb or behind it.
+#: "at most 3 encores", before or after the verb.
 _MANY = re.compile(
     rf"((?:NOT |never |MUST )?)({_HOW}|only|a single)(?: (\d{{1,4}}|one|a single))? (?!(?:one )?of\b|steps?\b)([a-z].+)"
 )
@@ -49,15 +49,15 @@ class ParsedClause:
     """The main clause of a sentence, and the clause that is joined to it.
 
     Attributes:
-        mode: whether it obliges, allows, forbids or orders: ``MUST``, ``MAY``, ``NOT``, ``DO``.
-        steps: the steps that it speaks of.
-        least: the least number of times; None where none is given.
-        most: the greatest number of times.
-        marks: words that add to it: ``NEXT``, ``LATER``, ``FIRST``, ``OWN``, ``AGAIN``, ``INBETWEEN``, ``ONLY``;
-            ``EACH`` and ``EVERY`` of the other clause, ``ALL`` where the clause itself speaks of each of some things.
-        join: what joins the other clause: one of :data:`JOINS`.
+        mode: obligation, permission, prohibition or order: ``MUST``, ``MAY``, ``NOT``, ``DO``.
+        steps: its steps.
+        least: the minimum number of times; None if there is none.
+        most: the maximum number of times.
+        marks: modifiers: ``NEXT``, ``LATER``, ``FIRST``, ``OWN``, ``AGAIN``, ``INBETWEEN``, ``ONLY``;
+                ``EACH`` and ``EVERY`` of the other clause, ``ALL`` if the clause itself applies to each of some things.
+        join: the word that joins the other clause: one of :data:`JOINS`.
         other: the steps of the other clause.
-        scope: what one plan is of: "per shift".
+        scope: the scope that corresponds to one plan: "per shift".
     """
 
     mode: str
@@ -71,26 +71,26 @@ class ParsedClause:
 
     @property
     def obliges(self) -> bool:
-        """Whether it asks for its steps and for nothing else."""
+        """Whether it requires its steps and nothing else."""
         return self.mode in ("MUST", "DO") and self.is_plain
 
     @property
     def is_plain(self) -> bool:
-        """Whether it only obliges, allows or forbids."""
+        """Whether it has a mode and no modifiers."""
         return not (self.least or self.most or self.marks or self.scope)
 
 
 def read_steps(phrase: str, reader: EventReader | None = None) -> Groups:
-    """The steps that a list of clauses speaks of: all of some, each of which is one or any of several.
+    """Read the steps of a list of clauses: all of some steps, each of which is one or several alternatives.
 
-    ``"a and b"`` is ``(("a",), ("b",))``: both. ``"a, b or c"`` is ``(("a", "b", "c"),)``: one of them, whichever.
+    ``"a and b"`` is ``(("a",), ("b",))``: both. ``"a, b or c"`` is ``(("a", "b", "c"),)``: any one of them.
 
     Args:
         phrase: the list.
-        reader: what reads the clauses of this sentence.
+        reader: reads the clauses of this sentence.
 
     Raises:
-        NoName: there is a part that is no step, or both ``and`` and ``or``.
+        NoName: a part is not a step, or there are both ``and`` and ``or``.
     """
     text = re.sub(r"^(?:both|either|neither|there (?:MUST be|is|has been)) ", "", phrase.strip(" ,"))
     text = re.sub(r"^(?:every|each|any|all) (?:single )?", "the ", re.sub(r",? ?\bANYORDER\b,?", "", text))
@@ -113,7 +113,7 @@ def read_steps(phrase: str, reader: EventReader | None = None) -> Groups:
 
 
 def _shared_subject(text: str) -> list[str]:
-    """Clauses of one verb and several subjects: "the safe and the till be opened"; none where there is one subject."""
+    """Return the clauses of a verb with several subjects: "the safe and the till be opened"; else an empty list."""
     words = text.split()
     at = next((number for number, word in enumerate(words) if word in _FINITE), 0)
     subjects = _PARTS.split(" ".join(words[:at]))
@@ -123,7 +123,7 @@ def _shared_subject(text: str) -> list[str]:
 
 
 def _complete_parts(parts: Sequence[str], either: bool) -> list[str]:
-    """The parts of a list of clauses, each with the subject, verb or object that it shares with another part."""
+    """Complete each part of a list of clauses with the subject, verb or object that it shares with another part."""
     return list(parts) if len(parts) == 1 else [_complete_part(part, parts, either) for part in parts]
 
 
@@ -147,11 +147,11 @@ def _complete_part(part: str, parts: Sequence[str], either: bool) -> str:
         if gerund_base(first[0]) or base_form(first[0]) == first[0]
         else []
     )
-    own = "VERB" in words or set(words) & _FINITE or gerund_base(words[0]) or base_form(words[0])
-    if own or not verb or len(first) == len(verb):
+    has_own_verb = "VERB" in words or set(words) & _FINITE or gerund_base(words[0]) or base_form(words[0])
+    if has_own_verb or not verb or len(first) == len(verb):
         if "VERB" in verb and base_form(words[0]) == words[0]:
             return f"{' '.join(verb[:-1])} {part}"
-        if passive and not own:
+        if passive and not has_own_verb:
             raise NoName(part)
         return (
             part
@@ -167,10 +167,10 @@ def _complete_part(part: str, parts: Sequence[str], either: bool) -> str:
 
 
 def read_main(text: str, reader: EventReader) -> ParsedClause:
-    """A clause that obliges, allows or forbids, with nothing joined to it.
+    """Read a clause that obliges, allows or forbids, with no other clause joined to it.
 
     Raises:
-        NoName: it speaks of no step, or a word is left over.
+        NoName: it has no step, or a word remains unread.
     """
     scope = _SCOPE.search(text)
     marks, text = split_marks(text[: scope.start()] if scope else text)
@@ -178,7 +178,7 @@ def read_main(text: str, reader: EventReader) -> ParsedClause:
     if every or re.search(r" (?:every|each) ", text):
         marks |= {"ALL"}
     if re.match(r"(?:two|three|four|five|six|several|\d+) ", text) and not re.match(r"\d+ times", text):
-        raise NoName(text)  # a number of things is no number of times: at least 2 ...
+        raise NoName(text)  # a number of things is not a number of times: at least 2 ...
     bare = re.search(r"(?<!most )(?<!least )(?<!exactly )(?<!only )(?<!than )\b\d+ times(?! at)", text) is not None
     least, most, text = split_count(text)
     mode, text = split_mode(text)
@@ -193,7 +193,7 @@ def read_main(text: str, reader: EventReader) -> ParsedClause:
 
 
 def split_marks(text: str) -> tuple[set[str], str]:
-    """The marks of a clause, and the clause without them."""
+    """Return the marks of a clause, and the clause without them."""
     marks = {mark for mark in _MARKS if re.search(rf"\b{mark}\b", text)}
     text = re.sub(rf",? ?\b(?:{'|'.join(_MARKS)}|ANYORDER)\b,?", "", text).strip(" ,")
     if _ONLY.search(text):
@@ -206,26 +206,26 @@ def split_marks(text: str) -> tuple[set[str], str]:
 
 
 def split_count(text: str) -> tuple[int | None, int | None, str]:
-    """How often a clause asks for something, and the clause without that."""
+    """Return the least and the most number of times of a clause, and the clause without them."""
     if re.search(rf"\b(?:{_HOW}|only|a single)\b", text):
         text = re.sub(r",? (?:in total|in all|altogether|overall)$", "", text)
     found = _TIMES.search(text)
     if found is not None:
-        how, number = found[1] or found[3] or "exactly", int(found[2])
+        bound, number = found[1] or found[3] or "exactly", int(found[2])
         text = (text[: found.start()] + text[found.end() :]).strip()
     else:
         found = _MANY.match(text) or _MANY_DONE.match(text)
         if found is None:
             return None, None, text
-        how = "exactly" if found[2] == "a single" else found[2]
+        bound = "exactly" if found[2] == "a single" else found[2]
         number = int(found[3]) if found[3] and found[3].isdigit() else 1
         text = found[1] + one_of_many(found[4])
-    low, high = _BOUNDS[how]
+    low, high = _BOUNDS[bound]
     return (None if low is None else number + low), (None if high is None else number + high), text
 
 
 def one_of_many(text: str) -> str:
-    """The same of one: "restarts of the service ALLOWED" speaks of a restart."""
+    """Change the first noun to the singular: "restarts of the service ALLOWED" means a restart."""
     words = text.split()
     ends = {"of", "to", "for", "from", "in", "MAY", "MUST", "ALLOWED", "REQUIRED", "FORBIDDEN", "are", "is"}
     at = next((number for number, word in enumerate(words) if word in ends), len(words))
@@ -235,10 +235,10 @@ def one_of_many(text: str) -> str:
 
 
 def split_mode(text: str) -> tuple[str, str]:
-    """Whether a clause obliges, allows, forbids or orders; and the clause as one that describes what is done.
+    """Return the mode of a clause (obligation, permission, prohibition, order), and the clause as a description.
 
     Raises:
-        NoName: it has two helping verbs, or none where one is needed.
+        NoName: it has two helping verbs, or lacks a required one.
     """
     text = re.sub(r" (FORBIDDEN|REQUIRED|ALLOWED) ((?:in|on|at|to|for|from|with|by) .+)$", r" \2 \1", text)
     judged = re.fullmatch(r"(?P<no>(?:neither|no) )?(?P<what>.+) (?P<how>FORBIDDEN|REQUIRED|ALLOWED)", text)
@@ -264,7 +264,7 @@ def split_mode(text: str) -> tuple[str, str]:
 
 
 def _describe_forbidden(word: str, text: str) -> str:
-    """What "never", "no" or "neither" forbids, as a clause."""
+    """Return what "never", "no" or "neither" forbids, as a clause."""
     first, _, rest = text.partition(" ")
     verb = base_form(first)
     done = re.fullmatch(r"be (\w+)(.*)", text)
@@ -276,7 +276,7 @@ def _describe_forbidden(word: str, text: str) -> str:
 
 
 def _split_modal(mode: str, subject: str, rest: str) -> tuple[str, str]:
-    """A clause with a helping verb, taken apart: "the label", "MAY", "be printed"."""
+    """Return the mode of a clause with a helping verb, and the clause without it: "the label", "MAY", "be printed"."""
     if re.search(r"\b(?:MUST|MAY|NOT)\b", rest):
         raise NoName(rest)
     if re.match(r"(?:no|neither) ", subject):
@@ -284,8 +284,8 @@ def _split_modal(mode: str, subject: str, rest: str) -> tuple[str, str]:
     if rest.startswith("have been "):
         rest = rest.replace("have been ", "be ", 1)
     elif rest.startswith("have "):
-        first, _, more = rest[5:].partition(" ")
-        rest = f"{participle_base(first) or first} {more}".strip()
+        first, _, remainder = rest[5:].partition(" ")
+        rest = f"{participle_base(first) or first} {remainder}".strip()
     if re.search(r"\b(?:is|are|was|were|has|have)\b", subject):
         raise NoName(subject)  # "work is suspended and" is a clause of its own
     if subject in ("", "you", "we"):
@@ -298,10 +298,10 @@ def _split_modal(mode: str, subject: str, rest: str) -> tuple[str, str]:
 
 
 def with_verb(text: str) -> str:
-    """A clause of which the helping verb stood before the subject, with a mark before its verb.
+    """Mark the verb of a clause whose helping verb preceded the subject.
 
     Raises:
-        NoName: there is no verb that is known.
+        NoName: it has no known verb.
     """
     words = text.split()
     begin = 2 if words[0] in ("the", "a", "an", "any") else 1
@@ -313,16 +313,16 @@ def with_verb(text: str) -> str:
 
 
 def steps_in(sentence: str) -> list[str]:
-    """The names of the steps of which a sentence speaks, as far as its clauses can be read one by one."""
-    found: list[str] = []
+    """Return the names of a sentence's steps, as far as its clauses can be read one by one."""
+    names: list[str] = []
     text = _TIMES.sub("", simplify(sentence))
     for part in _split_phrases(text):
         try:
             clause = split_mode(split_marks(part)[1])[1]
-            found += [name for group in read_steps(clause) for name in group]
+            names += [name for group in read_steps(clause) for name in group]
         except NoName:
             continue
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def _split_phrases(text: str) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""A draft of rules: found in what a model wrote, read, and checked for what its author should know."""
+"""Drafts of rules: found in the text of a model, read, and checked for problems that the author should know."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from formal_llm.automata.languages.unused import find_unused_terminals
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.errors import AutomatonError, FormalLLMError, NotationError, Undecided
 
-#: The notations by the endings of their files.
+#: The notations by their file extensions.
 KINDS: dict[str, type[Rules]] = {".cfg": CFG, ".mmd": Flowchart, ".pda": PDA, ".agent": Behaviour}
-#: What models write behind a fence, and what is meant.
+#: The names that models write after a fence, and their notations.
 _FENCES = {
     "cfg": ".cfg", "grammar": ".cfg", "bnf": ".cfg", "ebnf": ".cfg", "mermaid": ".mmd", "mmd": ".mmd",
     "flowchart": ".mmd",
@@ -30,7 +30,7 @@ _SIGNS = (
     (re.compile(r"^[^\n#|]*,[^\n#|]*,[^\n#|]*(?:->|→)", re.MULTILINE), ".pda"),
     (re.compile(r"->|→|::=|^\s*[\w-]+\s*(?:=>|:=|=)\s*\S", re.MULTILINE), ".cfg"),
 )
-#: Lines that are surely rules of a grammar or an automaton, where prose stands around them.
+#: Lines that are certainly rules of a grammar or an automaton, if there is prose around them.
 _RULE = re.compile(
     r"^\s*(?:%\w|#|\||[^\s.:]+(?:\s+\"[^\"]*\")*\s*(?:->|→|::=)|[^\s,]+,[^,]*,.*(?:->|→))|^\s*[\w-]+\s+(?:\"[^\"]*\"|\w+=\S)"
 )
@@ -38,14 +38,14 @@ _RULE = re.compile(
 
 @dataclass(frozen=True)
 class Draft:
-    """A draft of rules, checked.
+    """A checked draft of rules.
 
     Attributes:
-        text: the rules as they are written.
-        ending: that of a file in their notation; empty where no notation was recognised.
-        rules: what they are; None where they cannot be read.
-        problems: what makes them useless: they cannot be read, no plan keeps them.
-        doubts: what may not be meant: warnings, parts that no plan uses.
+        text: the text of the rules.
+        ending: the file extension of their notation; empty if none was recognised.
+        rules: the rules; None if they cannot be read.
+        problems: reasons why they are unusable: they cannot be read, or no plan satisfies them.
+        doubts: possible mistakes: warnings, parts that no plan uses.
     """
 
     text: str
@@ -56,10 +56,10 @@ class Draft:
 
     @property
     def source(self) -> CFG | PDA:
-        """What a planner walks; the placeholders of a flowchart stand in braces.
+        """The rules in the form that a planner uses; the placeholders of a flowchart are in braces.
 
         Raises:
-            ValueError: the draft cannot be used.
+            ValueError: the draft is unusable.
         """
         if self.rules is None:
             raise ValueError("the draft cannot be read")
@@ -72,11 +72,11 @@ def _source_of(rules: Rules) -> CFG | PDA:
 
 
 def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
-    """A text of rules with all that is wrong with it or doubtful.
+    """Check the text of rules and return it with its problems and doubts.
 
     Args:
         text: the rules.
-        ending: which notation it is: one of :data:`KINDS`.
+        ending: the notation: one of :data:`KINDS`.
         max_states: the budget of each question about the language.
     """
     with catch_warnings(record=True, action="always") as caught:
@@ -94,7 +94,7 @@ def check_draft(text: str, ending: str, *, max_states: int = 20_000) -> Draft:
         never = find_unused_terminals(lookahead, max_states)
     except (Undecided, AutomatonError):
         never = []
-    if isinstance(rules, Behaviour):  # its automaton knows only the states that it can reach
+    if isinstance(rules, Behaviour):  # its automaton has only the reachable states
         never += [name for name in rules.states if name not in source.terminals]
     doubts += spelling_warnings(source.terminals, source.label)
     if never:
@@ -107,38 +107,38 @@ def _error_text(error: FormalLLMError) -> str:
 
 
 def draft_of(reply: str, ending: str | None = None) -> Draft:
-    """The draft in what a model wrote: with fences or without, with prose around it or without.
+    """Extract the draft from a model's reply, with or without fences and surrounding prose.
 
-    Of several pieces the last one that can be used counts, as one who corrects himself does it further down; where none
-    can, the last one.
+    Of several pieces, return the last usable one, since corrections follow what they correct; if none is usable, the
+    last one.
 
     Args:
-        reply: what the model wrote.
-        ending: the notation that was asked for; recognised where left out.
+        reply: the reply of the model.
+        ending: the requested notation; default: recognised from the text.
     """
     drafts: list[Draft] = []
     for text, fence in _find_rules(reply):
-        told = ending or _FENCES.get(fence.lower()) or notation_of(text)
-        if told is not None:
-            drafts.append(check_draft(text, told))
+        notation = ending or _FENCES.get(fence.lower()) or notation_of(text)
+        if notation is not None:
+            drafts.append(check_draft(text, notation))
     if not drafts:
-        wanted = f"a {ending} file" if ending else "a grammar, a flowchart, an automaton or a behaviour"
+        expected = f"a {ending} file" if ending else "a grammar, a flowchart, an automaton or a behaviour"
         return Draft(
             reply.strip(),
             ending or "",
-            problems=(f"there are no rules in the answer; write {wanted} between ``` and ```",),
+            problems=(f"there are no rules in the answer; write {expected} between ``` and ```",),
         )
     usable = [one for one in drafts if not one.problems]
     return (usable or drafts)[-1]
 
 
 def notation_of(text: str) -> str | None:
-    """The ending of the notation that a text looks like; None for none."""
+    """Return the file extension of the notation that a text appears to have; None if it has none."""
     return next((ending for sign, ending in _SIGNS if sign.search(text)), None)
 
 
 def _find_rules(reply: str) -> Iterator[tuple[str, str]]:
-    """What may be rules in a reply, each with the word behind its fence."""
+    """Yield the pieces of a reply that may be rules, each with the word after its fence."""
     fenced = list(_FENCE.finditer(reply))
     for match in fenced:
         yield match[3].strip("\n") + "\n", match[2]
@@ -156,7 +156,7 @@ def _find_rules(reply: str) -> Iterator[tuple[str, str]]:
         lines = lines_of(text)
         kept = [number for number, line in enumerate(lines) if _RULE.match(line)]
         whole = "\n".join(lines[kept[0] : kept[-1] + 1]) if kept else text
-        # Prose may stand in the middle, too: then only what is surely a rule is taken.
+        # There may also be prose inside: then keep only the lines that are certainly rules.
         yield (
             (whole if not _has_problem(whole, kind) else "\n".join(lines[number] for number in kept) or text) + "\n",
             "",
@@ -173,7 +173,7 @@ def _has_problem(text: str, ending: str) -> bool:
 
 
 def _cut_balanced(text: str) -> str:
-    """A text up to the parenthesis that closes its first one; to its end where none does."""
+    """Return a text up to the parenthesis that closes its first one, or to its end if none does."""
     depth, quoted, at = 0, False, 0
     for at, sign in enumerate(text):
         if sign == '"' and text[at - 1 : at] != "\\":

@@ -1,8 +1,8 @@
 """Rules in controlled English, read without a model.
 
-Each sentence is one of the patterns of :mod:`formal_llm.authoring.patterns`, or describes part of a procedure
-(:mod:`formal_llm.authoring.procedures`). Each speaks of the steps that it names, and all hold together: the plans are
-the sequences of steps that every sentence allows. What is not understood is never left out in silence.
+Each sentence matches one of the patterns of :mod:`formal_llm.authoring.patterns`, or describes part of a procedure
+(:mod:`formal_llm.authoring.procedures`). Each concerns the steps that it names, and all apply together: the plans are
+the sequences of steps that every sentence allows. A sentence that is not understood is never ignored silently.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError, NotUnderstood, did_you_mean
 
 _NAMED = {pattern.name: pattern for pattern in PATTERNS}
-#: What begins a sentence that goes on with a procedure.
+#: The beginning of a sentence that continues a procedure.
 _OPENS = re.compile(
     r"(?i)(?:first|then|next|finally|lastly|afterwards|after that|at last|at the (?:very )?end(?! of)|in the end|now)\b"
     r",?(?! step| thing)"
@@ -44,9 +44,9 @@ class Clause:
     """A sentence that was understood.
 
     Attributes:
-        sentence: as it is written.
+        sentence: its text.
         pattern: the name of its pattern; ``"procedure"``.
-        asked: what it asks of plans: formulas and limits.
+        asked: its requirements on plans: formulas and limits.
         steps: the steps that it names.
     """
 
@@ -61,11 +61,11 @@ class EnglishRules:
     """Rules that were read from sentences.
 
     Attributes:
-        clauses: the sentences, in their order; those of a procedure are one clause.
-        steps: the steps, in the order in which they are named.
+        clauses: the sentences, in order; those of a procedure are one clause.
+        steps: the steps, in order of appearance.
         text: the rules as the text of an ``.agent`` file, each formula under its sentence.
         behaviour: the rules themselves.
-        doubts: what may not be meant: two steps that may be one.
+        doubts: possible misreadings: two steps that may be the same.
     """
 
     clauses: tuple[Clause, ...]
@@ -76,33 +76,33 @@ class EnglishRules:
 
 
 def read_english(text: str, *, name: str = "rules") -> EnglishRules:
-    """The rules that sentences describe.
+    """Read the rules that sentences describe.
 
     Args:
-        text: the sentences; numbers or bullets may stand before them, and lines that begin with ``#`` are comments.
-        name: what the rules are called.
+        text: the sentences; numbers or bullets may precede them, and lines that begin with ``#`` are comments.
+        name: the name of the rules.
 
     Raises:
-        NotUnderstood: sentences that fit no pattern, each with the nearest one; or that contradict themselves.
-        NotationError: there is no sentence; sentences that cannot hold together (it says which).
-        Undecided: the sentences need too large an automaton.
+        NotUnderstood: sentences match no pattern (each with the nearest one), or contradict themselves.
+        NotationError: there is no sentence, or sentences contradict each other (the error specifies which).
+        Undecided: the sentences require too large an automaton.
     """
     source = SourceText.from_text(text, None, NotationError)
-    told = _check_places(
+    read = _check_places(
         [one for _, parts in groupby(split_sentences(text), lambda one: one.at) for one in _read_all(list(parts))]
     )
-    if not told:
+    if not read:
         source.fail_at("there is no sentence", None, suggestion="write a rule, such as: Wash before dry.")
-    _raise_problems(source, told)
-    rules = _Rules(source, [one for one in told if not one.problem])
+    _raise_problems(source, read)
+    rules = _Rules(source, [one for one in read if not one.problem])
     if not rules.steps:
         source.fail_at(
             "no sentence names a step", None, suggestion="name them, such as: The steps are wash, dry and iron."
         )
     clauses = rules.build_clauses()
-    made = _write_text(name, rules.steps, clauses, text)
+    rules_text = _write_text(name, rules.steps, clauses, text)
     try:
-        behaviour = _read_quietly(made)
+        behaviour = _read_quietly(rules_text)
         empty = Lookahead(behaviour.pda).completable().value == "no"
     except NotationError as error:
         if "no sequence" not in error.problem:
@@ -114,15 +114,15 @@ def read_english(text: str, *, name: str = "rules") -> EnglishRules:
             "no plan keeps all these sentences", None,
             suggestion="these cannot hold together: " + " | ".join(" ".join(one.sentence.split()) for one in clash),
         )  # fmt: skip
-    near = [] if rules.declared else find_similar(rules.steps)
-    doubts = [f"{one.rule.doubt}: {one.sentence.text}" for one in told if one.rule and one.rule.doubt]
-    doubts += [f"{one} and {other} are two steps here; if one is meant, call both by one name" for one, other in near]
-    return EnglishRules(clauses, rules.steps, made, behaviour, tuple(doubts))
+    pairs = [] if rules.declared else find_similar(rules.steps)
+    doubts = [f"{one.rule.doubt}: {one.sentence.text}" for one in read if one.rule and one.rule.doubt]
+    doubts += [f"{one} and {other} are two steps here; if one is meant, call both by one name" for one, other in pairs]
+    return EnglishRules(clauses, rules.steps, rules_text, behaviour, tuple(doubts))
 
 
 @dataclass(frozen=True)
 class _Told:
-    """What was made of a sentence; ``problem`` where nothing was."""
+    """The reading of a sentence; ``problem`` is set if there is none."""
 
     sentence: Sentence
     pattern: Pattern | None = None
@@ -133,7 +133,7 @@ class _Told:
 
     @property
     def fact(self) -> str:
-        """The fact under which the sentence asks something; empty where it always does."""
+        """The fact under which the sentence applies; empty if it always does."""
         return self.rule.given if self.rule else ""
 
     @property
@@ -146,7 +146,7 @@ class _Told:
 
 
 def _read_all(parts: Sequence[Sentence]) -> list[_Told]:
-    """What was made of one sentence, which may be several rules; ``parts`` are the sentences that it holds."""
+    """Read one sentence, which may contain several rules; ``parts`` are the sentences that it consists of."""
     plain = [_read_sentence(one) for one in parts]
     first = parts[0]
     condition = re.match(r"(?i)if\b(?!.*\b(?:otherwise|else|if not)\b)", first.text)
@@ -166,9 +166,9 @@ def _read_all(parts: Sequence[Sentence]) -> list[_Told]:
 
 
 def _read_sentence(sentence: Sentence) -> _Told:
-    told = _read_part(sentence) if sentence.listed else None
-    if told is not None and not told.problem:
-        return told
+    part = _read_part(sentence) if sentence.listed else None
+    if part is not None and not part.problem:
+        return part
     for pattern in PATTERNS:
         found = pattern.match_sentence(sentence.plain)
         if found is not None:
@@ -177,7 +177,7 @@ def _read_sentence(sentence: Sentence) -> _Told:
 
 
 def _read_part(sentence: Sentence) -> _Told | None:
-    """What a sentence of a procedure tells."""
+    """Read a sentence of a procedure; return None if it is not one."""
     try:
         procedure = read_procedure(sentence.plain, sentence.listed)
     except NoName:
@@ -188,7 +188,7 @@ def _read_part(sentence: Sentence) -> _Told | None:
 
 
 def _check_places(told: Sequence[_Told]) -> list[_Told]:
-    """The same; the problems of those of which a word points to what other sentences say, or do not say."""
+    """Add the problems of words that refer to other sentences which are missing or in another place."""
     parts = [one for one in told if one.procedure is not None]
 
     def find_problem(number: int, one: _Told) -> str:
@@ -219,15 +219,15 @@ def _raise_problems(source: SourceText, told: Sequence[_Told]) -> None:
 
 
 def families() -> tuple[tuple[str, str], ...]:
-    """The kinds of sentences that are read without a model: the family of each, and an example."""
+    """Return the kinds of sentences that are read without a model: the family of each, and an example."""
     procedures = (("procedure", example) for example, _ in PROCEDURES)
     return (*((pattern.name, pattern.example) for pattern in PATTERNS), *procedures)
 
 
 def nearest_examples(sentence: str, most: int = 3) -> list[str]:
-    """Examples of which the build is nearest to that of a sentence, the nearest first.
+    """Return the examples whose structure is most similar to a sentence, the nearest first.
 
-    The steps of the sentence replace those of the example where it names as many as are needed.
+    The steps of the sentence replace those of the example if it names enough of them.
     """
     wanted, steps = _build_of(sentence), steps_in(sentence)
 
@@ -249,7 +249,7 @@ def _forbids_something(sentence: str) -> bool:
 
 
 def _fill_example(example: str, steps: Sequence[str]) -> str:
-    """An example with other steps in its places; as it is where they are too few, or it would not be read."""
+    """Replace the steps of an example; return it unchanged if there are too few, or if it could not be read."""
     pattern = next((one for one in PATTERNS if one.example == example), None)
     found = pattern.match_sentence(normalize_text(example)) if pattern else None
     names = [name for groups in found.steps.values() for group in groups for name in group] if found else []
@@ -265,7 +265,7 @@ def _fill_example(example: str, steps: Sequence[str]) -> str:
 
 
 def _build_of(sentence: str) -> list[str]:
-    """The words that a sentence is built with; each run of others is one name."""
+    """Return the words that form the structure of a sentence; each run of other words is one name."""
     from_words = [
         word if word in RESERVED else "1" if word.isdigit() else "_" for word in re.findall(r"\w+", sentence.lower())
     ]
@@ -273,7 +273,7 @@ def _build_of(sentence: str) -> list[str]:
 
 
 class _Rules:
-    """What all sentences ask for together."""
+    """The requirements of all sentences together."""
 
     def __init__(self, source: SourceText, told: Sequence[_Told]) -> None:
         self._source = source
@@ -286,11 +286,11 @@ class _Rules:
         for one in told:
             for name in one.names:
                 if "=" not in name and declared and self._spelling[name] not in declared:
-                    near = did_you_mean(name, declared)
+                    suggestion = did_you_mean(name, declared)
                     self._fail_at(
                         one,
                         f"{name} is not among the steps",
-                        f"did you mean {near}?" if near else f"there are: {', '.join(declared)}",
+                        f"did you mean {suggestion}?" if suggestion else f"there are: {', '.join(declared)}",
                     )
                 if spelling_key(name) in keys or (name.rpartition("=")[0] in self._spelling):
                     self._fail_at(
@@ -302,12 +302,12 @@ class _Rules:
         self.steps = tuple(dict.fromkeys(map(self._spell_name, (*declared, *names))))
 
     def _check_agents(self) -> None:
-        """Refuse sentences that name two people for one step: which of them is meant is part of neither name."""
-        known: dict[str, str] = {}
+        """Refuse sentences that name two people for one step: neither is part of its name, so both would be lost."""
+        agent_of: dict[str, str] = {}
         for one in self._told:
             for name, agents in one.rule.agents.items() if one.rule else ():
                 for agent in sorted(agents):
-                    first = known.setdefault(self._spell_name(name), agent)
+                    first = agent_of.setdefault(self._spell_name(name), agent)
                     if spelling_key(first) != spelling_key(agent):
                         self._fail_at(
                             one, f"{name} is done by {first} and by {agent}", "make two steps of it, in quotes"
@@ -320,16 +320,16 @@ class _Rules:
         self._source.fail_at(problem, self._source.place_of(one.sentence.at), suggestion=suggestion)
 
     def build_clauses(self) -> tuple[Clause, ...]:
-        """Each sentence with what it asks; the sentences of the procedure are one."""
-        made: list[Clause] = []
+        """Return each sentence with its requirements; the sentences of the procedure are one clause."""
+        result: list[Clause] = []
         parts = [one for one in self._told if one.procedure is not None]
         for one in self._told:
             if one.procedure is None:
-                made.append(self._build_clause(one))
+                result.append(self._build_clause(one))
             elif one is parts[0]:
-                made.append(self._build_procedure(parts))
+                result.append(self._build_procedure(parts))
         facts = dict.fromkeys(one.fact for one in self._told if one.fact)
-        made += [
+        result += [
             Clause(
                 f"{fact}: yes or no",
                 "a fact",
@@ -338,7 +338,7 @@ class _Rules:
             )
             for fact in facts
         ]
-        return tuple(made)
+        return tuple(result)
 
     def _build_clause(self, one: _Told) -> Clause:
         assert one.pattern is not None and one.found is not None
@@ -352,7 +352,7 @@ class _Rules:
             self._fail_at(one, str(error))
             raise
         if one.pattern.name in ("each step, at least", "each step, exactly"):
-            # The answer to a question is a step, too, and which of them is given is not for the rules to say.
+            # The answer to a question is a step, too, but the rules do not determine which answer is given.
             often = one.found.numbers["n"]
             asked = (*asked, Limits(at_least={name: often for name in self.steps if "=" not in name}))
         if one.fact:
@@ -369,7 +369,7 @@ class _Rules:
 
 
 def _restrict_to(fact: str, asked: Formula | Limits) -> Formula:
-    """What is asked where a fact holds."""
+    """Restrict a requirement to plans in which a fact holds."""
     if isinstance(asked, Limits):
         bounds = [
             (step, asked.at_least.get(step, 0), asked.at_most.get(step)) for step in (*asked.at_most, *asked.at_least)
@@ -379,13 +379,13 @@ def _restrict_to(fact: str, asked: Formula | Limits) -> Formula:
 
 
 def _find_clash(name: str, steps: Sequence[str], clauses: Sequence[Clause]) -> list[Clause]:
-    """Sentences that cannot hold together, while all but any one of them can."""
-    left = list(clauses)
+    """Return sentences that contradict each other, although any one fewer would not."""
+    remaining = list(clauses)
     for one in clauses:
-        fewer = [other for other in left if other is not one]
+        fewer = [other for other in remaining if other is not one]
         if not _has_a_plan(_write_text(name, steps, fewer, "")):
-            left = fewer
-    return left
+            remaining = fewer
+    return remaining
 
 
 def _has_a_plan(text: str) -> bool:
@@ -396,7 +396,7 @@ def _has_a_plan(text: str) -> bool:
 
 
 def _read_quietly(text: str) -> Behaviour:
-    """The behaviour; what may not be meant is told when the file is checked, and not before there is one."""
+    """Read the behaviour without warnings, which are reported when its file is checked."""
     with catch_warnings(action="ignore"):
         return Behaviour.from_string(text)
 
@@ -405,7 +405,7 @@ def _read_quietly(text: str) -> Behaviour:
 
 
 def _write_text(name: str, steps: Iterable[str], clauses: Sequence[Clause], words: str) -> str:
-    """The rules as the text of an ``.agent`` file."""
+    """Return the rules as the text of an ``.agent`` file."""
     lines = [f"# {line}".rstrip() for line in lines_of(words.strip())]
     limits = Limits()
     for one in clauses:
@@ -414,8 +414,8 @@ def _write_text(name: str, steps: Iterable[str], clauses: Sequence[Clause], word
                 limits = limits & asked
     lines += [f"(define {quote_name(name)}", f"  (:states {' '.join(map(quote_name, steps))})"]
     if limits:
-        shown = limits.lines(lambda step: quote_text(step) if re.search(r"[\s,]", step) else step)
-        lines.append(f"  (:limits {' '.join(map(quote_text, shown))})")
+        bounds = limits.lines(lambda step: quote_text(step) if re.search(r"[\s,]", step) else step)
+        lines.append(f"  (:limits {' '.join(map(quote_text, bounds))})")
     formulas = [(one.sentence, asked) for one in clauses for asked in one.asked if isinstance(asked, Formula)]
     lines.append("  (:behavior")
     if not formulas:

@@ -1,7 +1,7 @@
 """Steps in clauses: "the head chef has checked the plate" and "checking the plate" are ``check_plate``.
 
-A clause is taken apart into who acts, the verb and what it is done to. Who acts is kept beside the name. A clause that
-describes how things are ("the guest is under 18") is a fact and no step.
+A clause is divided into the agent, the verb and its object. The agent is recorded beside the name. A clause that
+describes a state ("the guest is under 18") is a fact and not a step.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _PEOPLE = frozenset("you we they he she i somebody someone anybody anyone everyb
 _PREPOSITIONS = frozenset(
     ("to from for with into onto of by at under over via against as on in through off out up about").split()  # noqa: SIM905
 )
-#: Ways in which something is done, which no "by" makes those who do it.
+#: Means by which something is done, which "by" does not turn into agents.
 _MEANS = frozenset("email e-mail phone telephone post mail letter hand courier fax card cash wire sms text".split())  # noqa: SIM905
-#: Verbs of which the subject is what begins or ends: "failover has begun" is to begin failover.
+#: Verbs whose subject is what begins or ends: "failover has begun" is to begin failover.
 _PHASES = frozenset("begin start commence end finish conclude stop open close".split())  # noqa: SIM905
-#: Words between a helping verb and the verb that add nothing.
+#: Words between a helping verb and the verb that have no meaning for rules.
 _FILLERS = frozenset(["already", "ever", "actually", "been", "being", "also", "then"])
-#: Words for which or how many people do something: they are no part of a name, and must not be lost.
+#: Words for which or how many people act: they are not part of a name, but must not be ignored.
 _WHO = frozenset(
     ("two three four five six several both all another other different second third same independent").split()  # noqa: SIM905
 )
@@ -43,17 +43,17 @@ _STATE = "{!r} describes how things are; name the step that makes it so, or ask 
 
 
 class DescribesState(Unclear):
-    """A clause that describes how things are."""
+    """Raised for a clause that describes a state."""
 
 
 @dataclass(frozen=True)
 class NamedStep:
-    """A step that a clause speaks of.
+    """The step of a clause.
 
     Attributes:
         name: the name of the step.
-        thing: what it is done to, in words; empty where there is nothing.
-        agent: who does it; empty where nobody is named.
+        thing: its object, in words; empty if there is none.
+        agent: who performs it; empty if not specified.
     """
 
     name: str
@@ -63,22 +63,22 @@ class NamedStep:
 
 @dataclass
 class EventReader:
-    """Reads the clauses of one sentence from the left to the right, and knows what its pronouns mean.
+    """Reads the clauses of one sentence from left to right, and resolves its pronouns.
 
     Attributes:
-        things: what the clauses so far speak of.
-        agents: who does each step, where somebody is named.
+        things: the things mentioned so far.
+        agents: who performs each step, if specified.
     """
 
     things: list[str] = field(default_factory=list)
     agents: dict[str, set[str]] = field(default_factory=dict)
 
     def read(self, clause: str) -> NamedStep:
-        """The step of a clause.
+        """Return the step of a clause.
 
         Raises:
-            DescribesState: the clause describes how things are.
-            NoName: it is no clause that names a step.
+            DescribesState: the clause describes a state.
+            NoName: the clause does not name a step.
         """
         event = self._read_clause(clause.strip(" ,"))
         if event.thing and event.thing not in self.things:
@@ -97,7 +97,7 @@ class EventReader:
         done = re.fullmatch(rf"(.+?) {_DONE.pattern}", clause)
         if done is not None:
             return self._read_noun(done[1].split())
-        if "VERB" in words[1:]:  # a helping verb showed where the verb is
+        if "VERB" in words[1:]:  # a helping verb marked the verb
             at = words.index("VERB")
             return self._done_by(
                 words[:at], base_form(words[at + 1]) or participle_base(words[at + 1]) or words[at + 1], words[at + 2 :]
@@ -109,7 +109,7 @@ class EventReader:
     # -- the forms of a clause -----------------------------------------------------------------------------------------
 
     def _read_passive(self, words: list[str]) -> NamedStep | None:
-        """Such as "the plate has been checked by the chef"."""
+        """Read a clause such as "the plate has been checked by the chef"."""
         at = 0 if words[0] == "being" else next((i for i, word in enumerate(words) if word in _BE and i), None)
         if at is None:
             return None
@@ -126,7 +126,7 @@ class EventReader:
         return self._make_step(verb, subject, rest[1:], passive=True)
 
     def _read_active(self, words: list[str]) -> NamedStep | None:
-        """Such as "the chef has checked the plate", "the chef checks the plate", "the bread goes in"."""
+        """Read a clause such as "the chef has checked the plate", "the chef checks the plate", "the bread goes in"."""
         for at in range(1, len(words)):
             word, before = words[at], words[:at]
             if word in _HAVE:
@@ -137,7 +137,7 @@ class EventReader:
                 return self._done_by(before, verb, rest[1:])
             verb = base_form(word)
             if verb is None and at == 1 and (words[0] in _MANY or (words[0] in _PEOPLE and word.endswith("s"))):
-                verb = word.removesuffix("s")  # what a person does is a verb, though it is not known
+                verb = word.removesuffix("s")  # what a person does is a verb, even if it is unknown
             if verb in STATES and before[0] in _DETERMINERS | _PEOPLE | {"it"} and before[-1] not in _DETERMINERS:
                 raise DescribesState(_STATE.format(" ".join(words)))
             if verb is None or not self._is_finite(words, at):
@@ -148,7 +148,7 @@ class EventReader:
         return None
 
     def has_verb(self, clause: str) -> bool:
-        """Whether a clause has a subject, a verb and an object."""
+        """Return whether a clause has a subject, a verb and an object."""
         try:
             event = self._read_active(clause.split())
         except NoName:
@@ -156,7 +156,7 @@ class EventReader:
         return event is not None and event.agent != ""
 
     def _is_finite(self, words: list[str], at: int) -> bool:
-        """Whether the verb at a place is that of a clause with a subject before it."""
+        """Return whether the verb at a position belongs to a clause with a subject before it."""
         word, subject = words[at], words[:at]
         verb, following = base_form(word), words[at + 1 : at + 2]
         if len(subject) == 1 and subject[0] in _PEOPLE | {"it"}:
@@ -164,7 +164,7 @@ class EventReader:
         if any(one in _PREPOSITIONS for one in subject) or (gerund_base(subject[0]) and len(subject) < 2):
             return False
         if len(subject) > 1 and base_form(subject[0]) == subject[0]:
-            # "wash the hands" is an order; of "head chef checks the plate" the object follows
+            # "wash the hands" is an order; in "head chef checks the plate" the object follows
             return (
                 len(subject) == 2
                 and subject[1] not in _DETERMINERS
@@ -200,13 +200,13 @@ class EventReader:
         return NamedStep(_join_name([*noun, verb, *particles, *self._read_tail(thing)]), " ".join(noun))
 
     def _verb_first(self, words: list[str]) -> NamedStep | None:
-        """Such as "check the plate", "checking the plate", "to check the plate"."""
+        """Read a clause such as "check the plate", "checking the plate", "to check the plate"."""
         first, *rest = words[1:] if words[0] == "to" else words
         verb = gerund_base(first) or (first if base_form(first) == first else None)
         if verb is None and rest and rest[0] in _DETERMINERS and first.endswith("s"):
-            verb = base_form(first)  # "and informs the captain", of a subject named before
+            verb = base_form(first)  # "and informs the captain", with a subject named earlier
         if verb is None and rest and rest[0] in _DETERMINERS and first not in _PREPOSITIONS | _DETERMINERS:
-            verb = first  # whatever is before "the plate" is what is done to it
+            verb = first  # the word before "the plate" is what is done to it
         if verb is None or verb in STATES - {"belong"}:
             return None
         if rest and rest[0] == "of":  # "cutting of the grass"
@@ -252,45 +252,45 @@ class EventReader:
     def _make_step(
         self, verb: str, thing: list[str], rest: list[str], *, agent: list[str] | None = None, passive: bool = False
     ) -> NamedStep:
-        """An event of a verb and what it is done to; ``rest`` follows the verb."""
+        """Return the step of a verb and its object; ``rest`` follows the verb."""
         at = next((i for i, word in enumerate(thing) if word in _PREPOSITIONS and i), len(thing))
         noun, tail = self._resolve_thing(thing[:at]), thing[at:]
-        particles, more = _split_particles(rest)
-        if passive and particles and more and more[0] not in _PREPOSITIONS:  # "held in public"
-            particles, more = [], rest
-        if passive and len(more) == 1 and more[0] in _PREPOSITIONS:  # "paid for"
-            particles, more = [*particles, *more], []
-        who = self._read_agent(agent or [])
-        if passive and "by" in more:
-            by = len(more) - 1 - more[::-1].index("by")
-            if more[by + 1 :] and more[by + 1] not in _MEANS and not gerund_base(more[by + 1]):
-                who, more = self._read_agent(more[by + 1 :]), more[:by]
-        name = _join_name([verb, *particles, *noun, *self._read_tail([*tail, *more])])
-        return NamedStep(name, " ".join(noun), who)
+        particles, tail_words = _split_particles(rest)
+        if passive and particles and tail_words and tail_words[0] not in _PREPOSITIONS:  # "held in public"
+            particles, tail_words = [], rest
+        if passive and len(tail_words) == 1 and tail_words[0] in _PREPOSITIONS:  # "paid for"
+            particles, tail_words = [*particles, *tail_words], []
+        agent_name = self._read_agent(agent or [])
+        if passive and "by" in tail_words:
+            by = len(tail_words) - 1 - tail_words[::-1].index("by")
+            if tail_words[by + 1 :] and tail_words[by + 1] not in _MEANS and not gerund_base(tail_words[by + 1]):
+                agent_name, tail_words = self._read_agent(tail_words[by + 1 :]), tail_words[:by]
+        name = _join_name([verb, *particles, *noun, *self._read_tail([*tail, *tail_words])])
+        return NamedStep(name, " ".join(noun), agent_name)
 
     def _resolve_thing(self, words: list[str]) -> list[str]:
-        """A noun phrase without its article; what a pronoun means."""
+        """Return a noun phrase without its article, or the thing that a pronoun refers to."""
         found = [word for word in words if word not in _DETERMINERS and word not in _HAVE]
         found += ["a"] if words[-1:] == ["a"] else []  # nothing follows the article, so it is the name
         if len(words) == 1 and words[0] in {"it", "them", "they", "this", "that", "so", "one"}:
-            many = {"it": False, "they": True, "them": True}.get(words[0])
-            fits = [thing for thing in self.things if many is None or thing.endswith("s") == many]
-            if not self.things or (len(self.things) > 1 and len(fits) != 1):
+            is_plural = {"it": False, "they": True, "them": True}.get(words[0])
+            candidates = [thing for thing in self.things if is_plural is None or thing.endswith("s") == is_plural]
+            if not self.things or (len(self.things) > 1 and len(candidates) != 1):
                 raise Unclear(f"say what {words[0]!r} is, in the words of the other clauses")
-            return (fits[0] if len(fits) == 1 else self.things[0]).split()
+            return (candidates[0] if len(candidates) == 1 else self.things[0]).split()
         if not found:
             raise NoName(" ".join(words))
         return found
 
     def _read_tail(self, words: list[str]) -> list[str]:
-        """What follows the object: "to the ward"."""
+        """Return the words after the object: "to the ward"."""
         if words and words[-1] in {"it", "them"}:
             return [*words[:-1], *self._resolve_thing(words[-1:])]
         return [word for word in words if word not in _DETERMINERS]
 
 
 def _split_particles(words: list[str]) -> tuple[list[str], list[str]]:
-    """The particles of a verb, before its object or behind it, and the rest."""
+    """Split off the particles of a verb, before its object or after it, from the rest."""
     at = 0
     while at < len(words) and words[at] in PARTICLES and words[at] not in {"to", "from"}:
         if at + 1 < len(words) and words[at] in {"in", "on", "over", "through", "around"} and (
@@ -309,5 +309,5 @@ def _join_name(words: list[str]) -> str:
     if re.search(r"\b[A-Z]{2}", name) or any(
         base_form(word) in STATES - {word} for word in words[1:] if word[-1:] == "s"
     ):
-        raise NoName(name)  # a mark of a simplified sentence, or its verb, is left over
+        raise NoName(name)  # a mark of a simplified sentence, or its verb, remains unread
     return name_of(name)

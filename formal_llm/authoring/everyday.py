@@ -1,7 +1,7 @@
-"""Everyday sentences as the patterns that they mean.
+"""Everyday sentences, converted to the patterns that they mean.
 
-What joins the clauses of a sentence, and whether the main one obliges, allows or forbids, determine the pattern. A
-sentence of which a word is left over is not read at all.
+The words that join the clauses of a sentence, and the mode of the main one (obligation, permission, prohibition),
+determine the pattern. A sentence with any unread word is not read at all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from formal_llm.authoring.rules import SentenceRule, ask_after, ask_between, eac
 from formal_llm.authoring.simplifying import simplify
 from formal_llm.authoring.verbs import participle_base
 
-#: What no pattern can express, and what to do about it.
+#: Sentences that no pattern can express, and what to do about them.
 _NOT_READ = (
     (
         re.compile(
@@ -58,7 +58,7 @@ _NOT_READ = (
 )
 
 
-#: Where a subject begins that no comma parts from the clause before it.
+#: The start of a subject that is not separated by a comma from the clause before it.
 _SUBJECT_BEGINS = (
     r"(?<! to)(?<! of)(?<! on)(?<! in)(?<! at)(?<! by)(?<! for)(?<! with)(?<! from)(?<! the)"
     r" (?=(?:the|an?|you|we|your) (?:(?!\b(?:the|an?|is|are|be|and|or|MUST|MAY|NOT)\b)\w+ )*(?:MUST|MAY|NOT|is|are)\b)"
@@ -67,10 +67,10 @@ _PARTICIPLE = r"(?!(?:the|a|an) )\w+(?:ed|en|nt|ut|id|ade|un|ept|one)"
 
 
 def read_everyday(sentence: str) -> list[SentenceRule]:
-    """The rules that a sentence in everyday words asks for.
+    """Return the rules of a sentence in everyday words.
 
     Raises:
-        NoName: it is none that is read; with the reason where there is one beside an unknown build.
+        NoName: the sentence cannot be read; with the reason, unless its structure is merely unknown.
     """
     text = re.sub(r"[;,] (?:one of (?:the two|them)|either(?: one)?) is enough$", "", simplify(sentence))
     if text.startswith("SHOULD "):
@@ -89,20 +89,20 @@ def read_everyday(sentence: str) -> list[SentenceRule]:
 
 
 class _Sentence:
-    """One sentence, of which the clauses are read from the left to the right."""
+    """One sentence, whose clauses are read from left to right."""
 
     def __init__(self) -> None:
         self.reader = EventReader()
 
     def parse_rules(self, text: str) -> list[SentenceRule]:
-        """The rules of a sentence, which may be two joined by ``and`` or ``but``."""
+        """Return the rules of a sentence, which may be two sentences joined by ``and`` or ``but``."""
         reason: NoName | None = None
         for read in (self._read_single, self._read_double):
-            before = deepcopy(self.reader)
+            saved = deepcopy(self.reader)
             try:
                 return read(text)
             except NoName as error:
-                self.reader = before
+                self.reader = saved
                 reason = (
                     error if reason is None or isinstance(error, RefusedSentence) or reason.args[0] == text else reason
                 )
@@ -112,18 +112,18 @@ class _Sentence:
         for form, make in compiled_forms():
             found = form.fullmatch(text)
             if found is not None:
-                before = deepcopy(self.reader)
+                saved = deepcopy(self.reader)
                 try:
                     return make(self, found)
                 except RefusedSentence:
                     raise
                 except NoName:
-                    self.reader = before
+                    self.reader = saved
         front = re.match(rf"(DIRECTLY )?({JOINS}) ", text)
         return self._read_fronted(text, front) if front else rules_of(self.parse_clause(text))
 
     def _read_double(self, text: str) -> list[SentenceRule]:
-        """Two sentences in one: each is read for itself, or the second adds to the steps of the first."""
+        """Read two sentences in one: each separately, or the second as an addition to the steps of the first."""
         if " MAY " in text and re.search(r" MUST .*(?:BEFORE|AFTER)", text):
             raise RefusedSentence("it is not clear whether the second half is asked where the first did not happen")
         later = re.fullmatch(r"(.+? BEFORE (.+?)),? and then ((?:never|NOT) .+)", text)
@@ -131,11 +131,11 @@ class _Sentence:
             return [*self.parse_rules(later[1]), *self.parse_rules(f"AFTER {later[2]}, {later[3]}")]
         for comma in re.finditer(r"(?:;|,)?(?: (?:and|but)|;) (?!then)|, (?=never|not |NOT|ONLYAFTER)", text):
             left, right = text[: comma.start()], text[comma.end() :].strip()
-            before = deepcopy(self.reader)
+            saved = deepcopy(self.reader)
             try:
                 return self._add_sentence(left, right)
             except NoName:
-                self.reader = before
+                self.reader = saved
         raise NoName(text)
 
     def _add_sentence(self, left: str, right: str) -> list[SentenceRule]:
@@ -164,7 +164,7 @@ class _Sentence:
             and not re.search(r"\b(?:BEFORE|AFTER|WHEN|IF)\b", left)
             and not right.endswith((" LATER", " NEXT"))
         ):
-            raise NoName(right)  # "the terms and conditions" are one thing, and no two sentences
+            raise NoName(right)  # "the terms and conditions" are one thing, and not two sentences
         subject = _subject_of(left)
         if re.match(r"(?:MUST|MAY|NOT) (?!BEFORE|AFTER)", right) and subject:
             right = f"{subject} {right}"  # "work is suspended and may not resume"
@@ -178,7 +178,7 @@ class _Sentence:
         return [*first, *self.parse_rules((front[0] if front and not re.match(JOINS, right) else "") + right)]
 
     def _add_response(self, left: str, right: str, when: str) -> list[SentenceRule]:
-        """What must follow the steps of a first sentence: "..., and each one is logged immediately afterwards"."""
+        """Read what must follow the steps of a first sentence: "..., and each one is logged immediately afterwards"."""
         first = self.parse_clause(left)
         if first.join not in ("", "ONLYAFTER", "UNTIL", "UNLESS", "WITHOUT") or (not first.join and not first.most):
             raise Unclear(f"{when.lower()} than what? Write: after ..., ... must happen")
@@ -189,7 +189,7 @@ class _Sentence:
         return [*rules_of(first), *ask_after(after)]
 
     def _add_rules(self, main: ParsedClause, more: re.Match[str]) -> list[SentenceRule]:
-        """What a second sentence adds that speaks of the steps of the first: "and only after the fair"."""
+        """Read a second sentence that refers to the steps of the first: "and only after the fair"."""
         mode = "NOT" if more["never"] else "MAY"
         again = ParsedClause(mode, main.steps)
         if more["often"]:
@@ -208,18 +208,18 @@ class _Sentence:
         if join == "SOONAFTER" and not re.search(r"\b(?:NOT|MAY|never|no|FORBIDDEN)\b", text):
             direct = True
         for comma in re.finditer(r", (?:then )?| then ", text):
-            before = deepcopy(self.reader)
+            saved = deepcopy(self.reader)
             try:
                 return self._join_clauses(join, text[front.end() : comma.start()], text[comma.end() :], direct)
             except NoName as error:
-                self.reader = before
+                self.reader = saved
                 reason: NoName = error
         if join == "ONLYAFTER" and (found := re.search(r" (MAY|MUST) ", text)):
             return self._join_clauses(join, text[front.end() : found.start()], text[found.end() :], direct)
         if join == "ONLYAFTER" and (found := re.search(r" (?:is|are) (?P<x>(?:the|an?|any) [^,]+) (?P<y>\w+)$", text)):
-            done = f"{found['x']} be {found['y']}"  # "only after the payment is the ticket sent"
+            main = f"{found['x']} be {found['y']}"  # "only after the payment is the ticket sent"
             return (
-                self._join_clauses(join, text[front.end() : found.start()], done, direct)
+                self._join_clauses(join, text[front.end() : found.start()], main, direct)
                 if participle_base(found["y"])
                 else []
             )
@@ -266,10 +266,10 @@ class _Sentence:
         return rules_of(replace(main, marks=marks, join="WHEN" if join == "AFTER" else join, other=other))
 
     def parse_clause(self, text: str) -> ParsedClause:
-        """A main clause with what is joined to it behind it."""
+        """Read a main clause with the clause joined after it."""
         reason: Unclear | None = None
         for found in re.finditer(rf" (?:DIRECTLY )?({JOINS}) ", text):
-            before = deepcopy(self.reader)
+            saved = deepcopy(self.reader)
             try:
                 main = self.parse_main(text[: found.start()])
                 also, rest = split_marks(text[found.end() :])
@@ -279,7 +279,7 @@ class _Sentence:
                     raise NoName(rest)
                 other = self.parse_steps(rest)
             except NoName as error:
-                self.reader = before
+                self.reader = saved
                 reason = reason or (error if isinstance(error, Unclear) else None)
                 continue
             soon = found[1] == "SOONAFTER" and main.mode in ("MUST", "DO")
@@ -296,16 +296,16 @@ class _Sentence:
         return self.parse_main(text)
 
     def parse_main(self, text: str) -> ParsedClause:
-        """A clause with nothing joined to it."""
+        """Read a clause with no other clause joined to it."""
         return read_main(text, self.reader)
 
     def parse_steps(self, text: str) -> Groups:
-        """The steps of a list of clauses."""
+        """Read the steps of a list of clauses."""
         return read_steps(text, self.reader)
 
 
 def _subject_of(text: str) -> str:
-    """The subject of a sentence, which is before its verb; empty where it has none."""
+    """Return the subject of a sentence, which precedes its verb; empty if it has none."""
     main = re.sub(rf"^(?:DIRECTLY )?(?:{JOINS}) .+?, ", "", text)
     found = re.match(
         r"(?P<x>(?:(?!\b(?:and|or|MUST|MAY|NOT)\b)[^,])+?) "

@@ -1,18 +1,18 @@
-"""Examples of plans beside rules: those that must be allowed, and those that must not.
+"""Examples of plans beside rules: plans that must be allowed, and plans that must not.
 
-``rules.examples`` lies beside ``rules.cfg``, or whatever notation the rules have::
+``rules.examples`` is beside ``rules.cfg``, or a file of another notation::
 
-    # What stands before the first line of dashes is a comment.
+        # Everything before the first line of dashes is a comment.
     --- allowed
     wash dry iron
 
     --- not allowed: nothing is dried that was not washed
     dry
 
-A line that begins with three dashes begins an example. What follows is its title; one that begins with ``not allowed``
-is a plan that the rules must refuse, every other one must be allowed. A plan is the names of its terminals, between
-blanks or on lines; a name with blanks stands in quotes, and ``ε`` is the plan without any step. Beside an agent's file
-the same file may hold transcripts, which are read by :mod:`formal_llm.agents.examples`.
+A line with three dashes starts an example, and the rest of the line is its title. With a title that begins with ``not
+allowed``, the rules must refuse the plan; otherwise they must allow it. A plan is the names of its terminals, separated
+by blanks or line breaks; a name with blanks is in quotes, and ``ε`` is the empty plan. Beside an agent's file, the same
+file may contain transcripts, which :mod:`formal_llm.agents.examples` reads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean
 from formal_llm.planning.plans.vocabulary import write_word
 
-#: The ending of files with examples.
+#: The file extension of examples.
 ENDING = ".examples"
 _BEGIN = re.compile(r"^---.*$", re.MULTILINE)
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
@@ -39,12 +39,12 @@ _EMPTY = "ε"
 
 @dataclass(frozen=True)
 class Section:
-    """An example as it is written.
+    """An example in a text.
 
     Attributes:
-        title: what stands behind the dashes.
-        at: where the line of dashes begins.
-        begin, end: where its text is.
+        title: the text after the dashes.
+        at: the start of the line of dashes.
+        begin, end: the bounds of its text.
     """
 
     title: str
@@ -65,8 +65,8 @@ class Example:
     Attributes:
         plan: its terminals.
         allowed: whether it must be allowed.
-        why: what is said of it in the file; nothing where nothing is said.
-        line: where it stands in its file; 0 for one from nowhere.
+        why: the reason given in the file; empty if there is none.
+        line: its line in the file; 0 if it is not from a file.
     """
 
     plan: Word
@@ -75,7 +75,7 @@ class Example:
     line: int = 0
 
     def kept(self, rules: CFG | PDA) -> bool:
-        """Whether the rules say the same."""
+        """Return whether the rules agree."""
         return automaton(rules).accepts(self.plan) == self.allowed
 
     def __str__(self) -> str:
@@ -83,21 +83,21 @@ class Example:
 
 
 def automaton(rules: CFG | PDA) -> PDA:
-    """What says whether a plan is allowed, limits included."""
+    """Return the automaton that determines whether a plan is allowed, including limits."""
     return PDA.from_cfg(rules).with_limits(rules.limits) if isinstance(rules, CFG) else rules
 
 
 def examples_beside(path: str | Path) -> Path | None:
-    """The file with the examples for a file of rules; None where there is none."""
+    """Return the file with the examples for a file of rules; None if there is none."""
     beside = Path(path).with_suffix(ENDING)
     return beside if beside.is_file() else None
 
 
 def sections(source: SourceText) -> tuple[Section, ...]:
-    """The examples in a text, as they are written.
+    """Return the examples in a text, unparsed.
 
     Raises:
-        NotationError: something that is no comment stands before the first one, or there is none.
+        NotationError: something other than comments precedes the first example, or there is none.
     """
     text = source.text
     begins = list(_BEGIN.finditer(text))
@@ -117,7 +117,7 @@ def sections(source: SourceText) -> tuple[Section, ...]:
 
 
 def plan_of(text: str, terminals: Container[str]) -> Word | None:
-    """The plan that the text of an example is; None where it holds anything but names of terminals."""
+    """Return the plan in the text of an example; None if it contains anything but names of terminals."""
     words = [unquote_text(word) if word[:1] == '"' else word for word in _NAME.findall(text)]
     if words == [_EMPTY]:
         return ()
@@ -127,51 +127,51 @@ def plan_of(text: str, terminals: Container[str]) -> Word | None:
 def read_plan_examples(
     text: str, rules: CFG | PDA, file: str | None = None, *, others: bool = False
 ) -> tuple[Example, ...]:
-    """The plans that a text of examples holds.
+    """Read the plans in a text of examples.
 
     Args:
         text: the text.
-        rules: whose examples they are.
+        rules: the rules that the examples belong to.
         file: the name of the file, for messages.
-        others: whether there may be examples that are no plans (transcripts of agents); they are left out.
+        others: whether other examples (transcripts of agents) are allowed; they are skipped.
 
     Raises:
-        NotationError: something else stands there than names of terminals: line, column, the nearest name.
+        NotationError: there is something other than names of terminals: line, column, the nearest name.
     """
     source = SourceText.from_text(text, file, NotationError)
-    found = []
+    examples = []
     for section in sections(source):
         plan = plan_of(source.text[section.begin : section.end], rules.terminals)
         if plan is None and not others:
             _raise_unknown(source, section, rules)
         if plan is not None:
             why = section.title.partition(":")[2].strip()
-            found.append(Example(plan, section.allowed, why, source.place_of(section.at).line))
-    return tuple(found)
+            examples.append(Example(plan, section.allowed, why, source.place_of(section.at).line))
+    return tuple(examples)
 
 
 def _raise_unknown(source: SourceText, section: Section, rules: CFG | PDA) -> None:
     for match in _NAME.finditer(source.text, section.begin, section.end):
         name = unquote_text(match[0]) if match[0][:1] == '"' else match[0]
         if name not in rules.terminals:
-            near = did_you_mean(name, rules.terminals)
-            known = f"did you mean {near}?" if near else f"there are: {', '.join(list(rules.terminals)[:12])}"
-            source.fail_at(f"{name} is no terminal of the rules", source.place_of(match.start()), suggestion=known)
+            nearest = did_you_mean(name, rules.terminals)
+            advice = f"did you mean {nearest}?" if nearest else f"there are: {', '.join(list(rules.terminals)[:12])}"
+            source.fail_at(f"{name} is no terminal of the rules", source.place_of(match.start()), suggestion=advice)
     source.fail_at(
         "the example is empty", source.place_of(section.at), suggestion=f"write {_EMPTY} for the plan without any step"
     )
 
 
 def load_plan_examples(path: str | Path, rules: CFG | PDA, *, others: bool = False) -> tuple[Example, ...]:
-    """The plans beside a file of rules; nothing where there is no such file. Raises as :func:`read_plan_examples`."""
+    """Read the plans beside a file of rules; none if there is no such file. Raises as :func:`read_plan_examples`."""
     beside = examples_beside(path)
     return () if beside is None else read_plan_examples(read_text(beside), rules, str(beside), others=others)
 
 
 def write_examples(examples: Iterable[Example]) -> str:
-    """The text of a file of examples, from which they are read back."""
-    made = []
+    """Return the text of a file of examples, from which they can be read again."""
+    sections_text = []
     for one in examples:
         title = "allowed" if one.allowed else "not allowed"
-        made.append(f"--- {title}{': ' + ' '.join(one.why.split()) if one.why else ''}\n{one}\n")
-    return "\n".join(made)
+        sections_text.append(f"--- {title}{': ' + ' '.join(one.why.split()) if one.why else ''}\n{one}\n")
+    return "\n".join(sections_text)

@@ -1,4 +1,4 @@
-"""Sentences of their own build: which rules they ask for, as their clauses alone do not determine them."""
+"""Sentences with a form of their own, whose rules are not determined by their clauses alone."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from formal_llm.authoring.verbs import base_form, gerund_base, participle_base
 
 
 class Reader(Protocol):
-    """What reads the parts of one sentence."""
+    """A reader of the parts of one sentence."""
 
     def parse_rules(self, text: str) -> list[SentenceRule]:
-        """The rules of a sentence."""
+        """Return the rules of a sentence."""
 
     def parse_main(self, text: str) -> ParsedClause:
-        """A clause with nothing joined to it."""
+        """Read a clause with no other clause joined to it."""
 
     def parse_steps(self, text: str) -> Groups:
-        """The steps of a list of clauses."""
+        """Read the steps of a list of clauses."""
 
 
 _Make = Callable[[Reader, re.Match[str]], list[SentenceRule]]
@@ -46,8 +46,8 @@ def _place_rule(where: str) -> _Make:
 
 
 def _read_first(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    (made,) = _place_rule("begin")(sentence, found)
-    return [replace(made, doubt="'first' is read as: before all other steps")]
+    (begin_rule,) = _place_rule("begin")(sentence, found)
+    return [replace(begin_rule, doubt="'first' is read as: before all other steps")]
 
 
 def _begin_and_end(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
@@ -136,7 +136,7 @@ def _between_two(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
 
 
 def _own_step(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "a rollback MUST be announced LATER": the subject is a step, and what is done to it is another one."""
+    """Read "a rollback MUST be announced LATER": the subject is a step, and what is done to it another one."""
     step = sentence.parse_steps(found["noun"])
     main = sentence.parse_main(found["x"])
     if main.least or main.most or main.marks - {"ALL"} or len(step) > 1:
@@ -156,7 +156,7 @@ def _between_any(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
 
 
 def _read_placed(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "migrations are run after the backup and before the release": where a step has its place."""
+    """Read "migrations are run after the backup and before the release": the position of a step."""
     step = sentence.parse_main(found["x"])
     if step.mode not in ("MUST", "DO", "MAY") or step.least or step.most or step.marks:
         raise NoName(found[0])
@@ -165,7 +165,7 @@ def _read_placed(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
 
 
 def _read_sequence(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "a first, then b, and finally c"."""
+    """Read "a first, then b, and finally c"."""
     if "ANYORDER" in found[0]:
         raise NoName(found[0])
     parts = re.split(
@@ -200,7 +200,7 @@ def _never_followed(sentence: Reader, found: re.Match[str]) -> list[SentenceRule
 
 
 def _any_order(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "a and b may be done in any order, but both before c"."""
+    """Read "a and b may be done in any order, but both before c"."""
     rest = re.sub(r"^(?:both|all(?: (?:\w+))?) are done (?=BEFORE)", f"{found['x']} ", found["y"])
     rest = re.sub(
         r"\b(?:both|all (?:two|three|four|five|of them)|they(?: all| both)?|all)(?= )", found["x"], rest, count=1
@@ -211,21 +211,21 @@ def _any_order(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
 
 
 def _done_to(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "a fish that has been thawed NOT be refrozen": what is done to a thing after something was done to it."""
+    """Read "a fish that has been thawed NOT be refrozen": what is done to a thing after another step on it."""
     noun = re.sub(r"^(?:any|every|each|an?|the|no) ", "", found["noun"])
     which = "no" if found["noun"].startswith("no ") else "the"
     return sentence.parse_rules(f"AFTER the {noun} be {found['done']}, {which} {noun} {found['rest']}")
 
 
 def _read_waiting(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "icing the cake MUST wait UNTIL the glaze has set"."""
+    """Read "icing the cake MUST wait UNTIL the glaze has set"."""
     first = f"{found['x']} VERB {found['verb']}" if found["verb"] else found["x"]
     then = sentence.parse_steps(found["y"])
     return [make_rule("before", A=sentence.parse_steps(first), B=then)]
 
 
 def _no_without(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "no ticket, no entry"."""
+    """Read "no ticket, no entry"."""
     doubt = f"it is read as: {found['x']} comes before {found['y']}"
     return [make_rule("before", doubt, A=sentence.parse_steps(found["x"]), B=sentence.parse_steps(found["y"]))]
 
@@ -242,7 +242,7 @@ def _in_a_row(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
 
 
 def _never_to(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "never sell bread that has been dropped", or "... has not been weighed"."""
+    """Read "never sell bread that has been dropped", or "... has not been weighed"."""
     noun = re.sub(r"^(?:an?|any|the) ", "", found["noun"])
     return sentence.parse_rules(
         f"{found['x']} the {noun} UNTIL the {noun} has been {found['done']}"
@@ -252,20 +252,20 @@ def _never_to(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
 
 
 def _not_yet(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "an invoice that has not been approved NOT be paid"."""
+    """Read "an invoice that has not been approved NOT be paid"."""
     noun = re.sub(r"^(?:an?|any|the) ", "", found["noun"])
     return sentence.parse_rules(f"the {noun} {found['rest']} UNTIL the {noun} has been {found['done']}")
 
 
 def _who_did(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "guests who have checked out NOT be readmitted"."""
+    """Read "guests who have checked out NOT be readmitted"."""
     noun = re.sub(r"^(?:any|every|each|an?|the|all|no) ", "", found["noun"])
     which = "no" if found["noun"].startswith("no ") else "the"
     return sentence.parse_rules(f"AFTER the {noun} {found['did']}, {which} {noun} {found['rest']}")
 
 
 def _only_then(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "the site is observed, and only then MAY the patient leave"."""
+    """Read "the site is observed, and only then MAY the patient leave"."""
     first = sentence.parse_main(found["x"].removesuffix(" FIRST"))
     if first.mode not in ("DO", "MUST") or not first.is_plain:
         raise NoName(found[0])
@@ -273,21 +273,21 @@ def _only_then(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
 
 
 def _read_whatever(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "whatever is locked out MUST be unlocked LATER": the steps are named by their verbs alone."""
+    """Read "whatever is locked out MUST be unlocked LATER": the steps are named by their verbs alone."""
     done, *more = found["done"].split()
     rest = re.sub(r"be (\w+)", lambda match: participle_base(match[1]) or match[0], found["rest"], count=1)
     return sentence.parse_rules(f"AFTER {' '.join([participle_base(done) or done, *more])}, you {rest}")
 
 
 def _done_thing(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "each accepted return MUST be shelved LATER"."""
+    """Read "each accepted return MUST be shelved LATER"."""
     if not base_form(found["done"]):
         raise NoName(found[0])
     return sentence.parse_rules(f"AFTER the {found['what']} be {found['done']}, the {found['what']} {found['rest']}")
 
 
 def _not_both(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
-    """Such as "feed a and feed b NOT both be switched off in one window"."""
+    """Read "feed a and feed b NOT both be switched off in one window"."""
     verb = found["verb"] if found["verb"].startswith("be ") else f"VERB {found['verb']}"
     steps = sentence.parse_steps(f"{found['x']} {verb}")
     if len(steps) < 2:
@@ -295,7 +295,7 @@ def _not_both(sentence: Reader, found: re.Match[str]) -> list[SentenceRule]:
     return [make_rule("at most one of", scope_doubt((found["scope"] or "").strip(" ,")), A=steps)]
 
 
-#: What comes before the thing that it allows.
+#: Things that precede what they permit.
 _PERMISSION = re.compile(r"\b(?:approval|permission|consent|authori[sz]ation|sign-off|clearance|go-ahead|permit)\b")
 _HAS_BEEN = r"(?:is|are|was|were|gets|has been|have been)"
 _NEXT = r"(?:only then|then|next|finally|lastly|ATEND|LATER)"
@@ -311,7 +311,7 @@ _MUST = r"(?:MUST )?(?:always )?"
 _ALL = r"(?:(?:we|you|they|everyone|everybody|staff) )?"
 _IS = rf"{_MUST}(?:comes?|is|are|be)(?: always)? (?:the )?(?:very )?"
 _AT_ONCE = r"(?: DIRECTLY| immediately| directly)?"
-#: How sentences of their own build are written, and what makes rules of them; the first that can counts.
+#: The forms of these sentences with the functions that return their rules; the first that succeeds applies.
 _FORMS: tuple[tuple[str, _Make], ...] = (
     (rf"{_WHOLE}{_STARTS} (?P<x>.+?),? and {_ENDS} (?P<y>.+)", _begin_and_end),
     (
@@ -443,5 +443,5 @@ _FORMS: tuple[tuple[str, _Make], ...] = (
 
 @cache
 def compiled_forms() -> tuple[tuple[re.Pattern[str], _Make], ...]:
-    """The forms as patterns; made when the first sentence is read, as they take long."""
+    """Return the forms as patterns, compiled when the first sentence is read, since this is slow."""
     return tuple((re.compile(form), make) for form, make in _FORMS)

@@ -1,7 +1,7 @@
-"""From phrases to names of steps: "the order" is ``order``, "check the stock" ``check_stock``.
+"""Names of steps from phrases: "the order" is ``order``, "check the stock" ``check_stock``.
 
-Articles and helping verbs go. What is left of a phrase must be short and hold none of the words that say how
-sentences are built: where one is left over, the sentence was not understood, and to go on would be to guess.
+Articles and helping verbs are dropped. The rest must be short and contain none of the words that structure
+sentences: if one remains, the sentence was not understood, and continuing would mean guessing.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from itertools import permutations
 
 from formal_llm.automata.languages.spelling import are_related_words, singularize_noun, spelling_key, stem_name
 
-#: The most words of a name.
+#: The maximum number of words of a name.
 MOST_WORDS = 6
 _SMALL = frozenset("of to for from in on at by with and or it its".split())  # noqa: SIM905
 _ARTICLES = frozenset({"the", "a", "an", "your", "our", "my", "their", "any"})
-#: What stands before a name to say which of its uses are meant.
+#: Words before a name that specify which of its occurrences are meant.
 _WHICH = frozenset({"any", "every", "each", "all", "some", "another", "two", "2"})
-#: What stands before the name of a step and is not part of it.
+#: Words before the name of a step that are not part of it.
 _LEADING = re.compile(r"(?:please )?(?:you |we |the agent )?(?:(?:do|perform|carry out|use) (?=\w))?")
 _STEP = re.compile(r"^(?:the |a )?(?:step|action|activity) (?=\w)")
-#: Words that sentences are built with; none is part of a name that stands without quotes.
+#: Words that structure sentences; none is part of an unquoted name.
 RESERVED = frozenset(
     """
     you we i he she him her second third fourth previous
@@ -35,7 +35,7 @@ RESERVED = frozenset(
     unread nobody none sure certain ensure straight immediately next starts begins ends separate separately
     """.split()  # noqa: SIM905
 )
-#: Words in "-ly" that are no adverbs.
+#: Words in "-ly" that are not adverbs.
 _NOUNS = frozenset(
     (  # noqa: SIM905
         "apply assembly anomaly comply daily early family fly italy july monthly multiply only polly rally"
@@ -43,40 +43,40 @@ _NOUNS = frozenset(
     ).split()
 )
 _WORD = re.compile(r"[\w'+/.-]+")
-#: A step whose name the author put between quotes.
+#: A step whose name the author quoted.
 QUOTED = re.compile(r"[\"`“]([^\"`”“]+)[\"`”]")
 
-#: The words that a question may hold though a step may not.
+#: The words that may be part of a question but not of a step.
 _IN_QUESTIONS = {"is", "are", "has", "have", "more", "less", "than", "not", "no", "at", "least", "most", "last", "it"}
 
 
 class NoName(ValueError):
-    """A phrase that is no name of a step."""
+    """Raised for a phrase that is not the name of a step."""
 
 
 class Unclear(NoName):
-    """A phrase or a sentence that is not read for a reason that its author can act upon; the message gives it."""
+    """Raised for a phrase or sentence that its author can clarify; the message is the reason it cannot be read."""
 
 
 class RefusedSentence(Unclear):
-    """A sentence that no other reader may read either, as it would have to guess or to leave something out."""
+    """Raised for a sentence that no other reader may read either, since it would have to guess or omit something."""
 
 
 def name_of(phrase: str) -> str:
-    """The name of the step that a phrase speaks of.
+    """Return the name of the step in a phrase.
 
     Raises:
-        NoName: the phrase holds words that say how a sentence is built, or too many words, or none.
+        NoName: the phrase contains words that structure sentences, too many words, or none.
     """
     text = phrase.strip(" ,:")
     quoted = QUOTED.fullmatch(text)
     if quoted is not None:
         return re.sub(r"\s+", "_", quoted[1].strip())
     text = _STEP.sub("", _LEADING.sub("", text + " ", count=1), count=1).strip()
-    found = text.split()
-    plural = bool(found) and found[0] in ("all", "two", "2")
-    words = [word for word in found[found[:1] != [] and found[0] in _WHICH :] if word not in _ARTICLES]
-    if found[-1:] == ["a"]:  # nothing follows the article, so it is the name
+    all_words = text.split()
+    plural = bool(all_words) and all_words[0] in ("all", "two", "2")
+    words = [word for word in all_words[all_words[:1] != [] and all_words[0] in _WHICH :] if word not in _ARTICLES]
+    if all_words[-1:] == ["a"]:  # nothing follows the article, so it is the name
         words.append("a")
     if not 0 < len(words) <= MOST_WORDS or words[0] in ("of", "in", "to"):
         raise NoName(phrase)
@@ -98,40 +98,40 @@ def name_of(phrase: str) -> str:
 
 
 def spelled_alike(names: Iterable[str], declared: Iterable[str] = ()) -> Mapping[str, str]:
-    """For each name the one spelling that is used for all its forms: the declared one, else the shortest.
+    """Map each name to the spelling that is used for all its forms: the declared one, else the shortest.
 
     Args:
         names: the names, in order of appearance.
-        declared: names that the author listed; no two of them are one.
+        declared: names that the author listed, all of them different.
     """
     listed = dict.fromkeys(declared)
     forms: dict[str, list[str]] = {}
     for name in dict.fromkeys((*listed, *names)):
         forms.setdefault(spelling_key(name), []).append(name)
-    found: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for alike in forms.values():
         best = next((name for name in alike if name in listed), min(alike, key=len))
-        found.update({name: name if name in listed else best for name in alike})
-    return found
+        spellings.update({name: name if name in listed else best for name in alike})
+    return spellings
 
 
 def find_similar(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Names of which one has all the words of the other or forms of them: ``rate`` and ``rate_seller``."""
+    """Return pairs of names of which one has all the words of the other in any form: ``rate`` and ``rate_seller``."""
     words = {
         name: [word for word in stem_name(name).split("_") if word not in _SMALL] for name in names if "=" not in name
     }
-    found: dict[frozenset[str], tuple[str, str]] = {}
+    pairs: dict[frozenset[str], tuple[str, str]] = {}
     for short, long in permutations(words, 2):
         of_other = words[long]
         if len(words[short]) <= len(of_other) and all(
             any(are_related_words(a, b) for b in of_other) for a in words[short]
         ):
-            found.setdefault(frozenset((short, long)), (short, long))
-    return list(found.values())
+            pairs.setdefault(frozenset((short, long)), (short, long))
+    return list(pairs.values())
 
 
 def question_of(text: str) -> str:
-    """The name of the question that a condition asks: "the order is large" is ``order_is_large``."""
+    """Return the name of the question in a condition: "the order is large" is ``order_is_large``."""
     quoted = QUOTED.fullmatch(text.strip())
     if quoted is not None:
         return name_of(text)

@@ -1,8 +1,8 @@
-"""The kinds of sentences about steps that are read without a model, and what each asks of plans.
+"""The kinds of sentences about steps that are read without a model, and their requirements on plans.
 
-``patterns.toml`` has their names, examples and meanings, and forms of sentences after
-:func:`~formal_llm.authoring.sentences.normalize_text`. A form fits only where every phrase is a name
-(:mod:`formal_llm.authoring.names`), so a longer sentence than was thought of is not understood, rather than half of it.
+``patterns.toml`` has their names, examples, meanings and forms, which apply to sentences processed by
+:func:`~formal_llm.authoring.sentences.normalize_text`. A form matches only if every phrase is a name
+(:mod:`formal_llm.authoring.names`), so an unforeseen longer sentence is not understood, instead of only half of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from formal_llm.authoring.verbs import read_words
 from formal_llm.automata import Formula, Limits
 from formal_llm.automata.languages.spelling import spelling_key
 
-#: What a sentence asks: formulas, and limits; both of none for a sentence that only names steps.
+#: The requirements of a sentence: formulas and limits; neither for a sentence that only names steps.
 Asked = Sequence[Formula | Limits]
 
 _NUMBER = r"(?:\d{1,6}|one|two|three|four|five|six|seven|eight|nine|ten)"
@@ -37,18 +37,18 @@ _VERB = (
     r"(?: (?:be|is|are)(?: (?:done|used|called|run|performed|made|taken|executed|needed))?"
     r"|(?: (?:happens?|occurs?|comes?|stands?)))?"
 )
-#: The same where "may" and "can" would say something else: "may happen before" is no rule.
+#: The same without "may" and "can", which would change the meaning: "may happen before" is no rule.
 _MUST = _VERB.replace("may|must|can|", "must|")
 _EVERY = r"(?:(?:every|each|any|all|all the) )?"
 
 
 class Misread(ValueError):
-    """A sentence that fits a pattern and makes no sense there; says why."""
+    """Raised for a sentence that matches a pattern but makes no sense; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What stands in the places of a pattern: steps by place, and numbers."""
+    """A match of a pattern: the steps by place, and the numbers."""
 
     steps: Mapping[str, tuple[Group, ...]]
     numbers: Mapping[str, int]
@@ -59,12 +59,12 @@ class Pattern:
     """A pattern of sentences.
 
     Attributes:
-        name: what it is called.
-        forms: how it is written.
-        example: a sentence.
-        meaning: what that sentence means, in more words.
-        ask: what it asks of plans.
-        lists: whether ``{A}`` is a list of steps to be taken together, and not one thing said of each.
+        name: its name.
+        forms: its forms.
+        example: an example sentence.
+        meaning: the meaning of the example, in more words.
+        ask: returns its requirements on plans.
+        lists: whether ``{A}`` is a list of steps to be taken together, instead of a requirement on each.
     """
 
     name: str
@@ -76,22 +76,22 @@ class Pattern:
 
     @cached_property
     def _compiled(self) -> tuple[re.Pattern[str], ...]:
-        # Where there is a comma it parts the phrases, and no shorter phrase does.
+        # If there is a comma, it separates the phrases, and no shorter phrase does.
         forms = [variant for form in self.forms for variant in dict.fromkeys((form.replace(",? ", ", "), form))]
         return tuple(map(_compile_form, forms))
 
     def match_sentence(self, sentence: str) -> Found | None:
-        """What stands in the places of the pattern; None where the sentence has another form."""
+        """Match a sentence; return None if it has another form."""
         for form in self._compiled:
             for found in _match_form(form, sentence):
                 return found
         return None
 
     def constrain_plans(self, found: Found) -> Asked:
-        """What a sentence asks of plans.
+        """Return the requirements of a matched sentence.
 
         Raises:
-            Misread: it speaks of a step and itself, or of numbers that contradict each other.
+            Misread: the sentence relates a step to itself, or its numbers contradict each other.
         """
         numbers = found.numbers
         if "m" in numbers and numbers["n"] > numbers["m"]:
@@ -132,26 +132,26 @@ def _match_form(form: re.Pattern[str], sentence: str) -> Iterator[Found]:
 
 
 def one_of(found: Found, place: str) -> Group:
-    """The one step, or the steps of which any will do, at a place."""
+    """Return the step at a place, or the alternative steps there."""
     return found.steps[place][0]
 
 
 def formula_of(make: Callable[..., Formula], places: str, numbers: str = "") -> Callable[[Found], Asked]:
-    """A formula of the steps at these places, in this order, and of these numbers."""
+    """Return a function that applies a formula to the steps at these places, in order, and these numbers."""
     return lambda found: [
         make(*(one_of(found, place) for place in places), *(found.numbers[number] for number in numbers))
     ]
 
 
 def limit_count(group: Group, least: int, most: int | None) -> Formula | Limits:
-    """How often a step happens: a limit, which planners know best; of several together a formula."""
+    """Bound the occurrences of a step: a limit, which planners handle best, or a formula for alternative steps."""
     if len(group) > 1:
         return mean.bound_count(group, least, most)
     name = group[0]
     return Limits({name: most} if most is not None else {}, {name: least} if least else {})
 
 
-# -- what each kind asks -----------------------------------------------------------------------------------------------
+# -- the requirements of each kind -------------------------------------------------------------------------------------
 
 
 def _limit_each(low: str, high: str) -> Callable[[Found], Asked]:
@@ -171,7 +171,7 @@ def _limit_together(low: str, high: str) -> Callable[[Found], Asked]:
 
 
 def _list_parts(found: Found) -> tuple[Group, ...]:
-    """The steps of a list, each alone, whether ``and`` or ``or`` stands before the last."""
+    """Return the steps of a list, each alone, whether ``and`` or ``or`` precedes the last."""
     groups = found.steps["A"]
     parts = tuple((name,) for group in groups for name in group)
     if len(parts) < 2:
@@ -213,7 +213,7 @@ def _forbid_step(found: Found) -> Asked:
     return [limit_count(one_of(found, "A"), 0, 0)]
 
 
-#: What each kind asks of plans.
+#: The requirements of each kind.
 _ASK: dict[str, Callable[[Found], Asked]] = {
     "the steps": lambda _: [],
     "may": lambda _: [],
@@ -282,5 +282,5 @@ _ASK: dict[str, Callable[[Found], Asked]] = {
 _TABLE = parse_toml(read_words("patterns.toml"))
 #: The kinds of sentences, in the order in which their forms are tried.
 PATTERNS = tuple(Pattern(**row, ask=_ASK[row["name"]]) for row in _TABLE["pattern"])
-#: Examples of what tells a procedure, and what they mean.
+#: Examples of sentences that describe a procedure, and their meanings.
 PROCEDURES = tuple((row["example"], row["meaning"]) for row in _TABLE["procedure"])

@@ -1,7 +1,7 @@
-"""Sentences that tell what is done one after the other, such as "First A. Then B or C.".
+"""Sentences that describe consecutive steps, such as "First A. Then B or C.".
 
-A procedure is a formula over the steps that it names. It is done once; steps that it does not name may stand anywhere
-in between (:func:`weave_steps`), as other sentences allow.
+A procedure is a formula over the steps that it names. It is performed once; other steps may occur anywhere in between
+(:func:`weave_steps`), as other sentences allow.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from formal_llm.authoring.meanings import any_order
 from formal_llm.authoring.names import NoName, question_of
 from formal_llm.automata.models.formula import EMPTY, Atom, Formula, Until, next_, or_, until
 
-#: What begins a sentence of a procedure.
+#: The beginning of a sentence of a procedure.
 _OPENING = re.compile(
     r"(?:first of all|first|then|next|finally|lastly|at last|afterwards|after that|in the end|now"
     r"|at the(?: very)? end(?! of)),? (?P<rest>.+)"
 )
-#: The same with the words behind it: "Wash your hands first".
+#: The same with the words at the end: "Wash your hands first".
 _PLACED = re.compile(r"(?:always )?(?P<rest>.+?),? (?:first(?: of all)?|at the(?: very)? end)")
 _TELLS = re.compile(r"^(?:optionally|repeat|either|if)\b|\bthen\b|\bfollowed by\b|\buntil\b|\botherwise\b")
 _THEN = re.compile(r",?\s+(?:then|followed by|after that|afterwards|finally),?\s+")
 _ASKED = re.compile(r"if (?P<asked>.+?)(?:,(?: then)?| then) (?P<yes>.+?)(?:[,;]? otherwise,? (?P<no>.+))?")
 _NUMBER = r"(\d{1,4})"
-#: How often a step is done: what stands behind it, and the least and the most number of times.
+#: How often a step is performed: the words after it, and the least and the most number of times.
 _OFTEN: tuple[tuple[re.Pattern[str], Callable[[list[int]], tuple[int, int | None]]], ...] = (
     (re.compile(rf"(.+) (?:exactly )?{_NUMBER} times"), lambda n: (n[0], n[0])),
     (re.compile(rf"(.+) at most {_NUMBER} times"), lambda n: (0, n[0])),
@@ -34,24 +34,24 @@ _OFTEN: tuple[tuple[re.Pattern[str], Callable[[list[int]], tuple[int, int | None
     (re.compile(rf"(.+?) (?:between )?{_NUMBER} (?:to|and|or|-) {_NUMBER} times"), lambda n: (n[0], n[1])),
     (re.compile(r"(.+) freely"), lambda _: (0, None)),
 )
-#: The most steps that may come in any order: all orders are written out.
+#: The maximum number of steps that may be in any order, since all orders are written out.
 _MOST_ORDERS = 5
 
 
 class Ambiguous(ValueError):
-    """A sentence that may mean two things; says which, and what to write instead."""
+    """Raised for a sentence with two possible meanings; the message has both, and what to write instead."""
 
 
 def read_procedure(sentence: str, listed: bool = False) -> Formula | None:
-    """What a sentence tells to do; None where it is no such sentence.
+    """Read the steps that a sentence describes; return None if it does not describe a procedure.
 
     Args:
-        sentence: the sentence, as :func:`~formal_llm.authoring.sentences.normalize_text` makes it.
-        listed: whether it is an item of a numbered list, which needs no other word to tell that it is a step.
+        sentence: the sentence, normalized by :func:`~formal_llm.authoring.sentences.normalize_text`.
+        listed: whether it is an item of a numbered list, which is a step without any other indication.
 
     Raises:
-        NoName: there is a part that is no name of a step.
-        Ambiguous: it may mean two things.
+        NoName: a part is not the name of a step.
+        Ambiguous: the sentence has two possible meanings.
     """
     opened = _OPENING.fullmatch(sentence) or _PLACED.fullmatch(sentence)
     if not (opened or listed or _TELLS.search(sentence)):
@@ -60,12 +60,12 @@ def read_procedure(sentence: str, listed: bool = False) -> Formula | None:
 
 
 def weave_steps(procedure: Formula, free: Formula | None, last: bool = False) -> Formula:
-    """A procedure between whose steps other ones may stand.
+    """Allow other steps between the steps of a procedure.
 
     Args:
         procedure: a formula of names, ``next``, ``or`` and ``until``.
-        free: one other step; None where there is none.
-        last: whether nothing stands behind it.
+        free: a formula for one other step; None if there is none.
+        last: whether nothing may follow the procedure.
     """
     if free is None:
         return procedure
@@ -81,7 +81,7 @@ def weave_steps(procedure: Formula, free: Formula | None, last: bool = False) ->
 
 
 def rename_steps(procedure: Formula, names: Callable[[str], str]) -> Formula:
-    """The same procedure with other names for its steps."""
+    """Return a procedure with other names for its steps."""
     if isinstance(procedure, Atom):
         return Atom(name=names(procedure.name))
     parts = tuple(rename_steps(part, names) for part in procedure.parts)
@@ -117,7 +117,7 @@ def _read_decision(text: str) -> Formula:
 
 
 def _read_list(text: str) -> Formula:
-    """Steps between commas, ``and`` and ``or``."""
+    """Read steps separated by commas, ``and`` and ``or``."""
     text = re.sub(r"^either ", "", text.strip(" ,"))
     repeated = re.fullmatch(r"(?:repeat )?(.+?),? until (.+)", text)
     if repeated is not None:

@@ -1,4 +1,4 @@
-"""What a model is told that drafts rules."""
+"""The prompts for a model that drafts rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from formal_llm.authoring.drafts import Draft
 from formal_llm.authoring.examples import Example
 from formal_llm.llms.question import Message
 
-#: Each notation in a few lines, with an example.
+#: A short description of each notation, with an example.
 NOTATIONS: dict[str, str] = {
     ".cfg": """A grammar (cfg): what is made of what. A symbol with a rule is a nonterminal, every other one is a step.
 ```cfg
@@ -59,39 +59,39 @@ _BEST = {
 
 
 def first_messages(words: str, ending: str | None, steps: Sequence[str], examples: Sequence[Example]) -> list[Message]:
-    """The chat that asks for a first draft.
+    """Return the chat that requests a first draft.
 
     Args:
         words: the rules in plain words.
-        ending: the notation; the model picks where left out.
-        steps: the names of steps that are known; none where the model may call them as it likes.
-        examples: plans that must be allowed, and such that must not.
+        ending: the notation; the model chooses if omitted.
+        steps: the known names of steps; empty if the model may choose them.
+        examples: plans that must be allowed, and plans that must not.
     """
     if ending is not None:
-        how = NOTATIONS[ending]
+        instruction = NOTATIONS[ending]
     else:
-        fits = "; ".join(f"{kind[1:]}: {best}" for kind, best in _BEST.items())
-        how = "Pick the notation that fits best (" + fits + ").\n\n" + "\n\n".join(NOTATIONS.values())
+        choices = "; ".join(f"{kind[1:]}: {best}" for kind, best in _BEST.items())
+        instruction = "Pick the notation that fits best (" + choices + ").\n\n" + "\n\n".join(NOTATIONS.values())
     system = (
         "You write down which plans are valid, as formal rules. A plan is a sequence of steps. Every plan that the "
         "words allow must follow the rules, and no other plan. Name steps in small letters with underscores. Answer "
-        f"with the rules alone, in one code block.\n\n{how}"
+        f"with the rules alone, in one code block.\n\n{instruction}"
     )
-    told = [f"The rules in words:\n\n{words.strip()}"]
+    parts = [f"The rules in words:\n\n{words.strip()}"]
     if steps:
-        told.append(f"The steps are called: {', '.join(steps)}.")
+        parts.append(f"The steps are called: {', '.join(steps)}.")
     if examples:
-        told.append("Known plans:\n" + "\n".join(map(_describe_example, examples)))
-    return [Message("system", system), Message("user", "\n\n".join(told))]
+        parts.append("Known plans:\n" + "\n".join(map(_describe_example, examples)))
+    return [Message("system", system), Message("user", "\n\n".join(parts))]
 
 
 def retry_messages(draft: Draft, problems: Sequence[str]) -> list[Message]:
-    """What is added to the chat after a draft that is not clean."""
+    """Return the messages that continue the chat after a draft with problems."""
     listed = "\n".join(f"- {problem}" for problem in problems)
-    shown = f"```{draft.ending[1:]}\n{draft.text.rstrip()}\n```" if draft.ending else draft.text
-    wanted = "Write the whole rules again, mended, in one code block. What is meant so may stay."
-    said = f"This was found in it:\n\n{listed}\n\n{wanted}"
-    return [Message("assistant", shown or "(nothing)"), Message("user", said)]
+    draft_text = f"```{draft.ending[1:]}\n{draft.text.rstrip()}\n```" if draft.ending else draft.text
+    instruction = "Write the whole rules again, mended, in one code block. What is meant so may stay."
+    request = f"This was found in it:\n\n{listed}\n\n{instruction}"
+    return [Message("assistant", draft_text or "(nothing)"), Message("user", request)]
 
 
 def _describe_example(example: Example) -> str:

@@ -1,8 +1,8 @@
-"""Which plans are shown to an author: those that tell most about whether the rules say what was meant.
+"""The plans shown to an author: those that reveal most about whether the rules have the intended meaning.
 
-Where two drafts, or two versions of rules, differ: the shortest plan on which they do. Of one draft: its shortest
-plan, plans at random, and *near misses*, which one step more, less or elsewhere makes of an allowed plan, and which
-the rules refuse.
+For two drafts or two versions of rules: the shortest plan on which they differ. For one draft: its shortest plan,
+random plans, and *near misses*, which differ from an allowed plan by one step more, less or elsewhere, and which the
+rules refuse.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages import differences
 from formal_llm.errors import AutomatonError, Undecided
 
-#: How much longer than the shortest plan those may be that are drawn.
+#: How much longer than the shortest plan random plans may be.
 _LONGER = 4
 _TRIES = 12
 
@@ -29,7 +29,7 @@ class Shown:
         plan: its terminals.
         allowed: whether the draft allows it.
         why: why it is shown: ``"the shortest plan"``, ``"the old rules refuse it"`` ...
-        labels: its terminals as people read them.
+        labels: its terminals, labelled for people.
     """
 
     plan: Word
@@ -39,40 +39,40 @@ class Shown:
 
 
 def find_differences(draft: CFG | PDA, other: CFG | PDA, whose: str) -> Iterator[Shown]:
-    """The shortest plans that one has and the other has not, both ways.
+    """Yield the shortest plans that one has and the other has not, in both directions.
 
     Args:
-        draft: the rules that are to be accepted.
-        other: what they are compared with.
-        whose: what the others are called: ``"the old rules"``.
+        draft: the rules to accept.
+        other: the rules to compare them with.
+        whose: the name of the other rules: ``"the old rules"``.
     """
-    found = differences(draft, other)
-    if found.only_one is not None:
-        yield _show_plan(draft, found.only_one, True, f"{whose} refuse it")
-    if found.only_other is not None:
-        yield _show_plan(draft, found.only_other, False, f"{whose} allow it")
+    difference = differences(draft, other)
+    if difference.only_one is not None:
+        yield _show_plan(draft, difference.only_one, True, f"{whose} refuse it")
+    if difference.only_other is not None:
+        yield _show_plan(draft, difference.only_other, False, f"{whose} allow it")
 
 
 def sample_plans(draft: CFG | PDA, most: int, known: Collection[Word] = (), seed: int = 0) -> list[Shown]:
-    """Plans of one draft, allowed ones and near misses in turn.
+    """Return plans of one draft, alternating between allowed ones and near misses.
 
     Args:
         draft: the rules.
-        most: how many at most.
+        most: the maximum number of plans.
         known: plans that need not be shown.
-        seed: of what is drawn at random; the same draft and seed give the same plans.
+        seed: the seed of the random plans; the same draft and seed give the same plans.
     """
     rng = random.Random(seed)
     allowed = _draw_allowed(draft, rng, most + len(known))
     misses = _near_misses(draft, [one.plan for one in allowed], rng)
     seen = set(known)
-    found: list[Shown] = []
+    plans: list[Shown] = []
     for row in zip(_pad_row(allowed, most * 2), _pad_row(misses, most * 2), strict=True):
         for one in row:
-            if one is not None and one.plan not in seen and len(found) < most:
+            if one is not None and one.plan not in seen and len(plans) < most:
                 seen.add(one.plan)
-                found.append(one)
-    return found
+                plans.append(one)
+    return plans
 
 
 def _pad_row(row: Sequence[Shown], size: int) -> list[Shown | None]:
@@ -100,7 +100,7 @@ def _draw_allowed(rules: CFG | PDA, rng: random.Random, most: int) -> list[Shown
 
 
 def _near_misses(rules: CFG | PDA, plans: Sequence[Word], rng: random.Random) -> list[Shown]:
-    """Plans that are refused, each one slip away from an allowed one: the kinds of slips in turn."""
+    """Return refused plans that are one slip away from an allowed one, alternating the kinds of slips."""
     accepts = automaton(rules).accepts
     by_kind: dict[str, list[Word]] = {}
     for plan in plans:
@@ -110,12 +110,12 @@ def _near_misses(rules: CFG | PDA, plans: Sequence[Word], rng: random.Random) ->
     for changed_ones in by_kind.values():
         rng.shuffle(changed_ones)
         changed_ones.sort(key=len)
-    found: dict[Word, Shown] = {}
+    misses: dict[Word, Shown] = {}
     for number in range(max(map(len, by_kind.values()), default=0)):
         for kind, changed_ones in by_kind.items():
             if number < len(changed_ones):
-                found.setdefault(changed_ones[number], _show_plan(rules, changed_ones[number], False, kind))
-    return list(found.values())
+                misses.setdefault(changed_ones[number], _show_plan(rules, changed_ones[number], False, kind))
+    return list(misses.values())
 
 
 def _list_slips(plan: Word, terminals: Sequence[str]) -> Iterator[tuple[str, Word]]:

@@ -1,4 +1,4 @@
-"""What clauses ask for: the kinds of rules that a clause and the one joined to it mean."""
+"""The rules that a clause and the clause joined to it mean."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from formal_llm.authoring.names import NoName, RefusedSentence, Unclear
 
 @dataclass(frozen=True)
 class SentenceRule:
-    """What a sentence asks.
+    """A rule of a sentence.
 
     Attributes:
         pattern: the name of a pattern.
-        steps: the steps in its places.
-        numbers: the numbers in its places.
-        given: the fact under which it is asked; empty where it always is.
-        doubt: what may not be meant; empty where nothing is in doubt.
-        agents: who does which step, as far as the sentence names them.
+        steps: the steps at its places.
+        numbers: the numbers at its places.
+        given: the fact under which it applies; empty if it always does.
+        doubt: a possible misreading; empty if there is none.
+        agents: who performs which step, as far as the sentence specifies it.
     """
 
     pattern: str
@@ -33,17 +33,17 @@ class SentenceRule:
 
 
 def make_rule(pattern: str, doubt: str = "", numbers: dict[str, int] | None = None, **steps: Groups) -> SentenceRule:
-    """A rule of this kind over these steps."""
+    """Return a rule of this kind for these steps."""
     return SentenceRule(pattern, steps, numbers or {}, doubt=doubt)
 
 
 def each_mark(text: str) -> set[str]:
-    """Whether a clause speaks of each or of every one, as a mark of the clause."""
+    """Return whether a clause applies to each or to every one, as a mark of the clause."""
     return {"EACH"} if re.match(r"\s*each\b", text) else {"EVERY"} if re.match(r"\s*every\b", text) else set()
 
 
 def rules_of(clause: ParsedClause) -> list[SentenceRule]:
-    """The patterns that a clause and the one joined to it mean."""
+    """Return the rules that a clause and the clause joined to it mean."""
     if not clause.join:
         return _rules_alone(clause)
     if clause.scope and "ALL" not in clause.marks:
@@ -89,12 +89,12 @@ def _rules_alone(clause: ParsedClause) -> list[SentenceRule]:
 
 
 def scope_doubt(scope: str) -> str:
-    """What may not be meant where a sentence speaks of one plan of something: ``per shift``."""
+    """Return the possible misreading if a sentence has a scope: ``per shift``."""
     return f"{scope!r} is read as: in each plan" if scope else ""
 
 
 def ask_before(first: Groups, then: Groups, clause: ParsedClause) -> list[SentenceRule]:
-    """The first of the one comes before the other."""
+    """Require that the first of the one precedes the other."""
     if "NEXT" in clause.marks:
         return [make_rule("directly preceded", A=then, B=first)]
     if "ALL" in clause.marks and clause.join == "BEFORE":
@@ -109,7 +109,7 @@ def ask_before(first: Groups, then: Groups, clause: ParsedClause) -> list[Senten
 
 
 def ask_after(clause: ParsedClause) -> list[SentenceRule]:
-    """What must happen after each time that something happened."""
+    """Require something after each occurrence of something else."""
     if "FIRST" in clause.marks:
         return ask_before(clause.steps, clause.other, replace(clause, marks=clause.marks - {"FIRST"}))
     if len(clause.other) > 1:
@@ -143,7 +143,7 @@ def _not_after(clause: ParsedClause) -> list[SentenceRule]:
 
 
 def ask_until(clause: ParsedClause) -> list[SentenceRule]:
-    """Nothing of the clause before the other clause was done."""
+    """Forbid the clause until the other clause has happened."""
     if "AGAIN" in clause.marks:
         doubt = "it is read as: one since the last time, and not only one before the second time"
         return [make_rule("between any two", doubt, A=clause.steps, B=clause.other)]
@@ -185,7 +185,7 @@ _TABLE: dict[tuple[str, str], Callable[[ParsedClause], list[SentenceRule]]] = {
 
 
 def ask_between(join: str, after: Groups, clause: ParsedClause) -> list[SentenceRule]:
-    """What is asked after something happened: that the one comes before the other, from then on."""
+    """Require, from some event on, that the one precedes the other."""
     if join in ("AFTER", "WHEN") and clause.join == "UNLESS" and clause.mode in ("MUST", "DO") and clause.is_plain:
         return [make_rule("followed, unless", A=after, B=clause.steps, C=clause.other)]
     if (
@@ -198,7 +198,7 @@ def ask_between(join: str, after: Groups, clause: ParsedClause) -> list[Sentence
         raise Unclear("it is not clear what is asked of plans")
     if clause.join == "BEFORE" and clause.mode in ("MUST", "DO"):
         between = make_rule("between", A=after, B=clause.steps, C=clause.other)
-        return [make_rule("followed", A=after, B=clause.steps), between]  # it is a duty, and has its place
+        return [make_rule("followed", A=after, B=clause.steps), between]  # it is both required and ordered
     if (clause.join in ("UNTIL", "BEFORE", "UNLESS", "WITHOUT") and clause.mode == "NOT") or clause.join == "ONLYAFTER":
         first, then = clause.other, clause.steps
     else:

@@ -1,4 +1,4 @@
-"""A text of rules as sentences, each with its place, and each in a form that fewer patterns have to fit."""
+"""A text of rules as sentences with their positions, each normalized so that it matches fewer patterns."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from formal_llm.authoring.names import QUOTED, RESERVED
 from formal_llm.authoring.simplifying import other_words
 
 _NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-#: A number or bullet before a line; lines with a number are the steps of a procedure.
+#: A number or bullet before a line; numbered lines are the steps of a procedure.
 _BULLET = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•])[ \t]+")
-#: "Otherwise" goes on with the sentence before it.
+#: "Otherwise" continues the sentence before it.
 _ELSE = r"(?:otherwise|else|if not)\b"
-#: What takes back an order of steps goes on with the sentence before it, too.
+#: A clause that cancels an order of steps continues the sentence before it, too.
 _WHICHEVER = r"it (?:does not|doesn't) matter (?:which|who|what)\b|only (?:then|afterwards)\b"
 _END = re.compile(
     rf"(?:[.!?]|;(?!\s+(?i:{_WHICHEVER})))(?=\s|$)(?!\s+(?i:{_ELSE}))"
@@ -22,7 +22,7 @@ _END = re.compile(
 )
 
 _WORD = rf"(?!(?:{'|'.join(sorted(RESERVED))})\b)[\w'-]+"
-#: A thing, as the pronouns after it mean it.
+#: A thing that later pronouns refer to.
 _THING = re.compile(rf"\b(?:the|an?|no|your|any|every|each) ({_WORD}(?: {_WORD}){{0,2}})")
 _PRONOUN = re.compile(r"\b(?:it|them)\b")
 
@@ -31,10 +31,10 @@ class Sentence(NamedTuple):
     """A sentence.
 
     Attributes:
-        text: as it is written.
-        at: where it begins in the text.
-        plain: the same in lower case and in fewer words; a part of it, where it holds two.
-        listed: whether it is an item of a list, with a number before it.
+        text: its text as written.
+        at: its start in the text.
+        plain: the normalized text; only a part of it if it contains two sentences.
+        listed: whether it is a numbered item of a list.
     """
 
     text: str
@@ -44,9 +44,9 @@ class Sentence(NamedTuple):
 
 
 def split_sentences(text: str) -> Iterator[Sentence]:
-    """The sentences of a text: up to a full stop, a semicolon, an empty line, or the next item of a list."""
+    """Split a text into sentences: up to a full stop, a semicolon, an empty line, or the next item of a list."""
     hidden = QUOTED.sub(lambda found: re.sub(r"[.!;\n]", "_", found[0]), text)
-    # Comments, and the number before an item, end no sentence.
+    # Comments, and the number before an item, do not end a sentence.
     hidden = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), hidden)
     hidden = re.sub(r"(?m)^[ \t]*\(?\d{1,3}\.", lambda found: found[0][:-1] + ")", hidden)
     begin = 0
@@ -64,7 +64,7 @@ def split_sentences(text: str) -> Iterator[Sentence]:
 
 
 def normalize_text(text: str) -> str:
-    """A sentence in lower case, numbers as digits, and one word for several that mean the same."""
+    """Normalize a sentence: lower case, numbers as digits, and one word for several with the same meaning."""
     parts = re.split(f"({QUOTED.pattern.replace('(', '(?:')})", " ".join(text.split()).rstrip(".!?;"))
     return _replace_pronoun(
         "".join(part if number % 2 else _normalize_unquoted(part) for number, part in enumerate(parts)).strip()
@@ -73,8 +73,8 @@ def normalize_text(text: str) -> str:
 
 def _normalize_unquoted(text: str) -> str:
     text = re.sub(rf"[.;] (?={_ELSE})", ", ", text.lower().replace("’", "'"))
-    for pattern, same in other_words("forms"):
-        text = pattern.sub(same, text)
+    for pattern, replacement in other_words("forms"):
+        text = pattern.sub(replacement, text)
     for number, word in enumerate(_NUMBERS):
         text = re.sub(rf"\b{word} (?=times\b|steps\b|other steps\b)", f"{number} ", text)
         text = re.sub(rf"\b{word} (?=(?:to|or|and|-) (?:\d+|\w+) times\b)", f"{number} ", text)
@@ -84,7 +84,7 @@ def _normalize_unquoted(text: str) -> str:
 
 
 def _replace_pronoun(text: str) -> str:
-    """A sentence in which the thing replaces its pronoun, where it names only one before it."""
+    """Replace the pronoun of a sentence by its thing, if only one is named before it."""
     found = _PRONOUN.search(text)
     if found is None or text.startswith("if "):
         return text

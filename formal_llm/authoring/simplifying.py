@@ -1,4 +1,4 @@
-"""A sentence in fewer words: what obliges, allows, forbids and joins is one word in capitals, however it is written."""
+"""Simplified sentences: whatever obliges, allows, forbids or joins becomes one word in capitals."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _DIGITS = {word: str(n) for n, word in enumerate("zero one two three four five s
 
 @cache
 def other_words(kind: str) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """What is written and the one way in which it is read, of ``simplifying.toml``; made when it is first needed.
+    """Return the replacements of ``simplifying.toml``: patterns of variants and their common form; cached.
 
     Args:
-        kind: who reads it: ``"clauses"`` or ``"forms"``.
+        kind: which reader uses them: ``"clauses"`` or ``"forms"``.
     """
     table = parse_toml(read_words("simplifying.toml"))
 
     def expand_parts(pattern: str) -> str:
         return re.sub(r"(?<!\?P)<([A-Z]+)>", lambda found: expand_parts(table["parts"][found[1]]), pattern)
 
-    return tuple((re.compile(expand_parts(pattern)), same) for pattern, same in table[kind]["same"])
+    return tuple((re.compile(expand_parts(pattern)), replacement) for pattern, replacement in table[kind]["same"])
 
 
 def simplify(text: str) -> str:
-    """A sentence in lower case and fewer words, with what joins its clauses in capitals."""
+    """Return a sentence in lower case and fewer words, with the words that join its clauses in capitals."""
     text = " ".join(text.split()).rstrip(".!?; ").replace("’", "'").replace(" – ", ", ").replace("—", ", ").lower()
-    for pattern, same in other_words("clauses"):
-        text = pattern.sub(same, text)
+    for pattern, replacement in other_words("clauses"):
+        text = pattern.sub(replacement, text)
     for word, digit in _DIGITS.items():
         text = re.sub(
             rf"\b{word} (?=times\b)|(?<=\bat most ){word} |(?<=\bat least ){word} |(?<=\bexactly ){word} ",

@@ -1,4 +1,4 @@
-"""Verbs and their forms, as far as a reader without a model has to know them."""
+"""Verbs and their forms, as far as a reader without a model needs to know them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from formal_llm.automata.languages.spelling import IRREGULAR
 
 
 def read_words(file: str) -> str:
-    """The text of one of the files of words that lie beside this module."""
+    """Return the text of one of the word files beside this module."""
     return resources.files("formal_llm.authoring").joinpath(file).read_text(encoding="utf-8")
 
 
 _WORDS = parse_toml(read_words("words.toml"))
-#: Verbs that people write procedures with.
+#: Verbs commonly used in procedures.
 VERBS = frozenset(_WORDS["verbs"].split())
-#: Verbs that describe how things are and name no step.
+#: Verbs that describe states and name no step.
 STATES = frozenset(_WORDS["states"].split())
-#: Small words that belong to the verb before them: "roll back", "hand over".
+#: Words that belong to the verb before them: "roll back", "hand over".
 PARTICLES = frozenset(_WORDS["particles"].split())
 
 
 def base_form(form: str) -> str | None:
-    """The verb that a word may be a form of; None where it is none."""
+    """Return the base form of a word that may be a form of a verb; None if it is not."""
     if form in VERBS or form in STATES:
         return form
     for candidate in _base_candidates(form):
@@ -53,9 +53,9 @@ def _base_candidates(form: str) -> list[str]:
 
 
 def participle_base(word: str) -> str | None:
-    """The verb of a past participle; one that is not known is guessed from its ending; None where it is none."""
-    same = {"put", "cut", "set", "read", "run", "shut", "let", "split", "cast", "hit", "come", "reset", "spread"}
-    if word in same or word in IRREGULAR:
+    """Return the base form of a past participle, guessing an unknown one from its ending; None if it is not one."""
+    unchanged = {"put", "cut", "set", "read", "run", "shut", "let", "split", "cast", "hit", "come", "reset", "spread"}
+    if word in unchanged or word in IRREGULAR:
         return IRREGULAR.get(word, word)
     found = base_form(word)
     irregular = re.fullmatch(rf"(?:re|un|over|mis)?(?:{'|'.join(IRREGULAR)})", word)
@@ -71,5 +71,5 @@ def participle_base(word: str) -> str | None:
 
 
 def gerund_base(word: str) -> str | None:
-    """The verb of a form in "-ing"; None where it is no known one."""
+    """Return the base form of a known verb's form in "-ing"; else None."""
     return base_form(word) if word.endswith("ing") and base_form(word) != word else None

@@ -1,10 +1,10 @@
 """Advantages: from the rewards of plans to the weights of a policy-gradient update. Pure functions, no tensors.
 
-Every update of a policy pi makes this sum larger, over the episodes that it is given::
+Every update of a policy pi increases this sum over the given episodes::
 
     sum of weight_i * log pi(plan_i)
 
-The weights are constants; no gradient goes through them. What tells the estimators apart is how rewards become weights.
+The weights are constants; no gradient passes through them. Estimators differ in how they turn rewards into weights.
 An estimator is *unbiased* if the expected gradient of that sum is the gradient of the expected reward J.
 
 ==================  ========================================================  =======================================
@@ -15,16 +15,16 @@ name                weight of sample i of n                                   ex
 ``rloo``            (r_i - mean of the other rewards) / n                     grad J
 ``grpo_unscaled``   (r_i - mean) / n                                          (n - 1) / n * grad J
 ``grpo``            (r_i - mean) / (std + eps) / n                            biased: in general no multiple of grad J
-``stratified``      known plans: pi_k (r_k - b); samples that are not known:  grad J
-                    (r_i - b) / n; samples that are known: 0
+``stratified``      known plans: pi_k (r_k - b); samples outside of them:     grad J
+                                        (r_i - b) / n; samples among them: 0
 ``exact``           all plans: pi_k (r_k - J); no samples                     grad J, with no variance
 ==================  ========================================================  =======================================
 
-All rests on one identity: the probabilities of all plans sum to 1, so sum_k pi_k grad log pi_k = 0 over the whole
-language, and whatever does not depend on the sample can be subtracted from its reward. Hence a baseline may be made of
-anything that was there before the sample was drawn (``reinforce``, ``stratified``) or of the other samples (``rloo``),
-but the mean over a group holds the sample itself, with 1/n of its weight (``grpo_unscaled``), and its standard
-deviation depends on it in a way that does not cancel (``grpo``).
+All this follows from one identity: the probabilities of all plans sum to 1, so sum_k pi_k grad log pi_k = 0 over the
+whole language, and any term that does not depend on the sample can be subtracted from its reward. A baseline may hence
+depend on anything known before the sample was drawn (``reinforce``, ``stratified``) or on the other samples (``rloo``).
+The mean over a group, however, includes the sample itself with weight 1/n (``grpo_unscaled``), and the standard
+deviation of the group depends on the sample in a way that does not cancel (``grpo``).
 
 Sources: Williams 1992 (REINFORCE); Li et al. 2024, arXiv 2402.00798 (moving average per task); Kool et al. 2019 and
 Ahmadian et al. 2024, arXiv 2402.14740 (leave one out); Shao et al. 2024, arXiv 2402.03300 (GRPO); Liu et al. 2025,
@@ -43,24 +43,24 @@ from formal_llm.authored.plugins import Plugins
 from formal_llm.errors import ResourceNotFound
 from formal_llm.rltf.baselines import Baseline, checked, finite, mean_of
 
-#: What ``grpo`` adds to the standard deviation, in the unit of the rewards; as TRL does.
+#: What ``grpo`` adds to the standard deviation, in units of the rewards, as TRL does.
 EPSILON = 1e-4
-#: By how much the probabilities of plans may miss 1; models that compute in bf16 are not exact.
+#: The tolerance for the probabilities of plans, which should sum to 1; models that compute in bf16 are not exact.
 TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPlans:
-    """Plans of a task that were known before its samples were drawn, with rewards that need no sample any more.
+    """Plans of a task that were known before its samples were drawn, with rewards that need no more samples.
 
-    A plan is known by its answers, not by its word: where the automaton is ambiguous, a word has several plans (see
+    A plan is identified by its answers, not by its word: if the automaton is ambiguous, a word has several plans (see
     :attr:`formal_llm.rltf.episode.Episode.path`).
 
     Attributes:
-        probabilities: of the plans under the policy that is updated.
-        rewards: of the plans, in the same order.
-        repeats: for each fresh sample, whether its plan is one of these. It may be left out where there are no known
-            plans or no samples.
+        probabilities: the probabilities of the plans under the policy that is updated.
+        rewards: the rewards of the plans, in the same order.
+        repeats: for each fresh sample, whether its plan is one of the known ones. May be omitted without known plans or
+                without samples.
     """
 
     probabilities: tuple[float, ...] = ()
@@ -70,12 +70,12 @@ class KnownPlans:
 
 @dataclass(frozen=True, slots=True)
 class TaskRewards:
-    """All that an estimator may look at: one task, before one update.
+    """All inputs of an estimator: one task, before one update.
 
     Attributes:
-        rewards: of the fresh samples.
-        baseline: the task's moving average from before these samples; None where there is none.
-        known: plans known before these samples were drawn.
+        rewards: the rewards of the fresh samples.
+        baseline: the task's moving average from before these samples; None if there is none.
+        known: the plans known before these samples were drawn.
     """
 
     rewards: tuple[float, ...] = ()
@@ -85,33 +85,33 @@ class TaskRewards:
 
 @dataclass(frozen=True, slots=True)
 class PlanWeights:
-    """What the logarithms of the plans' probabilities are multiplied with.
+    """The factors of the log-probabilities of plans.
 
     Attributes:
-        known: one weight for each known plan; empty for estimators that do not look at them.
-        sampled: one weight for each fresh sample; the division by their number is done.
+        known: one weight for each known plan; empty for estimators that ignore them.
+        sampled: one weight for each fresh sample, already divided by their number.
     """
 
     known: tuple[float, ...] = ()
     sampled: tuple[float, ...] = ()
 
 
-#: What makes weights of rewards.
+#: A function that turns rewards into weights.
 Weighing: TypeAlias = Callable[[TaskRewards], PlanWeights]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """A registered estimator: its function and what a trainer has to bring.
+    """A registered estimator: its function and its requirements.
 
     Attributes:
-        name: its name.
-        function: from a checked group to weights.
+        name: the name of the estimator.
+        function: computes the weights of a checked group.
         unbiased: whether the expected gradient is that of the expected reward.
-        least_samples: the fewest fresh samples it works with; 0: it takes none.
+        least_samples: the minimum number of fresh samples; 0 if it uses none.
         needs_baseline: whether it needs the task's moving average.
         needs_known: whether it needs the known plans.
-        needs_all: whether these must be all plans of the task.
+        needs_all: whether the known plans must be all plans of the task.
     """
 
     name: str
@@ -128,20 +128,20 @@ class Estimator:
         return self.least_samples > 0
 
     def __call__(self, group: TaskRewards) -> PlanWeights:
-        """The weights of a group.
+        """Return the weights of a group.
 
         Raises:
-            ValueError: a reward or probability that cannot be, says which; or something is missing that is needed.
+            ValueError: a reward or probability is invalid (the error specifies which), or a required input is missing.
         """
         _check_needs(self, group)
         return self.function(group)
 
 
 class EstimatorMaker(Protocol):
-    """Makes an estimator. Packages offer theirs in the group ``formal_llm.estimators``, by its name."""
+    """A function that creates an estimator. Packages register theirs by name in the group ``formal_llm.estimators``."""
 
     def __call__(self) -> Estimator:
-        """The estimator."""
+        """Return the estimator."""
         ...
 
 
@@ -165,10 +165,10 @@ def advantage(
 ) -> Callable[[Weighing], Weighing]:
     """Register a function from :class:`TaskRewards` to :class:`PlanWeights` as an estimator.
 
-    The arguments are the attributes of an :class:`Estimator`; recipes call it by its name.
+    The arguments are the attributes of an :class:`Estimator`; recipes refer to it by its name.
 
     Raises:
-        ValueError: the name is taken.
+        ValueError: the name is already registered.
     """
 
     def register_estimator(function: Weighing) -> Weighing:
@@ -181,11 +181,11 @@ def advantage(
 
 
 def estimator(name: str) -> Estimator:
-    """The estimator of a name.
+    """Return the estimator of a name.
 
     Raises:
-        ResourceNotFound: there is none; names the nearest.
-        PluginError: that of another package cannot be used.
+        ResourceNotFound: there is none; the error suggests the nearest name.
+        PluginError: the estimator of another package cannot be used.
     """
     found = ADVANTAGES.get(name) or PLUGINS.make(name)
     if found is None:
@@ -196,13 +196,13 @@ def estimator(name: str) -> Estimator:
 def estimate(
     name: str, *, rewards: Sequence[float] = (), baseline: Baseline | None = None, known: KnownPlans | None = None
 ) -> PlanWeights:
-    """The weights of one task's episodes, for any estimator by its name in the same way: each takes what it needs.
+    """Return the weights of one task's episodes by the named estimator, which uses the inputs that it needs.
 
     The other arguments are the attributes of :class:`TaskRewards`.
 
     Raises:
         ResourceNotFound: there is no such estimator.
-        ValueError: as :class:`Estimator` does.
+        ValueError: see :class:`Estimator`.
     """
     return estimator(name)(TaskRewards(tuple(rewards), baseline, known or KnownPlans()))
 
@@ -212,15 +212,15 @@ def estimate(
 
 @advantage("plain", unbiased=True)
 def plain(group: TaskRewards) -> PlanWeights:
-    """No baseline (Williams 1992): unbiased, and the noisiest; for comparison."""
+    """Use no baseline (Williams 1992): unbiased, with the highest variance; for comparison."""
     return _weights_of(group.rewards)
 
 
 @advantage("reinforce", unbiased=True, needs_baseline=True)
 def reinforce(group: TaskRewards) -> PlanWeights:
-    """The paper's: less the moving average of the task's earlier rewards.
+    """Subtract the moving average of the task's earlier rewards, as in the paper.
 
-    Unbiased since the average was made before these samples were drawn.
+    This is unbiased, since the average was computed before these samples were drawn.
     """
     assert group.baseline is not None
     return _weights_of([reward - group.baseline.value for reward in group.rewards])
@@ -228,21 +228,21 @@ def reinforce(group: TaskRewards) -> PlanWeights:
 
 @advantage("rloo", unbiased=True, least_samples=2)
 def rloo(group: TaskRewards) -> PlanWeights:
-    """Less the mean of the other samples' rewards: unbiased, since they are independent of the sample."""
+    """Subtract the mean of the other samples' rewards: unbiased, since they are independent of the sample."""
     count, mean = len(group.rewards), mean_of(group.rewards)
     return _weights_of([(reward - mean) * count / (count - 1) for reward in group.rewards])
 
 
 @advantage("grpo_unscaled", unbiased=False, least_samples=2)
 def grpo_unscaled(group: TaskRewards) -> PlanWeights:
-    """Less the group's mean ("Dr. GRPO"): the right direction, too short by the factor (n - 1) / n."""
+    """Subtract the group's mean ("Dr. GRPO"): the right direction, too short by the factor (n - 1) / n."""
     mean = mean_of(group.rewards)
     return _weights_of([reward - mean for reward in group.rewards])
 
 
 @advantage("grpo", unbiased=False, least_samples=2)
 def grpo(group: TaskRewards) -> PlanWeights:
-    """Less the group's mean, divided by its standard deviation (of a sample, n - 1): biased.
+    """Subtract the group's mean and divide by its standard deviation (of a sample, n - 1): biased.
 
     Groups with nearly equal rewards count as much as others, so the expected direction is not that of the gradient.
     """
@@ -254,13 +254,13 @@ def grpo(group: TaskRewards) -> PlanWeights:
 
 @advantage("stratified", unbiased=True, needs_known=True)
 def stratified(group: TaskRewards) -> PlanWeights:
-    """Exact over the known plans, sampled outside.
+    """Compute the known plans exactly and sample the others.
 
     The gradient is a sum over all plans of pi (r - b) grad log pi, for any b that does not depend on the samples. Its
-    part over the known plans is written out; its part over the others is an expectation, so each sample outside stands
-    for 1/n of it, and a sample inside for nothing. This is unbiased because the known plans were fixed before the
-    samples were drawn, and b is made of them alone: their mean reward, given that a plan is known. Before the first
-    plan is known, b is the moving average, or 0 where there is none.
+    part over the known plans is computed exactly. Its part over the others is an expectation, so each sample outside
+    represents 1/n of it, and a sample inside counts nothing. This is unbiased because the known plans were fixed before
+    the samples were drawn, and b depends on them alone: it is their mean reward, given that a plan is known. Before the
+    first plan is known, b is the moving average, or 0 if there is none.
     """
     known = group.known
     mass = math.fsum(known.probabilities)
@@ -276,7 +276,7 @@ def stratified(group: TaskRewards) -> PlanWeights:
 
 @advantage("exact", unbiased=True, least_samples=0, needs_known=True, needs_all=True)
 def exact(group: TaskRewards) -> PlanWeights:
-    """The gradient itself: :func:`stratified` where all plans are known. A sample, if there is one, counts nothing."""
+    """Compute the gradient itself: :func:`stratified` with all plans known. A sample, if there is one, is ignored."""
     return stratified(replace(group, known=replace(group.known, repeats=(True,) * len(group.rewards))))
 
 
@@ -284,12 +284,12 @@ def exact(group: TaskRewards) -> PlanWeights:
 
 
 def _weights_of(advantages: Sequence[float]) -> PlanWeights:
-    """Weights without known plans: each advantage divided by the number of samples."""
+    """Return weights without known plans: each advantage divided by the number of samples."""
     return PlanWeights(sampled=tuple(value / len(advantages) for value in advantages))
 
 
 def _check_needs(needs: Estimator, group: TaskRewards) -> None:
-    """Raise for what cannot be, before any weight is made of it."""
+    """Raise an error for invalid inputs, before any weight is computed from them."""
     known, count = group.known, len(group.rewards)
     checked(group.rewards)
     if count < needs.least_samples:
@@ -307,7 +307,7 @@ def _check_needs(needs: Estimator, group: TaskRewards) -> None:
     if len(known.probabilities) != len(known.rewards):
         raise ValueError(f"{len(known.rewards)} rewards for {len(known.probabilities)} known plans")
     for number, probability in enumerate(known.probabilities, 1):
-        if not 0 <= probability <= 1 + TOLERANCE:  # a nan compares false
+        if not 0 <= probability <= 1 + TOLERANCE:  # also rejects nan
             raise ValueError(f"the probability of known plan {number} is {probability}, not between 0 and 1")
     mass = math.fsum(known.probabilities)
     if mass > 1 + TOLERANCE:

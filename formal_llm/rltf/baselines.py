@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from formal_llm.errors import InputError, ResourceNotFound
 
-#: How much of the old value a moving-average baseline keeps at each group (the paper's).
+#: The share of the old value that a moving-average baseline keeps with each group (as in the paper).
 DECAY = 0.8
 
 
@@ -18,8 +18,8 @@ class Baseline:
     """The moving average of a task's rewards.
 
     Attributes:
-        value: the average, in the unit of the rewards.
-        groups: how many groups of samples it has seen.
+        value: the average, in units of the rewards.
+        groups: the number of groups of samples it includes.
     """
 
     value: float
@@ -27,16 +27,16 @@ class Baseline:
 
     @classmethod
     def start(cls, reward: float) -> Baseline:
-        """The baseline before the first sample: the reward of the greedy plan; ValueError where it is not finite."""
+        """Return the baseline before the first sample: the greedy plan's reward; ValueError if it is not finite."""
         return cls(finite(reward, "the reward of the greedy plan"))
 
     def updated(self, rewards: Sequence[float], decay: float = DECAY) -> Baseline:
-        """The baseline after a group: decay * old + (1 - decay) * mean of the rewards.
+        """Return the baseline after a group: decay * old + (1 - decay) * mean of the rewards.
 
-        It must be used for the *next* group only: a baseline that holds the rewards that it is subtracted from is not
+        It must be used for the *next* group only: a baseline that includes the rewards it is subtracted from is not
         independent of them.
 
-        The order of the rewards does not matter; without any, nothing changes.
+        The order of the rewards does not matter; without rewards, nothing changes.
 
         Raises:
             ValueError: a reward is not finite, or the decay is not between 0 and 1.
@@ -49,7 +49,7 @@ class Baseline:
 
 
 class BaselinesData(TypedDict):
-    """Baselines as JSON data: ``values`` has for each task its average, and how many groups it has seen."""
+    """Baselines as JSON data: ``values`` has the average of each task and its number of groups."""
 
     decay: float
     values: dict[str, tuple[float, int]]
@@ -57,26 +57,26 @@ class BaselinesData(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Baselines:
-    """The baselines of many tasks; a value, so that updating it makes a new one.
+    """The baselines of many tasks; immutable, so updating returns a new object.
 
     Attributes:
-        values: for each task key its baseline.
-        decay: of all of them.
+        values: the baseline of each task, by its key.
+        decay: the decay of all of them.
     """
 
     values: Mapping[str, Baseline] = field(default_factory=dict)
     decay: float = DECAY
 
     def get(self, key: str) -> Baseline | None:
-        """The baseline of a task; None before it was started."""
+        """Return the baseline of a task; None before it was started."""
         return self.values.get(key)
 
     def started(self, key: str, reward: float) -> Baselines:
-        """With a baseline for a task that begins at the reward of its greedy plan; a task that has one keeps it."""
+        """Return baselines in which a task starts at the reward of its greedy plan, unless it has one already."""
         return self if key in self.values else self._with_baseline(key, Baseline.start(reward))
 
     def updated(self, key: str, rewards: Sequence[float]) -> Baselines:
-        """After a group of samples of a task (see :meth:`Baseline.updated`).
+        """Return the baselines after a group of samples of a task (see :meth:`Baseline.updated`).
 
         Raises:
             ResourceNotFound: the task's baseline was not started.
@@ -90,15 +90,15 @@ class Baselines:
         return replace(self, values={**self.values, key: baseline})
 
     def to_data(self) -> BaselinesData:
-        """As JSON data."""
+        """Return the baselines as JSON data."""
         return {"decay": self.decay, "values": {key: (b.value, b.groups) for key, b in self.values.items()}}
 
     @classmethod
     def from_data(cls, data: BaselinesData) -> Baselines:
-        """What :meth:`to_data` made, after JSON.
+        """Restore baselines from the result of :meth:`to_data`, after JSON.
 
         Raises:
-            InputError: it is something else.
+            InputError: the data is something else.
         """
         try:
             values = {
@@ -111,17 +111,17 @@ class Baselines:
 
 
 def mean_of(rewards: Sequence[float]) -> float:
-    """The mean, summed exactly."""
+    """Return the mean, summed exactly."""
     return math.fsum(rewards) / len(rewards)
 
 
 def finite(value: float, what: str) -> float:
-    """A finite number as it is; ``what`` names it in the error."""
+    """Return a finite number unchanged; ``what`` names it in the error."""
     if not math.isfinite(value):
         raise ValueError(f"{what} is {value}, not a finite number")
     return value
 
 
 def checked(rewards: Sequence[float], of: str = "sample") -> tuple[float, ...]:
-    """Finite rewards as they are."""
+    """Return finite rewards unchanged."""
     return tuple(finite(r, f"the reward of {of} {n} of {len(rewards)}") for n, r in enumerate(rewards, 1))

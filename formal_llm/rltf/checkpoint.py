@@ -1,8 +1,8 @@
-"""Checkpoints: all that a run needs to go on exactly where it was.
+"""Checkpoints: everything that a run needs to continue exactly where it was.
 
 A checkpoint is a folder ``checkpoints/step-000120``: the adapters in the format of peft, the optimizer's state, and
-``state.json`` with the rest. Draws need no state: each comes from the seed, the update and the task. A checkpoint is
-written beside its place and then moved there, so one that is there is whole.
+``state.json`` with the rest. Draws need no state: each depends on the seed, the update and the task. A checkpoint is
+written under another name and then moved into place, so one in place is complete.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 _FORMAT = "formal_llm.rltf.checkpoint/1"
 _FOLDER = "checkpoints"
 _NAME = "step-{:06d}"
-#: The adapters of the best held-out reward, and those at the end.
+#: The adapters with the best held-out reward, and those at the end.
 BEST, FINAL = "best", "final"
 
 
 @dataclass(frozen=True)
 class RunState:
-    """What is saved besides adapters and optimizer.
+    """The state saved besides adapters and optimizer.
 
     Attributes:
-        step: how many updates were made.
-        data: of the trainer, as JSON data.
+        step: the number of updates performed.
+        data: the data of the trainer, as JSON data.
     """
 
     step: int
@@ -47,9 +47,9 @@ class Checkpoints:
     """The checkpoints of a run.
 
     Args:
-        folder: of the run.
-        keep: how many of the last ones stay.
-        fingerprint: what the run depends on, as JSON data: a checkpoint of another one is refused.
+        folder: the folder of the run.
+        keep: the number of latest checkpoints to keep.
+        fingerprint: what the run depends on, as JSON data: a checkpoint with another fingerprint is refused.
     """
 
     def __init__(self, folder: str | Path, *, keep: int = 2, fingerprint: Mapping[str, object] | None = None) -> None:
@@ -58,10 +58,10 @@ class Checkpoints:
         self.fingerprint = json.loads(json.dumps(dict(fingerprint or {})))
 
     def save(self, policy: Policy, optimizer: torch.optim.Optimizer, state: RunState) -> Path:
-        """Save a checkpoint, and remove those that are too old; TrainingError where it cannot be written."""
+        """Save a checkpoint and remove old ones; raise TrainingError if it cannot be written."""
         import torch
 
-        place = self.folder / _NAME.format(state.step)  # there may be one that was made before a resume
+        place = self.folder / _NAME.format(state.step)  # may exist from before a resume
         try:
             with _put_whole(place) as fresh:
                 policy.save(fresh)
@@ -80,19 +80,19 @@ class Checkpoints:
         return place
 
     def steps(self) -> list[int]:
-        """The steps of which there is a whole checkpoint, the earliest first."""
-        found = []
+        """Return the steps with a complete checkpoint, in ascending order."""
+        complete = []
         for place in self.folder.glob("step-*") if self.folder.is_dir() else ():
             number = place.name.removeprefix("step-")
             if number.isdigit() and (place / "state.json").is_file():
-                found.append(int(number))
-        return sorted(found)
+                complete.append(int(number))
+        return sorted(complete)
 
     def load(self, policy: Policy, optimizer: torch.optim.Optimizer, step: int | None = None) -> RunState | None:
-        """Put a checkpoint, the last one where no step is given, into policy and optimizer; None where there is none.
+        """Load a checkpoint, by default the last, into policy and optimizer; return None if there is none.
 
         Raises:
-            TrainingError: it is damaged, or of a run with other settings; says which.
+            TrainingError: it is damaged, or belongs to a run with other settings; the error specifies which.
             ModelError: its adapters do not fit the model.
         """
         import torch
@@ -105,15 +105,15 @@ class Checkpoints:
             data: Any = parse_json(read_bytes(place / "state.json"))
             if data.pop("format") != _FORMAT:
                 raise TrainingError(f"{place} is no checkpoint that this version can read")
-            odd = [key for key, value in self.fingerprint.items() if data["fingerprint"].get(key) != value]
-            if odd:
-                was, now = data["fingerprint"].get(odd[0]), self.fingerprint[odd[0]]
+            changed = [key for key, value in self.fingerprint.items() if data["fingerprint"].get(key) != value]
+            if changed:
+                was, now = data["fingerprint"].get(changed[0]), self.fingerprint[changed[0]]
                 raise TrainingError(
-                    f"{place} is of a run with other settings ({odd[0]} was {was!r}, now {now!r}); go on with the "
+                    f"{place} is of a run with other settings ({changed[0]} was {was!r}, now {now!r}); go on with the "
                     "same, or begin a run in another folder"
                 )
             step_found = int(data.pop("step"))
-            # Through the CPU: a run may go on on another device, and no process fills the first one's.
+            # Via the CPU: a run may continue on another device, and not every process should use that of the first one.
             state = torch.load(place / "optimizer.pt", weights_only=True, map_location="cpu")
         except TrainingError:
             raise
@@ -140,7 +140,7 @@ class Checkpoints:
 
 @contextmanager
 def _put_whole(place: Path) -> Iterator[Path]:
-    """A new folder to be filled, which is then put in the place of one that may be there."""
+    """Create a new folder to fill, which then replaces an existing one."""
     fresh, old = (place.with_name(place.name + ending) for ending in (".new", ".old"))
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
@@ -153,7 +153,7 @@ def _put_whole(place: Path) -> Iterator[Path]:
 
 
 def _sync_file(path: Path) -> None:
-    """See to it that what was written is on the disk."""
+    """Flush a file to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

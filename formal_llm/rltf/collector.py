@@ -1,7 +1,7 @@
-"""Plans to learn from: rolled out, judged and weighed, task by task.
+"""Plans to learn from: generated, judged and weighted, task by task.
 
 All plans of one task in one update are a *group*; its plans get their weights from an estimator
-(:mod:`formal_llm.rltf.advantages`). What the next update has to know goes into a :class:`TaskOutcome`.
+(:mod:`formal_llm.rltf.advantages`). What the next update needs to know is put into a :class:`TaskOutcome`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from formal_llm.rltf.warm_start import reference_plans
 
 @dataclass(frozen=True)
 class WeightedPlans:
-    """A task's part in an update: what goes into the objective, and what becomes of the memory.
+    """The contribution of a task to an update: to the objective and to the memory.
 
-    The shares say how much each episode counts for entropy and distance to the base model: as the policy would meet it.
+    The shares specify how much each episode counts for entropy and distance to the base model: its chance of occurring.
     """
 
     episodes: tuple[Episode, ...]
@@ -40,7 +40,7 @@ class WeightedPlans:
 
 @dataclass
 class _Group:
-    """A task on its way through an update."""
+    """A task during an update."""
 
     index: int
     place: int
@@ -48,40 +48,40 @@ class _Group:
     known: list[tuple[Episode, float]] = field(default_factory=list)
     samples: list[Episode] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
-    logs: list[float] = field(default_factory=list)  # of the samples, under the policy
+    logs: list[float] = field(default_factory=list)  # log-probabilities of the samples under the policy
     greedy_reward: float | None = None
 
 
 class PlanCollector:
-    """Makes the groups of updates: rolls out, has the plans judged, weighs them.
+    """Collects the groups of updates: generates the plans, has them judged, weights them.
 
-    A group is called for by its place in the update and its task.
+    A group is identified by its position in the update and its task.
     """
 
     def __init__(self, setup: TrainingSetup) -> None:
         self._setup = setup
         self._estimator = estimator(setup.settings.advantage)
-        self._episodes: dict[int, dict[PlanPath, Episode]] = {}  # of known plans, made again from their numbers
-        self._failed: dict[int, int] = {}  # of all plans, how many have a stated reward
+        self._episodes: dict[int, dict[PlanPath, Episode]] = {}  # of known plans, rebuilt from their numbers
+        self._failed: dict[int, int] = {}  # by task, the number of plans with a fallback reward
         self._all: dict[int, list[tuple[Episode, float]] | None] = {}  # all plans of a task; None: too many
         self._references: list[list[Episode]] | None = None
 
     def collect_references(self, places: Sequence[tuple[int, int]]) -> list[WeightedPlans]:
-        """The reference plans of some tasks, all with the same weight."""
+        """Return the reference plans of some tasks, all with the same weight."""
         if self._references is None:
             setup, settings = self._setup, self._setup.settings
             self._references = reference_plans(
                 setup.planner, setup.tasks, settings.warm_plans, references=setup.references, seed=settings.seed
             )
-        found = []
+        groups = []
         for _, index in places:
             episodes = tuple(self._references[index])
             share = (1 / len(episodes),) * len(episodes)
-            found.append(WeightedPlans(episodes, share, share, TaskOutcome(index, (), 0.0)))
-        return found
+            groups.append(WeightedPlans(episodes, share, share, TaskOutcome(index, (), 0.0)))
+        return groups
 
     def collect_groups(self, step: int, places: Sequence[tuple[int, int]], memory: TaskMemory) -> list[WeightedPlans]:
-        """The groups of the update ``step``, which seeds the draws with the place; ``memory`` is from before it."""
+        """Return the groups of the update ``step``; draws are seeded by it and the place; ``memory`` precedes it."""
         groups = [self._begin_group(place, index, memory) for place, index in places]
         self._roll_out(step, groups, memory)
         served = self._setup.served is not None
@@ -91,10 +91,13 @@ class PlanCollector:
         chances = [[math.exp(next(rest)) for _ in group.known] for group in groups]
         for group in groups:
             group.logs = [next(rest) if served else episode.log_probability for episode in group.samples]
-        return [self._weigh_group(group, own, memory) for group, own in zip(groups, chances, strict=True)]
+        return [
+            self._weigh_group(group, group_chances, memory)
+            for group, group_chances in zip(groups, chances, strict=True)
+        ]
 
     def _begin_group(self, place: int, index: int, memory: TaskMemory) -> _Group:
-        """What is known of a task, and by which estimator it goes: a language too large for all plans is stratified."""
+        """Start the group of a task and choose its estimator: a language too large to enumerate is stratified."""
         group = _Group(index, place, self._estimator)
         if self._estimator.needs_all:
             plans = self._all_plans(index)
@@ -104,7 +107,7 @@ class PlanCollector:
             group.how = estimator("stratified")
         if group.how.needs_known:
             known = memory.known.get(index, ())
-            # What another process has put out of the memory since is not kept here for ever.
+            # Discard what another process has removed from the memory since.
             for path in self._episodes.get(index, {}).keys() - {path for path, _ in known}:
                 del self._episodes[index][path]
             group.known = [(self._episode_of(index, path), reward) for path, reward in known]
@@ -128,27 +131,27 @@ class PlanCollector:
         return self._setup.reward.judge_many(pairs, self._setup.settings.reward_workers)
 
     def _episode_of(self, index: int, path: PlanPath) -> Episode:
-        own = self._episodes.setdefault(index, {})
-        if path not in own:
-            own[path] = replay(self._setup.planner, Start(index, self._setup.tasks[index]), path)
-        return own[path]
+        episodes = self._episodes.setdefault(index, {})
+        if path not in episodes:
+            episodes[path] = replay(self._setup.planner, Start(index, self._setup.tasks[index]), path)
+        return episodes[path]
 
     def _roll_out(self, step: int, groups: Sequence[_Group], memory: TaskMemory) -> None:
-        """Sample plans for all groups together, and have them judged together."""
+        """Sample plans for all groups together, and judge them together."""
         setup, settings = self._setup, self._setup.settings
         starts: list[Start] = []
-        whose: list[tuple[_Group, bool]] = []
+        owners: list[tuple[_Group, bool]] = []
         for group in groups:
             task = setup.tasks[group.index]
             if group.how.needs_baseline and memory.baselines.get(str(group.index)) is None:
                 starts.append(Start(group.index, task))
-                whose.append((group, True))
+                owners.append((group, True))
             if group.how.needs_samples:
                 for number in range(max(settings.samples, group.how.least_samples)):
                     starts.append(Start(group.index, task, f"{settings.seed} {step} {group.place} {number}"))
-                    whose.append((group, False))
+                    owners.append((group, False))
         episodes = rollout(setup.planner, setup.served or setup.policy, starts)
-        for (group, greedy), episode, one in zip(whose, episodes, self._judge_episodes(episodes), strict=True):
+        for (group, greedy), episode, one in zip(owners, episodes, self._judge_episodes(episodes), strict=True):
             if greedy:
                 group.greedy_reward = one.value
             else:
@@ -156,8 +159,8 @@ class PlanCollector:
                 group.judged.append(one)
 
     def _weigh_group(self, group: _Group, chances: list[float], memory: TaskMemory) -> WeightedPlans:
-        """The weights of a group."""
-        how, rewards = group.how, tuple(one.value for one in group.judged)
+        """Compute the weights of a group."""
+        weighing, rewards = group.how, tuple(one.value for one in group.judged)
         baseline = memory.baselines.get(str(group.index))
         if baseline is None and group.greedy_reward is not None:
             baseline = Baseline.start(group.greedy_reward)
@@ -167,7 +170,7 @@ class PlanCollector:
             tuple(reward for _, reward in group.known),
             tuple(episode.path in known_paths for episode in group.samples),
         )
-        weights = how(TaskRewards(rewards, baseline, known))
+        weights = weighing(TaskRewards(rewards, baseline, known))
         ratios: tuple[float, ...] = ()
         ones = (1.0,) * len(group.samples)
         if self._setup.served is not None:
@@ -175,19 +178,19 @@ class PlanCollector:
             ratios = tuple(log - episode.log_probability for log, episode in pairs)
             ones = factors(ratios, self._setup.settings.rollout_cap)
             weights = replace(weights, sampled=tuple(map(operator.mul, weights.sampled, ones)))
-        if how.needs_all:
+        if weighing.needs_all:
             value = math.fsum(chance * reward for chance, reward in zip(chances, known.rewards, strict=True))
             failed = self._failed.get(group.index, 0)
         else:
             value = math.fsum(rewards) / len(rewards) if rewards else 0.0
             failed = sum(bool(one.failed) for one in group.judged)
         outcome = TaskOutcome(group.index, rewards, value, failed, group.greedy_reward, log_ratios=ratios)
-        if not how.needs_known:
+        if not weighing.needs_known:
             return WeightedPlans(tuple(group.samples), weights.sampled, ones, outcome)
-        if not how.needs_all:
+        if not weighing.needs_all:
             outcome = replace(outcome, known=self._to_know(group, chances))
-        # Without samples the known plans are all there are; beside samples they are some that would be met in them.
-        shares = tuple(chances) if how.needs_all else (0.0,) * len(group.known)
+        # Without samples the known plans are all there are; with samples they are some of those that may be drawn.
+        shares = tuple(chances) if weighing.needs_all else (0.0,) * len(group.known)
         return WeightedPlans(
             (*(episode for episode, _ in group.known), *group.samples),
             (*weights.known, *weights.sampled),
@@ -196,15 +199,15 @@ class PlanCollector:
         )
 
     def _to_know(self, group: _Group, chances: Sequence[float]) -> RewardedPaths:
-        """The plans to be known from now on: the most probable of those that are known and those that were sampled."""
-        found: dict[PlanPath, tuple[float, float]] = {}
+        """Return the plans to remember: the most probable ones among the known and the sampled plans."""
+        known: dict[PlanPath, tuple[float, float]] = {}
         episodes = self._episodes.setdefault(group.index, {})
         for (episode, reward), chance in zip(group.known, chances, strict=True):
-            found[episode.path] = (chance, reward)
+            known[episode.path] = (chance, reward)
         for episode, log, one in zip(group.samples, group.logs, group.judged, strict=True):
-            found.setdefault(episode.path, (math.exp(log), one.value))
+            known.setdefault(episode.path, (math.exp(log), one.value))
             episodes.setdefault(episode.path, episode)
-        best = sorted(found, key=lambda path: (-found[path][0], path))[: self._setup.settings.known_plans]
-        for path in found.keys() - set(best):
+        best = sorted(known, key=lambda path: (-known[path][0], path))[: self._setup.settings.known_plans]
+        for path in known.keys() - set(best):
             episodes.pop(path, None)
-        return tuple((path, found[path][1]) for path in best)
+        return tuple((path, known[path][1]) for path in best)

@@ -1,8 +1,8 @@
-"""Curves as SVG: line charts with several series, bands of spread and marks, drawn by matplotlib.
+"""Curves as SVG: line charts with several series, deviation bands and marks, drawn by matplotlib.
 
-The picture has a white ground, so it can be read on light and on dark pages. Series differ by colour and by dash, so
-they can be told apart without colours; the colours are those of Okabe and Ito (2008), which people with any kind of
-colour vision can tell apart, darkened until they stand out from white.
+The background is white, so the image is readable on light and dark pages. Series differ in both colour and dash, so
+they can be distinguished without colours. The colours are those of Okabe and Ito (2008), which are distinguishable with
+any kind of colour vision, darkened for contrast with white.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: A point: x and y. A y that is no finite number is a gap in the line.
+#: A point: x and y. A y that is not finite is a gap in the line.
 Point: TypeAlias = tuple[float, float]
 
 #: The colours and dashes of the series, in turn; a dash is the lengths of line and gap, in line widths.
 COLOURS = ("#0067a5", "#c2500a", "#007a5a", "#a3488a", "#8a6500", "#3f6f8f")
 _DASHES = (None, (3.5, 2), (1, 1.5), (4.5, 1.5, 1, 1.5), (6, 2), (2, 1))
 _TITLE, _TEXT, _AXIS, _GRID = "#1b1f24", "#4a4f57", "#8a9099", "#e7eaee"
-#: How matplotlib draws here: texts stay texts, the same chart is the same file, and nothing is read as mathematics.
+#: The settings of matplotlib: texts remain texts, equal charts give equal files, and no text is read as mathematics.
 _RULES = {
     "svg.fonttype": "none", "svg.hashsalt": "formal_llm", "text.parse_math": False, "font.family": "sans-serif",
     "font.size": 9, "text.color": _TEXT, "axes.labelcolor": _TEXT, "xtick.labelcolor": _TEXT, "ytick.labelcolor": _TEXT,
@@ -36,11 +36,11 @@ _RULES = {
     "axes.grid.axis": "y", "grid.color": _GRID, "axes.axisbelow": True, "figure.facecolor": "white",
     "figure.constrained_layout.w_pad": 0.1, "figure.constrained_layout.h_pad": 0.1,
 }  # fmt: skip
-#: The size of a picture in inches: 720 by 340 pixels of SVG, at its natural scale.
+#: The size of an image in inches: 720 by 340 pixels of SVG, at its natural scale.
 _SIZE = (720 / 96, 340 / 96)
-#: A line of more points than this is thinned; the eye sees no difference.
+#: The maximum number of points of a line before it is thinned without visible difference.
 _MOST = 600
-#: Points whose numbers are larger are no part of a picture.
+#: The largest number that a point in an image may have.
 _LARGEST = 1e100
 
 
@@ -49,10 +49,10 @@ class Series:
     """A line of a chart.
 
     Attributes:
-        name: what the legend calls it.
+        name: its label in the legend.
         points: its points, x ascending.
-        low, high: a band around the line, from one to the other, for the same x; empty for none.
-        dots: whether its points are marked, for lines of few.
+        low, high: the bounds of a band around the line, for the same x; empty for none.
+        dots: whether its points are marked, for lines with few points.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Chart:
     """A line chart.
 
     Attributes:
-        title: what it shows.
+        title: the title.
         series: its lines.
-        x_label, y_label: what the axes are, with the unit where there is one.
-        marks: vertical lines, each an x and what is said of it.
-        y_range: the least range of the y axis, whatever the points are; None to follow the points.
+        x_label, y_label: the labels of the axes, with the unit if there is one.
+        marks: vertical lines, each an x and its text.
+        y_range: the minimum range of the y axis, whatever the points are; None to follow the points.
     """
 
     title: str
@@ -82,7 +82,7 @@ class Chart:
     y_range: tuple[float, float] | None = None
 
     def draw_svg(self) -> str:
-        """The chart as a text of SVG. The same chart is the same text, always.
+        """Return the chart as SVG text, always the same for the same chart.
 
         Raises:
             MissingDependency: matplotlib is not installed.
@@ -92,9 +92,9 @@ class Chart:
         except ImportError as error:
             raise MissingDependency("curves are drawn by matplotlib: pip install 'formal-llm[rltf]'") from error
         text = StringIO()
-        told = {"Title": self.title, "Description": self._describe_chart(), "Date": None, "Creator": None}
+        info = {"Title": self.title, "Description": self._describe_chart(), "Date": None, "Creator": None}
         with matplotlib.rc_context(_RULES):  # type: ignore[arg-type]  # names of settings, and no other texts, are known
-            self._make_figure().savefig(text, format="svg", metadata=told)
+            self._make_figure().savefig(text, format="svg", metadata=info)
         return text.getvalue()
 
     def _make_figure(self) -> Figure:
@@ -131,25 +131,25 @@ class Chart:
             axes.update_datalim([(drawn[0][0], y) for y in self.y_range], updatex=False)
             axes.autoscale_view()
         first, last = axes.get_xlim()
-        for x, said in self.marks:
+        for x, label in self.marks:
             if first <= x <= last:
-                left = x > (first + last) / 2  # the text stands where there is room
+                left = x > (first + last) / 2  # put the text where there is room
                 axes.axvline(x, color=_AXIS, linewidth=1, linestyle=(0, (3, 3)), zorder=1)
                 text = axes.annotate(
-                    said, (x, 0), (-6 if left else 6, 6), xycoords=axes.get_xaxis_transform(),
+                    label, (x, 0), (-6 if left else 6, 6), xycoords=axes.get_xaxis_transform(),
                     textcoords="offset points", ha="right" if left else "left",
                 )  # fmt: skip
-                text.set_in_layout(False)  # a long text takes no room from the curves
+                text.set_in_layout(False)  # a long text must not shrink the plot
 
     def _describe_chart(self) -> str:
-        """The chart in words, for those who do not see it."""
-        told = []
+        """Describe the chart in words, for those who cannot see it."""
+        parts = []
         for one in self.series:
             finite = [point for point in one.points if _is_drawable(point)]
             if finite:
                 (x, y), (last, end) = finite[0], finite[-1]
-                told.append(f"{one.name}: {y:.4g} at {self.x_label} {x:g}, {end:.4g} at {last:g}")
-        return "; ".join(told) or "nothing was measured"
+                parts.append(f"{one.name}: {y:.4g} at {self.x_label} {x:g}, {end:.4g} at {last:g}")
+        return "; ".join(parts) or "nothing was measured"
 
 
 def _draw_series(axes: Axes, number: int, one: Series) -> None:
@@ -170,20 +170,20 @@ def _draw_series(axes: Axes, number: int, one: Series) -> None:
 
 
 def line_style(number: int) -> tuple[str, tuple[float, ...] | None]:
-    """The colour and the dash of a series, by its number from 0; those that share a colour do not share a dash."""
+    """Return the colour and the dash of a series, by its number from 0; series of the same colour differ in dash."""
     return COLOURS[number % len(COLOURS)], _DASHES[(number + number // len(COLOURS)) % len(_DASHES)]
 
 
-# -- what lines are made of -------------------------------------------------------------------------------------------
+# -- data of lines ----------------------------------------------------------------------------------------------------
 
 
 def smooth_points(name: str, points: Sequence[Point], window: int) -> Series:
-    """The moving mean of points, with a band of one standard deviation to each side.
+    """Return the moving mean of points, with a band of one standard deviation to each side.
 
     Args:
-        name: of the series.
-        points: the points, x ascending. Those that are no finite numbers are left out of the means, and are gaps.
-        window: over how many points, of which the last one is the point itself; at the start over those there are.
+        name: the name of the series.
+        points: the points, x ascending. Points that are not finite are gaps and do not enter the means.
+        window: the number of points per mean, ending with the point itself; fewer at the start.
     """
     rows: list[tuple[float, float, float]] = []  # x, mean, spread
     for place, (x, y) in enumerate(points):
@@ -201,7 +201,7 @@ def smooth_points(name: str, points: Sequence[Point], window: int) -> Series:
 
 
 def thin_series(series: Series, most: int = _MOST) -> Series:
-    """A series of at most about ``most`` points: every n-th, and the last."""
+    """Thin a series to about ``most`` points: every n-th, and the last."""
     count = len(series.points)
     every = math.ceil(count / most)
     if every <= 1:
@@ -216,10 +216,10 @@ def thin_series(series: Series, most: int = _MOST) -> Series:
 
 
 def _heights_of(points: Sequence[Point]) -> list[float]:
-    """The y of points; nan for those that are gaps."""
+    """Return the y of points; nan for gaps."""
     return [point[1] if _is_drawable(point) else math.nan for point in points]
 
 
 def _is_drawable(point: Point) -> bool:
-    """Whether both numbers are finite, and so is the distance between any two of them."""
+    """Return whether both numbers are finite and small enough for their differences to be finite."""
     return all(abs(value) <= _LARGEST for value in point)

@@ -1,6 +1,6 @@
-"""Several processes, one model: each has whole groups of samples, and the gradients are summed.
+"""Several processes with one model: each processes whole groups of samples, and the gradients are summed.
 
-What a process computes depends on the update and the task alone, not on how many processes there are, so one and two
+The results of a process depend on the update and the task alone, not on the number of processes, so one and two
 processes give the same weights up to rounding. Launched with ``torchrun``.
 """
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-#: How long a process waits for the others, which may be judging plans or the held-out tasks. Of one that has died
-#: torchrun tells at once.
+#: The time a process waits for the others, which may be judging plans or the held-out tasks. torchrun reports a
+#: process that has died immediately.
 _PATIENCE = timedelta(days=7)
 
 
@@ -31,8 +31,8 @@ class Processes:
     """The processes of a run.
 
     Attributes:
-        rank: the number of this one, from 0.
-        size: how many there are.
+        rank: the number of this process, from 0.
+        size: the number of processes.
     """
 
     rank: int = 0
@@ -44,11 +44,11 @@ class Processes:
         return self.rank == 0
 
     def own(self, items: Sequence[T]) -> list[T]:
-        """The items that are this process's."""
+        """Return the items that belong to this process."""
         return list(items[self.rank :: self.size])
 
     def gather(self, mine: dict[K, T]) -> dict[K, T]:
-        """What all processes have, together; the keys of each are its own."""
+        """Merge the items of all processes; the keys of different processes are distinct."""
         if self.size == 1:
             return mine
         import torch.distributed as dist
@@ -58,25 +58,25 @@ class Processes:
         return {key: value for part in parts for key, value in part.items()}
 
     def sum_gradients(self, parameters: Sequence[torch.nn.Parameter]) -> None:
-        """Replace each gradient by its sum over the processes; what has none in any process has none then, too.
+        """Replace each gradient by its sum over the processes; a parameter without gradient in all of them gets none.
 
-        (For an optimizer with momentum no gradient and a gradient of 0 are not the same.)
+        (For an optimizer with momentum, no gradient and a gradient of 0 are different.)
         """
         if self.size == 1:
             return
         import torch
         import torch.distributed as dist
 
-        there = self.gather({self.rank: [parameter.grad is not None for parameter in parameters]})
+        has_gradient = self.gather({self.rank: [parameter.grad is not None for parameter in parameters]})
         for number, parameter in enumerate(parameters):
-            if not any(has[number] for has in there.values()):
+            if not any(has[number] for has in has_gradient.values()):
                 continue
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
             dist.all_reduce(parameter.grad)
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes are here."""
         if self.size > 1:
             import torch.distributed as dist
 
@@ -85,13 +85,13 @@ class Processes:
 
 @contextmanager
 def world(processes: int | None = None) -> Iterator[Processes]:
-    """The processes that ``torchrun`` started; this one alone where it did not.
+    """Provide the processes that ``torchrun`` started, or this one alone if it was not used.
 
     Args:
-        processes: how many there must be; None: as many as there are.
+        processes: the required number of processes; None: any number.
 
     Raises:
-        TrainingError: there are others than expected. (``accelerate launch --cpu --num_processes 2`` starts one.)
+        TrainingError: the number is not as required. (``accelerate launch --cpu --num_processes 2`` starts one.)
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if processes is not None and size != processes:
@@ -109,7 +109,7 @@ def world(processes: int | None = None) -> Iterator[Processes]:
     on_gpu = torch.cuda.is_available()
     if on_gpu and (local := int(os.environ.get("LOCAL_RANK", "0"))) < torch.cuda.device_count():
         torch.cuda.set_device(local)
-    # With a GPU both: what is not on it (a model on the CPU, all that is no tensor) goes by gloo.
+    # With a GPU both: what is not on it (a model on the CPU, objects that are not tensors) uses gloo.
     dist.init_process_group("cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=_PATIENCE)
     try:
         if dist.get_world_size() != size:

@@ -1,7 +1,7 @@
-"""Episodes: a plan, and the decisions that led to it; their distinct questions.
+"""Episodes: a plan and the decisions that led to it; the distinct questions of episodes.
 
 The probability of a plan under a policy is the product of the probabilities of its decisions: the policy answers each
-question with a distribution over its legal options, and where a rule leaves one option nothing is asked.
+question with a distribution over its legal options. If the rules leave only one option, no question is asked.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from formal_llm.llms.question import Question
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 
-#: A plan as the numbers that were chosen.
+#: A plan as the numbers of the chosen options.
 PlanPath: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """One question and what was chosen.
+    """A question and the choice.
 
     Attributes:
-        question: the question; of exactly one option.
+        question: the question, about exactly one option.
         number: the number of the chosen option, from 1.
     """
 
@@ -33,14 +33,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Episode:
-    """One finished plan and the decisions that led to it.
+    """A complete plan and the decisions that led to it.
 
     Attributes:
-        index: the place of its task among the tasks of the run.
+        index: the position of its task among the tasks of the run.
         task: the task.
         plan: the plan.
         decisions: its decisions, in the order in which they were made.
-        log_probability: of the plan under the policy that made it, natural logarithm; 0 where there was no choice.
+        log_probability: the natural logarithm of its probability under the policy that generated it; 0 without choices.
     """
 
     index: int
@@ -51,26 +51,26 @@ class Episode:
 
     @property
     def word(self) -> tuple[str, ...]:
-        """The word of the plan. Where the automaton is ambiguous, plans of one task may share it."""
+        """The word of the plan. If the automaton is ambiguous, several plans of a task may share it."""
         return self.plan.word
 
     @property
     def path(self) -> PlanPath:
-        """The numbers that were chosen, first question first: what the plans of one task are told apart by.
+        """The numbers of the chosen options, in order, which distinguish the plans of a task.
 
-        Two episodes of one task and planner have the same path exactly when they are the same plan.
+        Two episodes of one task and planner have the same path if and only if they are the same plan.
         """
         return tuple(decision.number for decision in self.decisions)
 
 
 class DistinctQuestions:
-    """Numbers questions from 0, those that are equal alike: episodes share some objects, and others ask the same.
+    """Numbers distinct questions from 0: episodes share some question objects, and other objects are equal.
 
     Args:
-        key: what two questions have in common that count as one. It may take time: each object is looked at once.
+        key: what equal questions have in common. It may be slow: it is called once per object.
 
     Attributes:
-        questions: the first of each number, in their order.
+        questions: the first question of each number, in order.
     """
 
     def __init__(self, key: Callable[[Question], Hashable]) -> None:
@@ -81,12 +81,12 @@ class DistinctQuestions:
         self._seen: list[Question] = []
 
     def number_of(self, question: Question) -> int:
-        """The number of a question; a new one is added."""
+        """Return the number of a question, adding it if it is new."""
         found = self._of_object.get(id(question))
         if found is None:
             found = self._of_key.setdefault(self._key(question), len(self.questions))
             if found == len(self.questions):
                 self.questions.append(question)
             self._of_object[id(question)] = found
-            self._seen.append(question)  # as long as it is there, no other one has its identity
+            self._seen.append(question)  # while it is referenced, no other object has its identity
         return found

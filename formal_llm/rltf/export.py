@@ -1,12 +1,12 @@
-"""Tasks, prompts and rewards for trainers of others, such as TRL.
+"""Tasks, prompts and rewards for other trainers, such as TRL.
 
-Our trainer puts one question at a time and scores its legal answers. Trainers that sample text know prompts,
-completions and a reward function. So a whole walk is one completion here: the prompt has the rules, the task and the
-first question, and asks for the numbers of all choices in order, such as ``2 1 3``. A later question is not shown, so
-the model has to know from the rules, and learns from the rewards, what its numbers will mean. A completion that leads
-to no plan gets a stated reward.
+The trainer of this package asks one question at a time and scores its legal answers. Trainers that sample text use
+prompts, completions and a reward function. Here a completion is therefore a whole walk: the prompt has the rules, the
+task and the first question, and asks for the numbers of all choices in order, such as ``2 1 3``. Later questions are
+not shown, so the model must infer from the rules, and learns from the rewards, what its numbers will mean. A completion
+that leads to no plan gets a fixed reward.
 
-With TRL (its ``GRPOTrainer`` and ``RLOOTrainer`` take a data set with a column ``prompt`` and give the other columns to
+With TRL (its ``GRPOTrainer`` and ``RLOOTrainer`` take a data set with a column ``prompt`` and pass the other columns to
 the reward function by name)::
 
     from datasets import load_dataset
@@ -16,7 +16,7 @@ the reward function by name)::
     data = load_dataset("json", data_files="tasks.jsonl", split="train")
     trainer = GRPOTrainer(model, reward_funcs=completion_reward(planner, reward, tasks), train_dataset=data)
 
-The column is called ``task`` and holds the place of the task among ``tasks``; the same tasks have to be given to both.
+The column ``task`` holds the position of the task in ``tasks``; both functions must receive the same tasks.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from formal_llm.planning.task import Task
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.rewards import Judged, RewardFunction, reward_of
 
-#: What a prompt ends with. It stands in the place of the instruction of a single question.
+#: The end of a prompt, which replaces the instruction of a single question.
 INSTRUCTION = (
     "Answer with the numbers of your choices at this question and at all that follow until the plan is finished, in "
     "order, separated by blanks, and nothing else. Where a question allows several choices, join their numbers with a "
     "plus sign. A step that leaves only one choice is not asked."
 )
-#: A choice in a completion, and what is between two.
+#: A choice in a completion, and the separators between choices.
 _CHOICE = re.compile(r"\d{1,9}(?:\+\d{1,9})*")
 _BETWEEN = re.compile(r"[\s,;]+")
 #: A prompt or completion: a text, or the messages of a chat, each with ``role`` and ``content``.
@@ -55,28 +55,28 @@ Prompt: TypeAlias = str | list[dict[str, str]]
 
 
 def walk_messages(planner: Planner, task: str | Task) -> tuple[Message, ...]:
-    """The prompt of a whole walk as messages of a chat: the rules, the task with its first question, what is wanted.
+    """Return the prompt of a whole walk as chat messages: the rules, the task with its first question, the instruction.
 
     Raises:
-        NoValidPlan: nothing follows all the rules.
+        NoValidPlan: no plan follows all the rules.
     """
     task = Task.of(task)
     walk = planner.start(task)
-    # Examples of a wording show single questions, and one number for an answer.
+    # The examples of a wording show single questions, with one number as the answer.
     wording = replace(planner.wording.with_rules(), examples=())
     rules = wording.before((), task.description, lambda: planner.table(task).rules())
     question = walk.question
     if question is None:
         return (*rules, Message("user", f"{task.description}\n\n{INSTRUCTION}"))
     instruction = planner.wording.instruction_several if question.several else planner.wording.instruction
-    asked = question.prompt
+    prompt = question.prompt
     single = instruction.replace("{count}", str(len(question.options)))
-    asked = asked.replace(single, INSTRUCTION) if single in asked else f"{asked}\n\n{INSTRUCTION}"
-    return (*rules, Message("user", asked))
+    prompt = prompt.replace(single, INSTRUCTION) if single in prompt else f"{prompt}\n\n{INSTRUCTION}"
+    return (*rules, Message("user", prompt))
 
 
 def walk_prompt(planner: Planner, task: str | Task) -> str:
-    """As :func:`walk_messages`, as one text, for models without a chat template."""
+    """Like :func:`walk_messages`, as one text, for models without a chat template."""
     return "\n\n".join(message.content for message in walk_messages(planner, task)) + "\n"
 
 
@@ -86,18 +86,18 @@ def write_tasks(
     """Write tasks with their prompts as JSON lines: ``task``, ``description``, ``group``, ``prompt``.
 
     Args:
-        path: the file; what is there is replaced.
-        planner: whose rules and wording.
-        tasks: the tasks; ``task`` is the place among them, from 0.
+        path: the file; existing content is replaced.
+        planner: provides the rules and the wording.
+        tasks: the tasks; ``task`` is the position among them, from 0.
         conversational: whether ``prompt`` is a list of messages with ``role`` and ``content``, to which the trainer
-            applies the model's chat template, or one text. (There is no column of its own for each: TRL takes a data
-            set with both for one or the other by chance.)
+            applies the model's chat template, or one text. (There are no separate columns for both: TRL would treat
+            such a data set as either kind by chance.)
 
     Returns:
         The path.
 
     Raises:
-        NoValidPlan: for one of the tasks nothing follows all the rules.
+        NoValidPlan: for one of the tasks no plan follows all the rules.
     """
     rows = (
         {"task": index, "description": task.description, "group": task.group, "prompt": prompt}
@@ -117,20 +117,20 @@ def write_completions(
 ) -> Path:
     """Write plans with their rewards as JSON lines: ``task``, ``prompt``, ``completion``, ``reward``, ``failed``.
 
-    For supervised fine-tuning on good plans, and to learn from plans that were made before.
+    The file serves supervised fine-tuning on good plans and learning from existing plans.
 
     Args:
-        path: the file; what is there is replaced.
-        planner: whose rules and wording.
+        path: the file; existing content is replaced.
+        planner: provides the rules and the wording.
         episodes: the plans with their decisions; ``task`` is :attr:`Episode.index`.
-        judged: what each of them is worth.
-        conversational: as in :func:`write_tasks`; the completion is a list of one message then.
+        judged: the judgement of each.
+        conversational: see :func:`write_tasks`; the completion is then a list of one message.
 
     Returns:
         The path.
 
     Raises:
-        ValueError: not as many rewards as episodes, or an episode of other rules.
+        ValueError: the numbers of rewards and episodes differ, or an episode belongs to other rules.
     """
     prompts: dict[Task, Prompt] = {}
 
@@ -146,19 +146,19 @@ def write_completions(
 
 
 def _write_numbers(planner: Planner, episode: Episode) -> str:
-    """The answers of an episode as a completion; a selection, which it has option by option, is one of them."""
+    """Return the answers of an episode as a completion; a selection, recorded option by option, is one answer."""
     walk = planner.start(episode.task)
     numbers = [decision.number for decision in episode.decisions]
-    left, words = iter(numbers), []
+    remaining, words = iter(numbers), []
     try:
         while (question := walk.question) is not None:
             if question.several:
                 selecting = Selecting.of(question)
                 while selecting.asked is not None:
-                    selecting = selecting.after(next(left))
+                    selecting = selecting.after(next(remaining))
                 chosen = selecting.chosen
             else:
-                chosen = (next(left),)
+                chosen = (next(remaining),)
             walk.answer(Answer(chosen))
             words.append("+".join(map(str, chosen)))
     except (StopIteration, InvalidAnswer):
@@ -170,12 +170,12 @@ def _write_numbers(planner: Planner, episode: Episode) -> str:
 
 
 def read_completion(planner: Planner, task: str | Task, completion: str) -> Plan:
-    """The plan to which a completion leads: numbers of choices, in order, between blanks, commas or semicolons.
+    """Return the plan to which a completion leads: the numbers of choices, separated by blanks, commas or semicolons.
 
     Raises:
-        InvalidAnswer: there is something else than numbers, a number that was not offered, too few numbers, or some
-            that nothing asks for.
-        NoValidPlan, BudgetExceeded: as :attr:`Walk.question` does.
+        InvalidAnswer: the completion has something other than numbers, a number that was not offered, too few
+            numbers or too many.
+        NoValidPlan, BudgetExceeded: see :attr:`Walk.question`.
     """
     text = completion.strip()
     words = [word for word in _BETWEEN.split(text) if word]
@@ -185,8 +185,8 @@ def read_completion(planner: Planner, task: str | Task, completion: str) -> Plan
         if question is None:
             raise InvalidAnswer(f"the plan is finished after {place - 1} of {len(words)} numbers", [("", text)])
         if not _CHOICE.fullmatch(word):
-            shown = word if len(word) <= 40 else f"{word[:37]}..."
-            raise InvalidAnswer(f"{shown!r} is not a number", [(question.prompt, text)])
+            excerpt = word if len(word) <= 40 else f"{word[:37]}..."
+            raise InvalidAnswer(f"{excerpt!r} is not a number", [(question.prompt, text)])
         walk.answer(tuple(map(int, word.split("+"))))
     if not walk.done:
         raise InvalidAnswer(f"the plan is not finished after {len(words)} numbers", [("", text)])
@@ -196,29 +196,29 @@ def read_completion(planner: Planner, task: str | Task, completion: str) -> Plan
 def completion_reward(
     planner: Planner, reward: str | RewardFunction, tasks: Sequence[Task], *, invalid: float = 0.0, workers: int = 1
 ) -> Callable[..., list[float]]:
-    """A reward function as TRL calls it: of prompts and completions, and the other columns of the data set.
+    """Return a reward function for TRL: it takes prompts, completions and the other columns of the data set.
 
     Args:
-        planner: whose rules the completions walk on.
-        reward: the reward of a plan, best a :class:`~formal_llm.rltf.reward_cache.CachedReward`.
+        planner: provides the rules that the completions follow.
+        reward: the reward of a plan, preferably a :class:`~formal_llm.rltf.reward_cache.CachedReward`.
         tasks: the tasks that were exported.
         invalid: the reward of a completion that leads to no plan.
-        workers: how many threads judge plans.
+        workers: the number of threads that judge plans.
 
     Returns:
         ``function(prompts, completions, *, task=None, **columns) -> list[float]``. Completions are texts or lists of
-        messages. ``task`` has for each the place of its task; where it is left out, the task is the one whose prompt
-        was exported so. Other columns are not looked at. It raises ValueError for a prompt that was exported for no
+        messages. ``task`` has the position of the task of each; if omitted, the task is the one that was exported with
+        this prompt. Other columns are ignored. The function raises ValueError for a prompt that was exported for no
         task or for several, and RewardError as the reward does.
 
     Raises:
-        ValueError: ``invalid`` is no finite number.
+        ValueError: ``invalid`` is not a finite number.
     """
     judge = reward_of(reward)
     if not math.isfinite(invalid):
         raise ValueError(f"the reward of completions that lead to no plan is a finite number, not {invalid}")
     stated = Judged(float(invalid), "no plan")
-    exported = cache(partial(_places_by_prompt, planner, tasks))  # only where the prompts have to tell the tasks
+    exported = cache(partial(_places_by_prompt, planner, tasks))  # only if prompts must identify the tasks
 
     def reward_completions(
         prompts: Sequence[Prompt],
@@ -248,20 +248,20 @@ def completion_reward(
 
 
 def _places_by_prompt(planner: Planner, tasks: Sequence[Task]) -> dict[str, set[int]]:
-    """For each prompt that is exported, in both its forms, the places of the tasks that have it."""
-    found: dict[str, set[int]] = {}
+    """Map each exported prompt, in both its forms, to the positions of the tasks that have it."""
+    places: dict[str, set[int]] = {}
     for place, task in enumerate(tasks):
         for conversational in (False, True):
-            found.setdefault(json.dumps(_prompt_of(planner, task, conversational)), set()).add(place)
-    return found
+            places.setdefault(json.dumps(_prompt_of(planner, task, conversational)), set()).add(place)
+    return places
 
 
 def _place_of(prompt: Prompt, exported: Mapping[str, set[int]], tasks: Sequence[Task]) -> int:
-    """The place of the one task that a prompt was exported for."""
+    """Return the position of the only task that a prompt was exported for."""
     places = exported.get(json.dumps(_strip_messages(prompt)), set())
     if len({tasks[place] for place in places}) != 1:
-        many = "several tasks" if places else "no task"
-        raise ValueError(f"this prompt was exported for {many}; keep the column 'task' in the data set: {prompt!r}")
+        problem = "several tasks" if places else "no task"
+        raise ValueError(f"this prompt was exported for {problem}; keep the column 'task' in the data set: {prompt!r}")
     return min(places)
 
 
@@ -275,14 +275,14 @@ def _prompt_of(planner: Planner, task: Task, conversational: bool) -> Prompt:
 
 
 def _strip_messages(prompt: Prompt) -> Prompt:
-    """A prompt as it was exported; trainers may add keys to messages."""
+    """Return a prompt as it was exported; trainers may add keys to messages."""
     if isinstance(prompt, str):
         return prompt
     return [{"role": message["role"], "content": message["content"]} for message in prompt]
 
 
 def _completion_text(completion: Prompt) -> str:
-    """The text of a completion: as it is, or the content of its last message."""
+    """Return the text of a completion: the text itself, or the content of its last message."""
     if isinstance(completion, str):
         return completion
     content = completion[-1].get("content") if completion else ""
@@ -290,6 +290,6 @@ def _completion_text(completion: Prompt) -> str:
 
 
 def _write_lines(path: str | os.PathLike[str], rows: Iterable[Mapping[str, object]]) -> Path:
-    """A file of JSON lines, all of it or as it was."""
+    """Write a file of JSON lines completely or not at all."""
     write_atomically(Path(path), ((json.dumps(row, ensure_ascii=False) + "\n").encode() for row in rows))
     return Path(path)

@@ -1,7 +1,7 @@
-"""Questions of which the right answers are known: those on the way to known plans.
+"""Questions with known right answers: those on the way to known plans.
 
-They are the questions that an answerer would be asked if all its answers were right (teacher forcing), so one wrong
-answer does not make the next questions other ones.
+They are the questions that a model would be asked if all its answers were right (teacher forcing), so a wrong answer
+does not change the following questions.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.episode import PlanPath
 from formal_llm.rltf.warm_start import ReferenceLimits, retrace
 
-#: The most known plans of a task, all of which are looked at.
+#: The maximum number of known plans of a task, all of which are examined.
 MOST_PLANS = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownQuestion:
-    """A question, and which of its options lead on to a known plan.
+    """A question, and which of its options lead to a known plan.
 
     Attributes:
-        index: the place of its task.
-        question: the question; of exactly one option.
-        right: the numbers of these options.
+        index: the position of its task.
+        question: the question, about exactly one option.
+        right: the numbers of the right options.
     """
 
     index: int
@@ -41,18 +41,18 @@ class KnownQuestion:
 def known_questions(
     planner: Planner, task: Task, words: Sequence[Word], *, index: int = 0, count: int = 1, seed: int = 0
 ) -> list[KnownQuestion]:
-    """The questions on the way to some known plans of a task, each once.
+    """Return the questions on the way to some known plans of a task, each once.
 
     Args:
-        planner: whose walks ask them; nobody answers.
+        planner: provides the walks; no LLM is asked.
         task: the task.
-        words: all its known plans. An option is right where it leads to one of them.
-        index: the place of the task.
-        count: how many of the plans are gone along; they are drawn at random.
-        seed: of that draw.
+        words: all its known plans. An option is right if it leads to one of them.
+        index: the position of the task.
+        count: the number of plans to follow; they are drawn at random.
+        seed: the seed of that draw.
 
     Raises:
-        ValueError: a word is no plan of the task.
+        ValueError: a word is not a plan of the task.
     """
     rng = random.Random(f"{seed} known {index}")
     paths: dict[Word, list[tuple[Question, int]]] = {}
@@ -62,17 +62,17 @@ def known_questions(
         numbers = tuple(number for _, number in paths[word])
         for place, number in enumerate(numbers):
             right.setdefault(numbers[:place], set()).add(number)
-    found: dict[PlanPath, KnownQuestion] = {}
+    questions: dict[PlanPath, KnownQuestion] = {}
     for word in rng.sample(sorted(paths), min(count, len(paths))):
-        before: PlanPath = ()
+        path: PlanPath = ()
         for question, number in paths[word]:
-            found.setdefault(before, KnownQuestion(index, question, frozenset(right[before])))
-            before = (*before, number)
-    return list(found.values())
+            questions.setdefault(path, KnownQuestion(index, question, frozenset(right[path])))
+            path = (*path, number)
+    return list(questions.values())
 
 
 def reference_words(planner: Planner, task: Task, references: ReferenceLimits) -> list[Word]:
-    """All plans of a task within the limits that its reference plans keep; none where there is none.
+    """Return all plans of a task within the limits of its reference plans; empty if there are none.
 
     Raises:
         TooManyPlans: there are more than 1,000.
@@ -87,7 +87,7 @@ def reference_words(planner: Planner, task: Task, references: ReferenceLimits) -
 def questions_of(
     planner: Planner, known: Mapping[Task, Sequence[Word]], *, count: int = 1, seed: int = 0
 ) -> list[KnownQuestion]:
-    """The questions on the way to the known plans of several tasks; see :func:`known_questions`."""
+    """Return the questions on the way to the known plans of several tasks; see :func:`known_questions`."""
     tasks = enumerate(known.items())
     return [
         one

@@ -1,25 +1,25 @@
-"""Where a run's figures go: a file of JSON lines, the terminal, and TensorBoard or wandb where they are asked for.
+"""The log of a run: a file of JSON lines and, on request, TensorBoard or wandb; the terminal can observe it.
 
-``log.jsonl`` in the folder of a run has one line for each thing that happened, in order:
+``log.jsonl`` in the folder of a run has one line for each event, in order:
 
-- ``run``: the run begins; ``settings`` has what it was asked to do.
-- ``resume``: it went on after step ``step``; ``best`` is the best reward by which it is judged until then and its step,
-  or null.
+- ``run``: the run starts; ``settings`` has its settings.
+- ``resume``: the run continues after step ``step``; ``best`` is the best reward so far on the tasks that select
+  adapters and its step, or null.
 
-  Of both ``wandb`` is the id of the run at Weights & Biases, where figures go there; a run that goes on keeps it.
-- ``update``: an update was made; ``figures`` has what was measured.
-- ``evaluation``: plans were made for tasks of the split ``split`` ("held-out", "validation") and judged.
-- ``checkpoint``: the state after ``step`` is in ``name``; ``best`` says whether it is the best so far.
-- ``end``: the run is over; ``reason`` says why ("done", "stopped early", "interrupted", an error).
+  For both, ``wandb`` is the id of the run at Weights & Biases if figures are sent there; a resumed run keeps it.
+- ``update``: an update was performed; ``figures`` has the measurements.
+- ``evaluation``: plans for the tasks of the split ``split`` ("held-out", "validation") were generated and judged.
+- ``checkpoint``: the state after ``step`` is in ``name``; ``best`` specifies whether it is the best so far.
+- ``end``: the run is over; ``reason`` is the reason ("done", "stopped early", "interrupted", an error).
 
-Every line has ``kind``, ``step`` (how many updates were made; 0 before the first), ``time`` (UTC) and ``elapsed``, the
-seconds that the run has worked so far, pauses between a kill and a resume not counted. JSON has no infinity and no NaN;
-figures that are none are written as the texts ``"nan"``, ``"inf"`` and ``"-inf"``, so that nothing is taken for a 0.
+Every line has ``kind``, ``step`` (the number of updates performed; 0 before the first), ``time`` (UTC) and ``elapsed``,
+the working time of the run in seconds, without pauses between a kill and a resume. JSON has no infinity and no NaN;
+such figures are written as the texts ``"nan"``, ``"inf"`` and ``"-inf"``, so that none is mistaken for 0.
 
-Figures may have any names. Those that the terminal and the report know: of an update ``reward`` (mean over its plans),
-``reward_spread`` (their standard deviation), ``loss``, ``entropy`` (of the choices), ``kl`` (to the base model),
-``seconds``, ``failed`` (plans with a stated reward), ``drift`` (of a server that made the plans, in nats); of an
-evaluation ``reward``, ``exact`` (share of plans with just the right tools), ``seconds``.
+Figures may have any names. The terminal and the report know the following: for an update ``reward`` (mean over its
+plans), ``reward_spread`` (their standard deviation), ``loss``, ``entropy`` (of the choices), ``kl`` (to the base
+model), ``seconds``, ``failed`` (plans with a fallback reward), ``drift`` (of a server that generated the plans, in
+nats); for an evaluation ``reward``, ``exact`` (fraction of plans with exactly the right tools), ``seconds``.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _FORMAT = "formal_llm.rltf.log/1"
 _BUSY = "another run is writing this log; give another folder"
 _KINDS = ("run", "resume", "update", "evaluation", "checkpoint", "end")
 _GOOD_ENDS = ("done", "stopped early", "interrupted")
-#: What figures are drawn over at Weights & Biases: its own steps only go up, and a resumed run goes back.
+#: The x-axis at Weights & Biases: its own steps only increase, while a resumed run goes back.
 _UPDATE = "update"
-#: The split on which a run is judged, and the one that tells which adapters are best where there is one.
+#: The split on which a run is evaluated, and the split that determines the best adapters if there is one.
 HELD_OUT, VALIDATION = "held-out", "validation"
 
 
@@ -61,11 +61,11 @@ class LogEntry:
     """A line of a log.
 
     Attributes:
-        kind: what happened; see the module.
-        step: how many updates were made by then.
-        elapsed: seconds that the run had worked by then.
-        figures: what was measured.
-        data: everything else of the line.
+        kind: the kind of event; see the module.
+        step: the number of updates performed by then.
+        elapsed: the working time of the run by then, in seconds.
+        figures: the measurements.
+        data: everything else in the line.
     """
 
     kind: str
@@ -76,36 +76,36 @@ class LogEntry:
 
 
 class View(Protocol):
-    """Somebody who watches a run."""
+    """An observer of a run."""
 
     def note(self, entry: LogEntry) -> None:
-        """Called with each line when it is written."""
+        """Process a line of the log; called when it is written."""
 
     def close(self) -> None:
-        """Called when the log is closed."""
+        """Release resources; called when the log is closed."""
 
 
 class RunLog:
-    """The log of a run that is under way; nobody else can write it in the meantime.
+    """The log of a run in progress; no other process can write it in the meantime.
 
-    A line is written at once and whole, so a run that is killed loses nothing; a last line that was only half written
-    is taken away when the log is opened again.
+    Each line is written completely and immediately, so a run that is killed loses nothing; a last line that was written
+    only partly is removed when the log is opened again.
 
     Args:
-        folder: the folder of the run; made if it is not there.
-        settings: what the run was asked to do, as JSON data; written into the first line of a new log.
-        resume: the step of the checkpoint from which the run goes on: lines of later steps are dropped, and so is the
-            ``end`` of the earlier part. 0 keeps what came before the first update. None for a new run.
-        views: who watches: a :class:`~formal_llm.rltf.run_view.RunView` or anything like it. They are closed with the
+        folder: the folder of the run; created if it does not exist.
+        settings: the settings of the run, as JSON data; written into the first line of a new log.
+        resume: the step of the checkpoint from which the run continues: lines of later steps are dropped, and so is the
+                ``end`` of the earlier part. 0 keeps what precedes the first update. None for a new run.
+        views: the observers: a :class:`~formal_llm.rltf.run_view.RunView` or a similar object. They are closed with the
             log.
-        tensorboard: whether figures go to TensorBoard as well, into the folder ``tensorboard``.
-        wandb: the project at Weights & Biases that gets them as well, by way of the folder ``wandb``; empty: none.
+        tensorboard: whether figures are also sent to TensorBoard, in the folder ``tensorboard``.
+        wandb: the project at Weights & Biases that also receives the figures, via the folder ``wandb``; empty for none.
 
     Raises:
-        ResultsError: the folder has a log already and ``resume`` is None; or it has none, and it is not; another run is
-            writing it; it cannot be written to, or a line of it is none of a log. The file is left as it is.
-        MissingDependency: TensorBoard or wandb are asked for and not installed.
-        TrainingError: wandb does not begin a run.
+        ResultsError: the folder has a log already and ``resume`` is None, or has none and ``resume`` is given; another
+            run is writing it; it is not writable; or one of its lines is invalid. The file is left unchanged.
+        MissingDependency: TensorBoard or wandb is requested and not installed.
+        TrainingError: wandb does not start a run.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class RunLog:
         self._views = views
         self._board: SummaryWriter | None = None
         self._online: WandbRun | None = None
-        self._failed = True  # until it is told how it ended
+        self._failed = True  # until its end is recorded
         self._before = 0.0
         self._file = self._open_file()
         try:
@@ -145,35 +145,35 @@ class RunLog:
         else:
             self._before = max((entry.elapsed for entry in kept), default=0.0)
             judged = [entry for entry in kept if entry.kind == "evaluation"]
-            by = VALIDATION if any(entry.data.get("split") == VALIDATION for entry in judged) else HELD_OUT
-            best = best_of(entry for entry in judged if entry.data.get("split") == by)
-            told = None if best is None else [best.figures["reward"], best.step]
-            self._write_entry("resume", resume, {"best": told, **online})
+            split = VALIDATION if any(entry.data.get("split") == VALIDATION for entry in judged) else HELD_OUT
+            best = best_of(entry for entry in judged if entry.data.get("split") == split)
+            best_reward = None if best is None else [best.figures["reward"], best.step]
+            self._write_entry("resume", resume, {"best": best_reward, **online})
 
     @property
     def elapsed(self) -> float:
-        """Seconds that the run has worked so far, those before it was resumed included."""
+        """The working time of the run so far in seconds, including that before it was resumed."""
         return self._before + time.monotonic() - self._start
 
     def update(self, step: int, figures: Mapping[str, SupportsFloat]) -> None:
-        """Note what was measured in an update; ``step`` is its number, from 1."""
+        """Record the measurements of an update; ``step`` is its number, from 1."""
         self._write_entry("update", step, {}, _to_floats(figures))
 
     def evaluation(self, step: int, figures: Mapping[str, SupportsFloat], split: str = HELD_OUT) -> None:
-        """Note what plans for the tasks of a split are worth after ``step`` updates."""
+        """Record what plans for the tasks of a split are worth after ``step`` updates."""
         self._write_entry("evaluation", step, {"split": split}, _to_floats(figures))
 
     def checkpoint(self, step: int, name: str, *, best: bool = False) -> None:
-        """Note that the state after ``step`` updates was saved under a name in the folder of the run."""
+        """Record that the state after ``step`` updates was saved under a name in the folder of the run."""
         self._write_entry("checkpoint", step, {"name": name, "best": best})
 
     def end(self, step: int, reason: str = "done") -> None:
-        """Note that the run is over."""
+        """Record that the run is over."""
         self._failed = reason not in _GOOD_ENDS
         self._write_entry("end", step, {"reason": reason})
 
     def close(self) -> None:
-        """Close the file and the views, and let others have the file."""
+        """Close the file and the views, and release the lock on the file."""
         if not self._file.closed:
             with suppress(OSError):
                 os.fsync(self._file.fileno())
@@ -224,7 +224,7 @@ class RunLog:
         return open_exclusively(self.path, what="log", busy=_BUSY)
 
     def _keep_entries(self, resume: int | None) -> list[LogEntry]:
-        """The lines that stay; the others are taken out of the file."""
+        """Return the lines to keep and remove the others from the file."""
         self._file.seek(0)
         text = self._file.read()
         lines = list(_read_lines(self.path, text))
@@ -233,29 +233,29 @@ class RunLog:
                 raise ResultsError(
                     f"{self.path}: this folder has the log of a run; resume that run, or give another folder"
                 )
-            self._file.truncate(0)  # a first line that was half written
+            self._file.truncate(0)  # a partly written first line
             return []
         if not lines:
             raise ResultsError(f"{self.path}: there is no log of a run to resume")
         kept = [(raw, entry) for raw, entry in lines if entry.step <= resume and entry.kind != "end"]
-        wanted = b"".join(raw + b"\n" for raw, _ in kept)
-        if wanted != text:
-            if text.startswith(wanted):
-                self._file.truncate(len(wanted))  # the usual case: what goes is at the end
+        content = b"".join(raw + b"\n" for raw, _ in kept)
+        if content != text:
+            if text.startswith(content):
+                self._file.truncate(len(content))  # the usual case: the dropped lines are at the end
             else:
-                self._file = replace_exclusively(self._file, self.path, [wanted], busy=_BUSY)
+                self._file = replace_exclusively(self._file, self.path, [content], busy=_BUSY)
         return [entry for _, entry in kept]
 
 
 def read_log(folder: str | os.PathLike[str]) -> list[LogEntry]:
-    """The lines of a run's log, in their order; a last line that is being written is left out.
+    """Read the lines of a run's log, in order, without a last line that is still being written.
 
     Args:
         folder: the folder of the run.
 
     Raises:
         ResourceNotFound: the folder has no log.
-        ResultsError: a line is none of a log; says which.
+        ResultsError: a line is invalid; the error specifies which.
     """
     path = Path(folder) / LOG
     if not path.is_file():
@@ -264,13 +264,13 @@ def read_log(folder: str | os.PathLike[str]) -> list[LogEntry]:
 
 
 def best_of(evaluations: Iterable[LogEntry]) -> LogEntry | None:
-    """The evaluation with the highest reward, of equal ones the first; None where none has a finite one."""
+    """Return the first evaluation with the highest reward, or None if no reward is finite."""
     finite = [entry for entry in evaluations if math.isfinite(entry.figures.get("reward", math.nan))]
     return max(finite, key=lambda entry: (entry.figures["reward"], -entry.step), default=None)
 
 
 def _read_lines(path: Path, text: bytes) -> Iterator[tuple[bytes, LogEntry]]:
-    """The lines of a log, each as it is written and as it is read."""
+    """Return the lines of a log, each as raw bytes and parsed."""
     whole, newline, rest = text.rpartition(b"\n")
     for number, raw in enumerate(whole.split(b"\n") if newline else (), 1):
         entry = _parse_line(raw)
@@ -303,7 +303,7 @@ def _to_json(value: float) -> float | str:
 
 
 def _open_tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
-    """A writer of TensorBoard's event files."""
+    """Return a writer of TensorBoard's event files."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -315,7 +315,7 @@ def _open_tensorboard(folder: Path, resume: int | None) -> SummaryWriter:
 
 
 def _open_wandb(folder: Path, project: str, identity: str, settings: Mapping[str, object]) -> WandbRun:
-    """A run at Weights & Biases, or one that goes on; what is sent lies in the folder ``wandb`` until it is."""
+    """Start or continue a run at Weights & Biases; data to be sent is kept in the folder ``wandb`` until it is sent."""
     try:
         import wandb
     except ImportError as error:
@@ -326,7 +326,7 @@ def _open_wandb(folder: Path, project: str, identity: str, settings: Mapping[str
     try:
         run = wandb.init(
             project=project, id=identity, name=folder.resolve().name, resume="allow", dir=folder, config=dict(settings),
-            settings=wandb.Settings(console="off"),  # the terminal is ours
+            settings=wandb.Settings(console="off"),  # this program writes to the terminal
         )  # fmt: skip
     except wandb.Error as error:
         raise TrainingError(

@@ -1,13 +1,13 @@
-"""What an update makes larger, and its gradient in the order of the questions.
+"""The objective of an update, and its gradient question by question.
 
-Every estimator wants sum_i w_i log pi(plan_i), and log pi(plan) is the sum over the decisions of the plan. So the
-whole is linear in the log-probabilities of the options::
+Every estimator maximizes sum_i w_i log pi(plan_i), and log pi(plan) is the sum over the decisions of the plan. The
+objective is therefore linear in the log-probabilities of the options::
 
     sum over distinct questions q and options a of  c[q, a] * log pi(a | q)
 
 where c[q, a] sums the weights of all plans that chose a at q. However many plans an update has, each distinct question
-is read once, and the backward pass goes in parts of as many questions as memory allows. Entropy and the distance to the
-reference model are means over the questions that were met, so they are sums over distinct questions too.
+is read once, and the backward pass is divided into parts of as many questions as memory allows. Entropy and the
+distance to the reference model are means over the questions asked, so they are sums over distinct questions too.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: A coefficient up to this is what rounding leaves of plans that outweigh each other; such a question has no gradient.
+#: Coefficients up to this size are rounding errors of plans that cancel out; such a question has no gradient.
 _NOTHING = 1e-12
 
 
-#: A gradient of fewer questions than this share reads them again: a kept pass is gone through with all that is in it.
+#: A gradient of less than this fraction of the questions reads them again: a kept pass is traversed as a whole.
 _MANY = 0.5
 
 
 class Scored(Protocol):
-    """What gives plans their probabilities: a policy, or one as a server answers for it."""
+    """A source of probabilities for plans: a policy, or a policy as a server answers for it."""
 
     @property
     def scorer(self) -> Scorer:
-        """What scores options."""
+        """The scorer of the options."""
 
     def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
-        """As :meth:`Policy.log_probabilities`."""
+        """See :meth:`Policy.log_probabilities`."""
 
 
 @dataclass(eq=False)
@@ -56,9 +56,9 @@ class _Asked:
 
     Attributes:
         question: the question.
-        coefficients: of the log-probability of each option.
-        episode: one that met it, to name in errors.
-        visits: its share of the questions that were met; the shares of a task sum to 1.
+        coefficients: the coefficient of the log-probability of each option.
+        episode: an episode that contains it, to name in errors.
+        visits: its share of the questions asked; the shares of a task sum to 1.
     """
 
     question: Question
@@ -69,14 +69,14 @@ class _Asked:
 
 @dataclass(frozen=True)
 class ObjectiveFigures:
-    """What is seen of an objective while its gradient is computed; figures of several parts can be added.
+    """Measurements of an objective during its gradient computation; those of several parts can be added.
 
     Attributes:
-        loss: minus the objective; a surrogate, whose gradient counts and not its value.
+        loss: minus the objective; a surrogate, of which the gradient matters and not the value.
         entropy: the mean entropy of the choices, in nats.
-        kl: the mean distance to the base model, in nats; 0 where it is not asked for.
-        questions: how many distinct questions there were.
-        gradients: how many of them had a gradient.
+        kl: the mean distance to the base model, in nats; 0 if not requested.
+        questions: the number of distinct questions.
+        gradients: the number of questions that had a gradient.
     """
 
     loss: float = 0.0
@@ -94,7 +94,7 @@ class Objective:
 
     Args:
         policy: the policy.
-        scale: what the weights of all tasks are multiplied with: 1 / number of tasks.
+        scale: the factor of the weights of all tasks: 1 / number of tasks.
     """
 
     def __init__(self, policy: Policy, scale: float = 1.0) -> None:
@@ -108,10 +108,10 @@ class Objective:
     ) -> None:
         """Add the episodes of one task, each with the factor of its log-probability.
 
-        ``shares`` say how much each counts for entropy and distance, in any unit; all alike where left out.
+        ``shares`` specify how much each counts for entropy and distance, in any unit; default: all equally.
 
         Raises:
-            TrainingError: a weight is no finite number.
+            TrainingError: a weight is not a finite number.
         """
         counts = (1.0,) * len(episodes) if shares is None else shares
         whole = math.fsum(count * len(e.decisions) for count, e in zip(counts, episodes, strict=True))
@@ -122,10 +122,10 @@ class Objective:
                 number = self._distinct.number_of(decision.question)
                 if number == len(self._asked):
                     self._asked.append(_Asked(decision.question, [0.0] * len(decision.question.options), episode))
-                asked = self._asked[number]
-                asked.coefficients[decision.number - 1] += weight * self.scale
+                question = self._asked[number]
+                question.coefficients[decision.number - 1] += weight * self.scale
                 if whole:
-                    asked.visits += self.scale * count / whole
+                    question.visits += self.scale * count / whole
 
     def backpropagate_loss(
         self, *, entropy: float = 0.0, kl: float = 0.0, questions_per_pass: int = 256
@@ -133,11 +133,11 @@ class Objective:
         """Add the gradient of the loss to those of the policy's parameters.
 
         Args:
-            entropy: times the mean entropy of the choices, in nats, is added to the objective: above 0 it keeps the
-                policy from settling too soon.
-            kl: times the mean distance KL(policy || base model) of the choices, in nats, is subtracted.
-            questions_per_pass: how many distinct questions a backward pass has at most: the bound on memory. Where
-                memory runs out, it has half as many from then on (``policy.room``).
+            entropy: the factor of the mean entropy of the choices, in nats, in the objective: above 0 it keeps the
+                policy from converging too early.
+            kl: the factor of the mean distance KL(policy || base model) of the choices, in nats, which is subtracted.
+            questions_per_pass: the maximum number of distinct questions in a backward pass, which bounds memory. If
+                memory runs out, the number is halved from then on (``policy.room``).
 
         Raises:
             TrainingError: a probability or the loss is not finite; names a task and a plan.
@@ -165,24 +165,24 @@ class Objective:
 
         figures = fitted(run_passes, shrink_pass)
         still = [one for one in self._asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
-        with torch.no_grad():  # they have no gradient; only their entropy is told
+        with torch.no_grad():  # they have no gradient; only their entropy is reported
             for part in _split_parts(still, questions_per_pass):
                 figures += self._compute_loss(part, entropy, kl)[1]
         return figures
 
     def _save_gradients(self) -> Callable[[], None]:
-        """What makes the gradients as they are now: a pass that runs out of memory has changed some of them."""
+        """Return a function that restores the current gradients: a pass that runs out of memory has changed some."""
         collect = [*self.policy.parameters, *self.policy.scorer.leaves]
-        before = [None if one.grad is None else one.grad.clone() for one in collect]
+        gradients = [None if one.grad is None else one.grad.clone() for one in collect]
 
         def restore_gradients() -> None:
-            for one, gradient in zip(collect, before, strict=True):
+            for one, gradient in zip(collect, gradients, strict=True):
                 one.grad = None if gradient is None else gradient.clone()
 
         return restore_gradients
 
     def _backpropagate_part(self, moving: Sequence[_Asked], entropy: float, kl: float, most: int) -> ObjectiveFigures:
-        """One backward pass: of the first questions, as many as there is room for."""
+        """Run one backward pass over the first questions, as many as there is room for."""
         policy, restore = self.policy, self._save_gradients()
 
         def run_passes() -> ObjectiveFigures:
@@ -202,16 +202,16 @@ class Objective:
         return fitted(run_passes, shrink_pass)
 
     def _compute_loss(self, part: Sequence[_Asked], entropy: float, kl: float) -> tuple[torch.Tensor, ObjectiveFigures]:
-        """The loss of some questions, and what is seen besides."""
+        """Return the loss of some questions, and their measurements."""
         import torch
 
         questions = [asked.question for asked in part]
         logs = self.policy.log_probabilities(questions)
         legal = torch.zeros(logs.shape, dtype=torch.bool)
-        wanted = torch.zeros(logs.shape)
+        coefficients = torch.zeros(logs.shape)
         for row, asked in enumerate(part):
             legal[row, : len(asked.coefficients)] = True
-            wanted[row, : len(asked.coefficients)] = torch.tensor(asked.coefficients)
+            coefficients[row, : len(asked.coefficients)] = torch.tensor(asked.coefficients)
         legal = legal.to(logs.device)
         finite = torch.isfinite(logs.detach()) | ~legal
         if not bool(finite.all()):
@@ -222,7 +222,7 @@ class Objective:
         visits = torch.tensor([asked.visits for asked in part], device=logs.device)
         chances = logs.exp().masked_fill(~legal, 0.0)
         spread = (visits * -(chances * logs).sum(dim=1)).sum()
-        objective = (wanted.to(logs.device) * logs).sum() + entropy * spread
+        objective = (coefficients.to(logs.device) * logs).sum() + entropy * spread
         far = 0.0
         if kl:
             base = self.policy.reference(questions).to(logs.device).masked_fill(~legal, 0.0)
@@ -240,10 +240,10 @@ def _split_parts(asked: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def log_probabilities_of(policy: Scored, episodes: Sequence[Episode], *, questions_per_pass: int = 1024) -> list[float]:
-    """The natural logarithm of the probability of each plan under a policy; each distinct question is read once.
+    """Return the natural logarithm of the probability of each plan under a policy, reading each question once.
 
     Raises:
-        TrainingError: one is no number; names a task and a plan.
+        TrainingError: one is not a number; names a task and a plan.
     """
     import torch
 
@@ -253,15 +253,15 @@ def log_probabilities_of(policy: Scored, episodes: Sequence[Episode], *, questio
     with torch.no_grad():
         for part in _split_parts(distinct.questions, questions_per_pass):
             rows += policy.log_probabilities(part).tolist()
-    found = []
+    results = []
     for episode, places in zip(episodes, numbers, strict=True):
         chosen = zip(places, episode.decisions, strict=True)
-        found.append(math.fsum(rows[place][one.number - 1] for place, one in chosen))
-        if math.isnan(found[-1]):
-            raise _training_error("the policy's log-probability", found[-1], episode)
-    return found
+        results.append(math.fsum(rows[place][one.number - 1] for place, one in chosen))
+        if math.isnan(results[-1]):
+            raise _training_error("the policy's log-probability", results[-1], episode)
+    return results
 
 
 def _training_error(what: str, value: float, episode: Episode) -> TrainingError:
-    where = f"; met with the plan {' '.join(episode.word)} of {episode.task.description!r}"
-    return TrainingError(f"{what} is {value}, not a finite number{where}")
+    context = f"; met with the plan {' '.join(episode.word)} of {episode.task.description!r}"
+    return TrainingError(f"{what} is {value}, not a finite number{context}")

@@ -1,8 +1,8 @@
-"""A policy: a local model whose answers are trained through LoRA adapters, its own base being the reference.
+"""A policy: a local model whose answers are trained through LoRA adapters, with its own base model as reference.
 
-The policy answers a question with a distribution over the options (see :mod:`formal_llm.llms.local`), at a temperature.
-The adapters (Hu et al. 2021, arXiv 2106.09685) are the only weights that change; without them the model is the one that
-training began with, so the distance to it costs no second model.
+The policy answers a question with a distribution over its options (see :mod:`formal_llm.llms.local`), at a temperature.
+The adapters (Hu et al. 2021, arXiv 2106.09685) are the only weights that change. Without them the model is the one that
+training started from, so the distance to it needs no second model.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from transformers import PreTrainedModel
 
-#: The projections of queries and values, as models name them: the first row of names that a model has is trained.
+#: The query and value projections, under the names that models use: the first row that a model has is trained.
 TARGETS = (
     ("q_proj", "v_proj"), ("q", "v"), ("query", "value"), ("q_lin", "v_lin"), ("c_attn",), ("query_key_value",),
     ("in_proj", "x_proj"),
-    ("q_b_proj", "kv_b_proj"), ("q_proj", "kv_b_proj"),  # of DeepSeek, from a latent vector
+    ("q_b_proj", "kv_b_proj"), ("q_proj", "kv_b_proj"),  # DeepSeek, from a latent vector
     ("qkv_proj",), ("Wqkv",), ("Wq", "Wv"), ("project_q", "project_v"), ("query_proj", "value_proj"),
     ("q_b_proj", "kv_proj"), ("key", "value"), ("kv_proj",),
-    ("in_proj",),  # of Mamba 2: it makes all that a layer reads of a token
+    ("in_proj",),  # Mamba 2: produces everything that a layer reads of a token
 )  # fmt: skip
-#: Parts of a model that look at pictures or hear: they get no adapters of themselves, since plans are made of text.
+#: The vision and audio parts of a model: they get no adapters by default, since plans consist of text.
 _TOWERS = re.compile(r"(^|[._])(vision|visual|vit|image|video|audio|speech)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class LoRA:
-    """Settings of the adapters.
+    """The settings of the adapters.
 
     Attributes:
-        rank: of the two matrices of each adapter.
-        alpha: the adapters' output is multiplied with alpha / rank.
-        dropout: the share of an adapter's input that is left out in training.
-        targets: the names of the modules that get adapters, wherever they are; empty: the projections of queries and
-            values, but not in parts that look at pictures or hear.
+        rank: the rank of the two matrices of each adapter.
+        alpha: the output of the adapters is multiplied by alpha / rank.
+        dropout: the fraction of an adapter's input that is dropped in training.
+        targets: the names of the modules that get adapters, anywhere in the model; if empty, the query and value
+                projections, except those in vision and audio parts.
     """
 
     rank: int = 8
@@ -68,24 +68,24 @@ class Policy:
 
     Args:
         llm: a local model: ``"transformers:MODEL"``, ``"encoder:MODEL"``, ``"minilm"``, a folder, or a
-            :class:`LocalLLM`. Its weights are frozen, and the adapters put into it. The folder of trained adapters
-            (``RUN/final``) stands for the model they were trained on, and is the ``adapter`` then.
-        lora: settings of the adapters.
-        temperature: the log-probabilities of options are divided by it, and normalised again.
-        adapter: a folder with trained adapters in the format of peft, to go on from; then ``lora`` does not count.
-        seed: of the adapters' first weights.
-        gradient_checkpointing: compute activations again in the backward pass: slower, in less memory.
-        autocast: the numbers that products are computed in (``"bfloat16"``), those of the weights where left out.
+                :class:`LocalLLM`. Its weights are frozen and the adapters added to it. A folder of trained adapters
+                (``RUN/final``) denotes the model they were trained on and is then the ``adapter``.
+        lora: the settings of the adapters.
+        temperature: divides the log-probabilities of the options, which are then normalised again.
+        adapter: a folder with trained adapters in the format of peft to continue from; ``lora`` is then ignored.
+        seed: the seed for the initial weights of the adapters.
+        gradient_checkpointing: recompute activations in the backward pass: slower, but with less memory.
+        autocast: the data type for matrix products (``"bfloat16"``); default: that of the weights.
 
     Attributes:
-        llm: the model as an answerer; its answers are the policy's.
+        llm: the model as an LLM; its answers are those of the policy.
         model: the model with adapters, a ``peft.PeftModel``.
-        room: for how many questions a backward pass has had room; larger than any number before memory ran out.
+        room: the number of questions that fit in one backward pass; unlimited until memory first ran out.
 
     Raises:
-        ModelError: the LLM is no local model, has no such modules, or the adapters do not fit it.
+        ModelError: the LLM is not a local model, it has no such modules, or the adapters do not fit it.
         MissingDependency: peft is not installed.
-        ResourceNotFound: there is no such folder.
+        ResourceNotFound: the folder does not exist.
     """
 
     def __init__(
@@ -102,10 +102,10 @@ class Policy:
         if not temperature > 0:
             raise ValueError(f"temperature is above 0, not {temperature}")
         if isinstance(llm, str):
-            llm, own = base_and_adapter(llm)
-            if own and "scoring=" not in llm and (scoring := scoring_of(own)):
+            llm, own_adapter = base_and_adapter(llm)
+            if own_adapter and "scoring=" not in llm and (scoring := scoring_of(own_adapter)):
                 llm += f"{'&' if '?' in llm else '?'}scoring={scoring}"
-            adapter = adapter or own
+            adapter = adapter or own_adapter
         self.llm = local_model(llm)
         self.scorer = self.llm.scorer
         self.temperature = temperature
@@ -123,23 +123,23 @@ class Policy:
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
-        """The weights that are trained, in a fixed order."""
+        """The trained weights, in a fixed order."""
         return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
     @property
     def trainable(self) -> int:
-        """How many weights are trained."""
+        """The number of trained weights."""
         return sum(parameter.numel() for parameter in self.parameters)
 
     @property
     def size(self) -> int:
-        """How many weights there are."""
+        """The total number of weights."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
-        """As :meth:`Scorer.log_probabilities`, at the policy's temperature; differentiable where gradients are on.
+        """Like :meth:`Scorer.log_probabilities`, at the policy's temperature; differentiable if gradients are enabled.
 
-        Where memory runs out without gradients, fewer tokens are read in a pass from then on.
+        If memory runs out without gradients, later passes read fewer tokens.
         """
         import torch
 
@@ -162,10 +162,10 @@ class Policy:
             return self.scorer.log_probabilities(questions).float()
 
     def reference(self, questions: Sequence[Question]) -> torch.Tensor:
-        """The same of the model without its adapters; constants.
+        """Return the same for the model without its adapters, as constants.
 
-        Computed anew each time, though it never changes: what a model computes depends in its last bits on what is
-        computed with it, and a run that is resumed has to come to the same bits.
+        These are recomputed each time although they never change: the last bits of a result depend on what is computed
+        along with it, and a resumed run must reach the same bits.
         """
         import torch
 
@@ -174,25 +174,25 @@ class Policy:
 
     @contextmanager
     def without_adapters(self) -> Iterator[None]:
-        """The model as it was before training."""
+        """Use the model as it was before training."""
         with self.scorer.aside(), self.model.disable_adapter():
             yield
 
     def keeping_graphs(self, most: int) -> AbstractContextManager[None]:
-        """As :meth:`Scorer.keeping_graphs`; the gradient is whole after ``scorer.settle()``.
+        """Like :meth:`Scorer.keeping_graphs`; the gradient is complete after ``scorer.settle()``.
 
-        Nothing is kept where training computes something else than answering: with dropout, and activations twice.
+        Nothing is kept where training computes differently from answering: with dropout or with recomputed activations.
         """
         dropout = any(config.lora_dropout for config in self.model.peft_config.values())
         return self.scorer.keeping_graphs(0 if dropout or self.gradient_checkpointing else most)
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """Gradients are on, and what is only for training (dropout of adapters, checkpoints) is in force."""
+        """Enable gradients and what only training uses (dropout of the adapters, gradient checkpointing)."""
         import torch
 
-        # The flag is set module by module: all at once would bring the dropouts of the base model back, and the policy
-        # would be another one at each look.
+        # Set the flag module by module: setting all at once would enable the dropout of the base model, and the policy
+        # would differ at each evaluation.
         for name, module in self.model.named_modules():
             if "lora_dropout" in name:
                 module.training = True
@@ -210,14 +210,14 @@ class Policy:
             self.model.eval()
 
     def changed(self) -> None:
-        """The weights have changed: what was computed with the old ones is forgotten."""
+        """Discard what was computed with the old weights; call this after the weights have changed."""
         self.model.eval()
         self.scorer.forget()
 
     def save(self, folder: str | Path) -> None:
         """Save the adapters in the format of peft: ``peft.PeftModel.from_pretrained(base, folder)`` loads them.
 
-        Beside them stands how options were scored, where that is not by their numbers.
+        The file beside them records how options were scored, unless that was by their numbers.
         """
         self.model.save_pretrained(str(folder), save_embedding_layers=False)
         scoring = getattr(self.scorer, "scoring", {"number": 1.0})
@@ -225,47 +225,47 @@ class Policy:
             (Path(folder) / SCORED).write_text(named(scoring) + "\n", encoding="utf-8")
 
     def load(self, folder: str | Path) -> None:
-        """Put saved adapters in the place of these.
+        """Replace the adapters with saved ones.
 
         Raises:
-            ResourceNotFound: there are none in the folder.
+            ResourceNotFound: the folder contains none.
             ModelError: they do not fit the model.
         """
         from peft import get_peft_model_state_dict, set_peft_model_state_dict
 
         state = _state_in(Path(folder))
-        mine = get_peft_model_state_dict(self.model, save_embedding_layers=False)
-        own = {name: tensor.shape for name, tensor in mine.items()}
-        told = {name: tensor.shape for name, tensor in state.items()}
-        if own != told:
-            odd = sorted(set(own) ^ set(told)) or [name for name in own if own[name] != told[name]]
+        current = get_peft_model_state_dict(self.model, save_embedding_layers=False)
+        own = {name: tensor.shape for name, tensor in current.items()}
+        saved = {name: tensor.shape for name, tensor in state.items()}
+        if own != saved:
+            odd = sorted(set(own) ^ set(saved)) or [name for name in own if own[name] != saved[name]]
             raise ModelError(f"the adapters in {folder} do not fit this model: {odd[0]} and {len(odd) - 1} more differ")
         set_peft_model_state_dict(self.model, state)
         self.changed()
 
 
 def local_model(llm: str | LLM) -> LocalLLM:
-    """The local model that a provider string, or the folder of a model, stands for.
+    """Return the local model that a provider string or the folder of a model denotes.
 
     Raises:
-        ModelError: it is no model that runs here.
+        ModelError: it is not a model that runs locally.
     """
     if isinstance(llm, str) and Path(llm).is_dir():
         llm = f"transformers:{llm}"
-    found = resolve(llm)
-    if not isinstance(found, LocalLLM):
+    model = resolve(llm)
+    if not isinstance(model, LocalLLM):
         raise ModelError(
             f"{llm if isinstance(llm, str) else type(llm).__name__} cannot be trained: training takes a model that "
             "runs here (transformers:MODEL, encoder:MODEL, minilm, or the folder of a model)"
         )
-    return found
+    return model
 
 
 def base_and_adapter(model: str) -> tuple[str, str | None]:
-    """A model as a person names it, and the folder of adapters where it names one: then the model is their base.
+    """Return the base model for a name that a person gives, and the folder of adapters if the name denotes one.
 
     Raises:
-        ModelError: the model of the adapters is not there, or nothing says which it is.
+        ModelError: the base model of the adapters is missing or not specified.
     """
     provider, colon, rest = model.partition(":")
     if not colon or provider not in ("transformers", "encoder"):
@@ -276,7 +276,7 @@ def base_and_adapter(model: str) -> tuple[str, str | None]:
 
 
 def _enable_checkpointing(model: PreTrainedModel) -> None:
-    """Have a model compute its activations again in the backward pass."""
+    """Make a model recompute its activations in the backward pass."""
     if hasattr(model, "activation_checkpointing_enable"):
         model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
     else:  # its name before transformers 5.20
@@ -285,10 +285,10 @@ def _enable_checkpointing(model: PreTrainedModel) -> None:
 
 
 def default_targets(model: torch.nn.Module) -> tuple[str, ...]:
-    """The names of the modules that project queries and values.
+    """Return the names of the modules that project queries and values.
 
     Raises:
-        ModelError: none of the names that are known.
+        ModelError: the model has no module of a known name.
     """
     names = {name.rpartition(".")[2] for name, _ in model.named_modules() if not _TOWERS.search(name)}
     for targets in TARGETS:
@@ -298,7 +298,7 @@ def default_targets(model: torch.nn.Module) -> tuple[str, ...]:
 
 
 def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path | None) -> PeftModel:
-    """A model with new adapters, or with those in a folder."""
+    """Add new adapters, or those in a folder, to a model."""
     try:
         import peft
     except ImportError as error:
@@ -339,7 +339,7 @@ def _with_adapters(model: PreTrainedModel, lora: LoRA, seed: int, folder: Path |
 
 
 def _state_in(folder: Path) -> dict[str, torch.Tensor]:
-    """The weights of the adapters in a folder."""
+    """Return the adapter weights in a folder."""
     file = folder / "adapter_model.safetensors"
     if not file.is_file():
         raise ResourceNotFound("adapter file", str(file), [])

@@ -1,4 +1,4 @@
-"""A reward that executes nothing: how well the tools of a plan agree with those that its task calls for."""
+"""A reward that executes nothing: the agreement of the tools of a plan with those that its task requires."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from formal_llm.rltf.rewards import Reward, name_of
 
 
 class ReferenceTools(Reward):
-    """How well the tools of a plan agree with the tools that its task calls for. Cheap: nothing is executed.
+    """The agreement of the tools of a plan with the tools that its task requires. Cheap: nothing is executed.
 
-    ``"f1"``: the harmonic mean of precision and recall over the two *sets* of tools (van Rijsbergen 1979), 2 times the
-    number of shared tools divided by the sum of both numbers; 1 where both sets are empty. ``"exact"``: 1 where the
-    sets are equal, else 0. Inputs are not tools.
+    ``"f1"``: the harmonic mean of precision and recall over the two *sets* of tools (van Rijsbergen 1979), twice the
+    number of shared tools divided by the sum of both numbers; 1 if both sets are empty. ``"exact"``: 1 if the sets are
+    equal, else 0. Inputs are not tools.
 
     Args:
-        tools: the names of the tools that a task calls for.
+        tools: returns the names of the tools that a task requires.
         kind: ``"f1"`` or ``"exact"``.
-        inputs: the terminals that are inputs. Where left out, those that the plan applies to nothing; in a plan that is
-            no nesting of calls, none.
+        inputs: the terminals that are inputs. Default: those that the plan does not apply to anything; none in a plan
+            that is not a nesting of calls.
         name, invalid: see :class:`Reward`; the name is for ``tools`` and ``kind`` together.
 
     Raises:
-        ValueError: another kind, or ``invalid`` is no finite number.
+        ValueError: the kind is unknown, or ``invalid`` is not a finite number.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class ReferenceTools(Reward):
 
     @property
     def name(self) -> str:
-        """What it is called in logs."""
+        """The name in logs."""
         return self._name or f"reference tools, {self.kind}"
 
     @property
     def settings(self) -> dict[str, object]:
-        """As :attr:`Reward.settings`, with the kind, and what is counted as an input."""
+        """Like :attr:`Reward.settings`, with the kind and the inputs."""
         inputs = None if self.inputs is None else sorted(self.inputs)
         return {**super().settings, "kind": self.kind, "inputs": inputs}
 
@@ -63,7 +63,7 @@ class ReferenceTools(Reward):
 
 
 def tools_of(plan: Plan, inputs: Collection[str] | None = None) -> frozenset[str]:
-    """The tools that a plan uses; ``inputs`` are terminals that are none (see :class:`ReferenceTools`)."""
+    """Return the tools that a plan uses; ``inputs`` are terminals that are not tools (see :class:`ReferenceTools`)."""
     if inputs is not None:
         return frozenset(plan.word).difference(inputs)
     call = plan.call
@@ -71,6 +71,6 @@ def tools_of(plan: Plan, inputs: Collection[str] | None = None) -> frozenset[str
 
 
 def compute_f1(wanted: Collection[str], used: Collection[str]) -> float:
-    """The F1 measure of two sets, from 0 to 1: see :class:`ReferenceTools`."""
+    """Return the F1 measure of two sets, from 0 to 1: see :class:`ReferenceTools`."""
     one, other = frozenset(wanted), frozenset(used)
     return 2 * len(one & other) / (len(one) + len(other)) if one or other else 1.0

@@ -1,7 +1,7 @@
-"""The report of a training run: what it was asked to do, what it came to, and its curves.
+"""The report of a training run: its settings, its results and its curves.
 
-``report.md`` and the pictures in ``curves/`` are made from ``log.jsonl`` alone, so a report can be written while the
-run is under way, and again when only its folder is left.
+``report.md`` and the images in ``curves/`` are produced from ``log.jsonl`` alone, so a report can be written while the
+run is in progress, and again when only its folder remains.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from formal_llm.rltf.curves import Chart, Point, Series, smooth_points
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry, best_of, read_log
 from formal_llm.rltf.run_view import format_duration, format_seconds
 
-#: The names of the report and of the folder of its pictures, in the folder of the run.
+#: The names of the report and of the folder with its images, in the folder of the run.
 REPORT, CURVES = "report.md", "curves"
-#: A table has about so many evaluations at most.
+#: The approximate maximum number of evaluations in a table.
 _ROWS = 20
-#: How figures are called in tables and charts.
+#: The labels of figures in tables and charts.
 _CALLED = {"reward": "reward", "exact": "share of right tool sets", "seconds": "seconds", "kl": "KL to the base model"}
 
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """What the log of a run says.
+    """The contents of the log of a run.
 
     Attributes:
-        settings: what the run was asked to do.
+        settings: the settings of the run.
         updates: the updates, in order.
-        evaluations: by split, in order; of several after the same update the last.
-        checkpoints: what was saved.
+        evaluations: the evaluations by split, in order; after each update only the last.
+        checkpoints: the saved checkpoints.
         end: why the run is over; empty while it is not.
-        elapsed: seconds that it worked.
-        resumes: after which updates it went on.
+        elapsed: the working time in seconds.
+        resumes: the updates after which the run was resumed.
     """
 
     settings: Mapping[str, object]
@@ -50,7 +50,7 @@ class LoggedRun:
 
     @classmethod
     def from_entries(cls, entries: Iterable[LogEntry]) -> LoggedRun:
-        """The run that the lines of a log tell of."""
+        """Build the run from the lines of a log."""
         rows = list(entries)
         updates = {entry.step: entry for entry in rows if entry.kind == "update"}
         evaluations: dict[str, dict[int, LogEntry]] = {}
@@ -70,27 +70,27 @@ class LoggedRun:
 
     @property
     def held_out(self) -> tuple[LogEntry, ...]:
-        """The evaluations on held-out tasks; of the first split there is where none is called so."""
+        """The evaluations on held-out tasks; if there are none, those of the first split."""
         others = (entries for split, entries in self.evaluations.items() if split != VALIDATION)
         return self.evaluations.get(HELD_OUT) or next(others, ())
 
     @property
     def judging(self) -> tuple[LogEntry, ...]:
-        """The evaluations that tell which adapters are best: on the tasks of validation, else on those held out."""
+        """The evaluations that determine the best adapters: on the validation tasks, else on the held-out tasks."""
         return self.evaluations.get(VALIDATION) or self.held_out
 
     @property
     def best(self) -> LogEntry | None:
-        """Of these the one with the highest reward, of equal ones the first; None where there is none."""
+        """The first of these with the highest reward; None if there is none."""
         return best_of(self.judging)
 
     def points_of(self, name: str) -> tuple[Point, ...]:
-        """A figure of the updates that have it, over their numbers."""
+        """Return a figure of the updates that have it, by their numbers."""
         return tuple((entry.step, entry.figures[name]) for entry in self.updates if name in entry.figures)
 
 
 def write_report(folder: str | os.PathLike[str]) -> Path:
-    """Write ``report.md`` and its pictures into the folder of a run, from its log alone; returns the report's path.
+    """Write ``report.md`` and its images into the folder of a run, from its log alone; return the report's path.
 
     Raises:
         ResourceNotFound: the folder has no log.
@@ -115,7 +115,7 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
 
 
 def charts_of(run: LoggedRun) -> dict[str, Chart]:
-    """The charts of a run, each under the name of its file; none of what was not measured."""
+    """Return the charts of a run, by file name, without those of figures that were not measured."""
     charts: dict[str, Chart] = {}
     best = run.best
     if run.held_out:
@@ -141,7 +141,7 @@ def charts_of(run: LoggedRun) -> dict[str, Chart]:
         measured = run.points_of(name)
         if measured:
             line = smooth_points(f"mean of {window} updates, ±1 standard deviation", measured, window)
-            if len(measured) <= 2 * window:  # too few for means to tell anything
+            if len(measured) <= 2 * window:  # too few for means to be informative
                 line = Series("", measured)
             unit = {"entropy": "nats", "kl": "nats", "drift": "nats"}.get(name, name)
             charts[{"reward": "training_reward"}.get(name, name)] = Chart(title, (line,), y_label=unit)
@@ -149,7 +149,7 @@ def charts_of(run: LoggedRun) -> dict[str, Chart]:
 
 
 def report_text(run: LoggedRun, charts: Mapping[str, Chart], missing: str = "") -> str:
-    """The text of a report, in Markdown; ``missing`` says why there are no pictures of its charts."""
+    """Return the text of a report, in Markdown; ``missing`` specifies why there are no images of its charts."""
     parts = ["# Training run", _write_summary(run)]
     if run.held_out:
         parts += ["## Before, during and after", _write_evaluations(run)]
@@ -168,21 +168,21 @@ def report_text(run: LoggedRun, charts: Mapping[str, Chart], missing: str = "") 
 
 
 def _write_summary(run: LoggedRun) -> str:
-    done = run.updates[-1].step if run.updates else 0
+    performed = run.updates[-1].step if run.updates else 0
     state = f"It ended: {run.end}." if run.end else "It has not ended yet."
-    told = [f"{done} update{'s' * (done != 1)} in {format_duration(run.elapsed)}. {state}"]
+    sentences = [f"{performed} update{'s' * (performed != 1)} in {format_duration(run.elapsed)}. {state}"]
     for split in (HELD_OUT, VALIDATION):
         entries = run.held_out if split == HELD_OUT else run.evaluations.get(split, ())
         best = best_of(entries)
         if best is None or len(entries) < 2:
             continue
         first, last = entries[0], entries[-1]
-        told.append(
+        sentences.append(
             f"{split.capitalize()} reward: {_format_figure(first.figures.get('reward'))} after update {first.step}, "
             f"{_format_figure(last.figures.get('reward'))} after update {last.step}, at best "
             f"**{_format_figure(best.figures['reward'])}** after update {best.step}."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _write_evaluations(run: LoggedRun) -> str:
@@ -201,7 +201,7 @@ def _write_evaluations(run: LoggedRun) -> str:
 
 
 def _select_entries(entries: Sequence[LogEntry], best: LogEntry | None) -> list[LogEntry]:
-    """At most about as many evaluations as a person reads: the first, the last, the best, and some between."""
+    """Select a readable number of evaluations: the first, the last, the best, and some between."""
     every = math.ceil(len(entries) / _ROWS)
     return [e for n, e in enumerate(entries) if n % every == 0 or e is entries[-1] or e is best]
 
@@ -218,7 +218,7 @@ def _write_best(run: LoggedRun) -> str:
 
 
 def _write_updates(run: LoggedRun) -> str:
-    """The figures of the first, the middle and the last tenth of the updates, as means."""
+    """Return the mean figures of the first, the middle and the last tenth of the updates."""
     count = len(run.updates)
     size = max(count // 10, 1)
     middle = (count - size) // 2
@@ -236,10 +236,10 @@ def _write_durations(run: LoggedRun) -> str:
     updating = [entry.figures["seconds"] for entry in run.updates if "seconds" in entry.figures]
     judging = [e.figures["seconds"] for es in run.evaluations.values() for e in es if "seconds" in e.figures]
     rows = [("the whole run", format_duration(run.elapsed), "")]
-    for what, seconds in (("updates", updating), ("evaluations", judging)):
+    for label, seconds in (("updates", updating), ("evaluations", judging)):
         if seconds:
             each = f"{format_seconds(sum(seconds) / len(seconds))}, {len(seconds)} times"
-            rows.append((what, format_duration(sum(seconds)), each))
+            rows.append((label, format_duration(sum(seconds)), each))
     text = _write_table(("what", "time", "each"), rows)
     if run.resumes:
         text += f"\n\nThe run was resumed after update {', '.join(map(str, run.resumes))}; pauses are not counted."
@@ -250,13 +250,13 @@ def _write_durations(run: LoggedRun) -> str:
 
 
 def _write_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A table whose first columns are texts and the others numbers."""
+    """Return a table whose first columns are texts and the others numbers."""
     lines = [head, ["---"] * left + ["---:"] * (len(head) - left), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def _flatten_settings(settings: Mapping[str, object], before: str = "") -> Iterable[tuple[str, object]]:
-    """Settings of all tables, ``table.name`` and value."""
+    """Return the settings of all tables as ``table.name`` and value."""
     for name, value in settings.items():
         if isinstance(value, Mapping) and value:
             yield from _flatten_settings(value, f"{before}{name}.")
@@ -265,7 +265,7 @@ def _flatten_settings(settings: Mapping[str, object], before: str = "") -> Itera
 
 
 def _format_value(value: object) -> str:
-    """A value on one line, for a code span."""
+    """Format a value on one line, for a code span."""
     return " ".join(str(value).split()).replace("`", "'") or " "
 
 

@@ -1,8 +1,8 @@
-"""A cache of rewards: a plan is judged once, whatever run, process or machine restart comes in between.
+"""A cache of rewards: each plan is judged once, across runs, processes and machine restarts.
 
-A judgement is kept under what it depends on: the task (description, goal, limits, names of its inputs, group, and a
-fingerprint of its data where one is given), the word of the plan, and the identity of the reward. So a change of any of
-them is judged anew, and nothing old gets in its way. Rewards that are not deterministic are not kept.
+The key of a judgement consists of everything it depends on: the task (description, goal, limits, names of its inputs,
+group and, if given, a fingerprint of its data), the word of the plan, and the identity of the reward. If any of them
+changes, the plan is judged anew, unaffected by old entries. Rewards that are not deterministic are not cached.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.rltf.rewards import Judged, Reward, RewardFunction, reward_of
 
-#: The row that tells a file of rewards from a file of answers. It is written before any other.
+#: The row that distinguishes a file of rewards from a file of answers. It is written before any other.
 _MARK = "formal_llm.rewards/1"
-#: While many plans are judged, what was found is written every so many seconds.
+#: The interval in seconds at which new judgements are written while many plans are judged.
 _EVERY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class RewardStats:
-    """What a cache did since it was opened here.
+    """Statistics of a cache since it was opened here.
 
     Attributes:
-        hits: plans whose reward was known.
-        misses: plans that were judged.
+        hits: the number of plans whose reward was known.
+        misses: the number of plans that were judged.
     """
 
     hits: int = 0
@@ -44,25 +44,25 @@ class RewardStats:
 
 
 class CachedReward(Reward):
-    """A reward whose judgements are kept.
+    """A reward whose judgements are cached.
 
-    Threads and processes may share one file, and any of them may be killed at any time. Two that judge the same plan at
-    the same moment may both judge it; within one call of :meth:`judge_many` each distinct pair is judged once. A
-    damaged entry counts as none and is replaced. What failed for a reason that may pass (:attr:`Judged.passing`) is
-    kept in memory and not written.
+    Threads and processes may share one file, and any of them may be killed at any time. Two that encounter the same
+    plan at the same time may both judge it; within one call of :meth:`judge_many` each distinct pair is judged once. A
+    damaged entry is ignored and replaced. A failure for a temporary reason (:attr:`Judged.passing`) is kept in memory
+    and not written.
 
     Args:
-        reward: the reward: see :func:`~formal_llm.rltf.rewards.reward_of`. One that is not deterministic is passed
-            through: nothing is kept, and the file is not opened.
-        path: the file; made if it is not there. None: the cache is in memory and ends with this object.
-        name: tells this reward apart from others in the file, in the place of its own name; needed where it has none,
-            such as a lambda. It should change whenever the rewards would.
+        reward: see :func:`~formal_llm.rltf.rewards.reward_of`. A reward that is not deterministic is passed
+                through: nothing is cached, and the file is not opened.
+        path: the file; created if it does not exist. None: the cache is in memory and ends with this object.
+        name: distinguishes this reward from others in the file, instead of its own name; required if it has none, such
+                as a lambda. It should change whenever the rewards would.
         fingerprint: what else of a task the reward depends on, as text, such as a hash of the data on which its plans
-            are executed. Called once for each task.
+            are executed. Called once per task.
 
     Raises:
-        ValueError: a file is given, the reward has no ``identity``, and there is no name.
-        RewardError: the file cannot be used: damaged, of something else, not to be written to; also while judging.
+        ValueError: a file is given, but the reward has neither an ``identity`` nor a name.
+        RewardError: the file is damaged, is a file of another kind, or is not writable; also raised while judging.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class CachedReward(Reward):
         self.reward = reward_of(reward)
         super().__init__(self.reward.judge, name=name or self.reward.name, invalid=self.reward.invalid)
         self.deterministic = self.reward.deterministic
-        own = self.reward.identity
-        if own is None and name is None and path is not None and self.deterministic:
+        identity = self.reward.identity
+        if identity is None and name is None and path is not None and self.deterministic:
             raise ValueError(
                 f"the reward {self.reward.name} has no identity that tells its judgements apart from those of others; "
                 "give the cache a name for it: CachedReward(reward, path, name=...)"
             )
-        self._own = own if name is None else {"reward": name, **self.reward.settings}
+        self._own = identity if name is None else {"reward": name, **self.reward.settings}
         self._prefix = json.dumps(self._own, sort_keys=True)
         self._fingerprint = fingerprint
         self._file = "" if path is None else os.fspath(path)
@@ -94,28 +94,28 @@ class CachedReward(Reward):
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """What the reward behind is told apart from others by; under the name of the cache, where one was given."""
+        """What distinguishes the underlying reward from others; under the name of the cache, if one was given."""
         return self._own
 
     @property
     def settings(self) -> dict[str, object]:
-        """Those of the reward behind."""
+        """The settings of the underlying reward."""
         return self.reward.settings
 
     @property
     def stats(self) -> RewardStats:
-        """What the cache did since it was opened here."""
+        """The statistics of the cache since it was opened here."""
         return self._stats
 
     def __len__(self) -> int:
-        """How many judgements the file holds, of all rewards; without a file, how many are in memory."""
+        """Return the number of judgements in the file, of all rewards, or in memory if there is no file."""
         if self._store is None:
             return len(self._known)
         with self._errors_told():
-            return len(self._store) - 1  # less the mark
+            return len(self._store) - 1  # without the mark
 
     def close(self) -> None:
-        """Close the file, after which nothing can be judged. A cache in memory stays as it is."""
+        """Close the file, after which nothing can be judged. A cache in memory is unaffected."""
         if self._store is not None:
             self._store.close()
 
@@ -128,15 +128,15 @@ class CachedReward(Reward):
     # -- judging ------------------------------------------------------------------------------------------------
 
     def known(self, task: Task, plan: Plan) -> Judged | None:
-        """What a plan is worth if that is known; None if it would have to be judged. Not counted in the statistics."""
+        """Return what a plan is worth if that is known, else None. Not counted in the statistics."""
         return self._find_judgement(self._key_of(task, plan)) if self.deterministic else None
 
     def judge(self, task: Task, plan: Plan) -> Judged:
-        """As :meth:`Reward.judge`, where it is not known yet; RewardError also where the file is of no use any more."""
+        """Like :meth:`Reward.judge`, unless the result is known; RewardError also if the file has become unusable."""
         return self.judge_many([(task, plan)])[0]
 
     def judge_many(self, pairs: Iterable[tuple[Task, Plan]], workers: int = 1) -> list[Judged]:
-        """As :meth:`Reward.judge_many`; where a judgement raises, what was judged by then is kept."""
+        """Like :meth:`Reward.judge_many`; if a judgement raises an error, the earlier ones are kept."""
         rows = list(pairs)
         if not self.deterministic:
             self._count_lookups(0, len(rows))
@@ -145,20 +145,20 @@ class CachedReward(Reward):
             raise ValueError(f"workers counts from 1, not {workers}")
         keys = [self._key_of(task, plan) for task, plan in rows]
         todo: dict[str, tuple[Task, Plan]] = {}
-        found: dict[str, Judged] = {}
+        results: dict[str, Judged] = {}
         for key, row in zip(keys, rows, strict=True):
-            if key not in found and key not in todo:
+            if key not in results and key not in todo:
                 judged = self._find_judgement(key)
                 if judged is None:
                     todo[key] = row
                 else:
-                    found[key] = judged
+                    results[key] = judged
         self._count_lookups(len(rows) - len(todo), len(todo))
-        found |= self._judge_unknown(todo, workers)
-        return [found[key] for key in keys]
+        results |= self._judge_unknown(todo, workers)
+        return [results[key] for key in keys]
 
     def _judge_unknown(self, todo: dict[str, tuple[Task, Plan]], workers: int) -> dict[str, Judged]:
-        """Judge and keep, writing now and then."""
+        """Judge and keep the results, writing them at intervals."""
         keys, fresh = list(todo), {}
         unwritten: list[str] = []
         written = time.monotonic()
@@ -181,8 +181,8 @@ class CachedReward(Reward):
         if about is None:
             data = [task.description, task.goal, task.limits.lines(), sorted(task.inputs), task.group]
             data += [task.original] if task.original else []
-            more = "" if self._fingerprint is None else self._fingerprint(task)
-            about = self._tasks[task] = _hash_text(f"{self._prefix}\n{json.dumps(data)}\n{more}")
+            fingerprint = "" if self._fingerprint is None else self._fingerprint(task)
+            about = self._tasks[task] = _hash_text(f"{self._prefix}\n{json.dumps(data)}\n{fingerprint}")
         return _hash_text(json.dumps([about, plan.word, plan.complete]))
 
     def _find_judgement(self, key: str) -> Judged | None:
@@ -209,7 +209,7 @@ class CachedReward(Reward):
     def _open_store(self) -> AnswerStore:
         with self._errors_told():
             store = AnswerStore(self._file)
-            # In this order: a file that has a row has had the mark before, whoever else is opening it.
+            # The mark comes first, so a file with any row has it, no matter which process is opening it.
             if not len(store):
                 store.put([(_MARK, "", "")])
             elif store.get(_MARK) is None:
@@ -219,7 +219,7 @@ class CachedReward(Reward):
 
     @contextmanager
     def _errors_told(self) -> Iterator[None]:
-        """Errors of the store as errors of rewards."""
+        """Convert errors of the store to errors of rewards."""
         try:
             yield
         except AnswerFileError as error:
@@ -236,7 +236,7 @@ def _dump_judgement(judged: Judged) -> str:
 
 
 def _parse_judgement(text: bytes) -> Judged | None:
-    """The judgement of a row; None for what another program wrote."""
+    """Return the judgement of a row; None if another program wrote it."""
     try:
         data = json.loads(text)
         value, failed = data["value"], data.get("failed", "")

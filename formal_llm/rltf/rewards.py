@@ -1,11 +1,11 @@
 """Rewards: what a plan is worth for its task.
 
-A reward is any function of a task and a plan that returns a number, or a :class:`Judged` where it has to say that the
-plan failed. :func:`reward_of` makes a :class:`Reward` of it, which says besides what a trainer has to know: its name,
-whether it is deterministic, and what tells it apart from other rewards in a cache.
+A reward is a function of a task and a plan that returns a number, or a :class:`Judged` if it has to report that the
+plan failed. :func:`reward_of` turns it into a :class:`Reward`, which adds what a trainer needs to know: its name,
+whether it is deterministic, and what distinguishes it from other rewards in a cache.
 
-Nothing passes in silence: a plan that is not finished, or whose execution fails, has a stated reward and the reason on
-record; a reward that is no finite number is an error that names the task and the plan.
+No failure passes silently: a plan that is incomplete or whose execution fails gets a fallback reward, and the reason
+is recorded; a reward that is not a finite number is an error that names the task and the plan.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Judged:
 
     Attributes:
         value: the reward; a finite number.
-        failed: why the plan got a stated reward and not one of its own; empty where it got its own.
-        passing: whether the failure may pass, as a timeout on a busy machine does, or that a tool is not there. Such
-            a reward holds for the run and is not written to a file.
+        failed: why the plan got a fallback reward instead of its own; empty if it got its own.
+        passing: whether the failure is temporary, such as a timeout on a busy machine or a missing tool. Such a reward
+                is valid for the run and is not written to a file.
     """
 
     value: float
@@ -39,22 +39,22 @@ class Judged:
     passing: bool = False
 
 
-#: What can be used as a reward.
+#: A function that can be used as a reward.
 RewardFunction: TypeAlias = Callable[[Task, Plan], "float | Judged"]
 
 
 class Reward:
-    """A function of a task and a plan, with what has to be known of it.
+    """A function of a task and a plan, with what a trainer needs to know about it.
 
     Args:
-        function: returns the reward, or a :class:`Judged`. It is given finished plans only.
-        name: tells the reward apart from others, and should change whenever the rewards would; made from the
-            function's module and name where left out.
-        deterministic: whether the same task and plan always have the same reward. One that is not is never cached.
-        invalid: the reward of a plan that is not finished, and so no word of the language.
+        function: returns the reward, or a :class:`Judged`. It receives complete plans only.
+        name: distinguishes the reward from others and should change whenever the rewards would; derived from the
+                function's module and name if omitted.
+        deterministic: whether the same task and plan always have the same reward. Otherwise it is never cached.
+        invalid: the reward of an incomplete plan, which is not a word of the language.
 
     Raises:
-        ValueError: ``invalid`` is no finite number.
+        ValueError: ``invalid`` is not a finite number.
     """
 
     def __init__(
@@ -67,41 +67,41 @@ class Reward:
 
     @property
     def name(self) -> str:
-        """What it is called in logs."""
+        """The name in logs."""
         return self._name or getattr(self._function, "__qualname__", "") or type(self._function).__name__
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """What tells its rewards apart from those of others, as JSON data; None where nothing does (a lambda)."""
+        """What distinguishes its rewards from those of others, as JSON data; None if nothing does (a lambda)."""
         return None if self._name is None else {"reward": self._name, **self.settings}
 
     @property
     def settings(self) -> dict[str, object]:
-        """What its rewards depend on besides the function that the name stands for, as JSON data."""
+        """What its rewards depend on besides the named function, as JSON data."""
         return {"invalid": self.invalid}
 
     def judge(self, task: Task, plan: Plan) -> Judged:
-        """What a plan is worth.
+        """Determine what a plan is worth.
 
         Raises:
-            RewardError: the function gave no finite number, or raised something; names task and plan.
+            RewardError: the function returned no finite number, or raised an exception; names the task and the plan.
 
-        What it raises on purpose (a :class:`FormalLLMError`, such as that a tool failed) goes through with a note that
-        names task and plan, and so does a lack of memory.
+        A :class:`FormalLLMError` that it raises deliberately (such as a failed tool) is passed on with a note that
+        names the task and the plan, and so is a lack of memory.
         """
         if not plan.complete:
             return Judged(self.invalid, "the plan is not finished")
         try:
-            given = self._function(task, plan)
+            result = self._function(task, plan)
         except RewardError:
             raise
         except (FormalLLMError, MemoryError) as error:
             error.add_note(f"in the reward {self.name} of the plan {' '.join(plan.word)} for {task.description!r}")
             raise
         except Exception as error:
-            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise RewardError(f"the reward {self.name} raised {said}", task=task.description, word=plan.word) from error
-        judged = given if isinstance(given, Judged) else Judged(_check_number(self.name, given, task, plan))
+            text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise RewardError(f"the reward {self.name} raised {text}", task=task.description, word=plan.word) from error
+        judged = result if isinstance(result, Judged) else Judged(_check_number(self.name, result, task, plan))
         value = _check_number(self.name, judged.value, task, plan)
         if not math.isfinite(value):
             raise RewardError(
@@ -110,23 +110,23 @@ class Reward:
         return judged if value is judged.value else replace(judged, value=value)
 
     def judge_many(self, pairs: Iterable[tuple[Task, Plan]], workers: int = 1) -> list[Judged]:
-        """What many plans are worth, in their order.
+        """Determine what many plans are worth, in order.
 
         Args:
-            pairs: for each plan its task, and the plan.
-            workers: how many threads judge; above 1 the function must allow being called from several threads.
+            pairs: each plan with its task.
+            workers: the number of threads that judge; above 1 the function must be thread-safe.
 
         Raises:
-            RewardError: as :meth:`judge`; of several errors the first in the order of the pairs.
-            ValueError: less than one worker.
+            RewardError: see :meth:`judge`; of several errors, the first in the order of the pairs.
+            ValueError: fewer than one worker.
         """
-        found = dict(self.judge_each(list(pairs), workers))
-        return [found[number] for number in sorted(found)]
+        results = dict(self.judge_each(list(pairs), workers))
+        return [results[number] for number in sorted(results)]
 
     def judge_each(self, rows: Sequence[tuple[Task, Plan]], workers: int = 1) -> Iterator[tuple[int, Judged]]:
-        """As :meth:`judge_many`: the number of each row, from 0, with what it is worth, as soon as it is known.
+        """Like :meth:`judge_many`: yield the number of each row, from 0, with its judgement as soon as it is available.
 
-        After an error nothing new is begun; it is raised when all that was begun has ended.
+        After an error nothing new is started; the error is raised when everything that was started has ended.
         """
         if workers < 1:
             raise ValueError(f"workers counts from 1, not {workers}")
@@ -152,7 +152,7 @@ class Reward:
             pool.shutdown(cancel_futures=True)
 
     def __call__(self, task: Task, plan: Plan) -> float:
-        """The number alone."""
+        """Return the reward as a number."""
         return self.judge(task, plan).value
 
     def __repr__(self) -> str:
@@ -160,18 +160,18 @@ class Reward:
 
 
 class ExecutedReward(Reward):
-    """What carrying a plan out is worth, as a judge says; a plan that cannot be carried out gets a stated reward.
+    """The value of executing a plan, determined by a judge; a plan that cannot be executed gets a fallback reward.
 
     Args:
-        judge: executes the plan (with an :class:`~formal_llm.tools.Executor`) and returns the score of what came out.
-        failed: the reward where it raises an :class:`~formal_llm.errors.ExecutionError`: a tool failed, is missing, or
-            cannot take its inputs. The reason is in :attr:`Judged.failed`; only what a tool itself could not do is
-            written to a cache's file. That the execution was cancelled is no failure of the plan and goes through, as
-            does every other exception.
+        judge: executes the plan (with an :class:`~formal_llm.tools.Executor`) and returns the score of the result.
+        failed: the reward if it raises an :class:`~formal_llm.errors.ExecutionError`: a tool failed, is missing, or
+            does not accept its inputs. The reason is in :attr:`Judged.failed`; only failures of a tool itself are
+            written to a cache's file. A cancelled execution is not a failure of the plan and is passed on, as is every
+            other exception.
         name, deterministic, invalid: see :class:`Reward`.
 
     Raises:
-        ValueError: ``failed`` or ``invalid`` is no finite number.
+        ValueError: ``failed`` or ``invalid`` is not a finite number.
     """
 
     def __init__(
@@ -190,12 +190,12 @@ class ExecutedReward(Reward):
 
     @property
     def name(self) -> str:
-        """What it is called in logs."""
+        """The name in logs."""
         return self._name or "executed"
 
     @property
     def settings(self) -> dict[str, object]:
-        """As :attr:`Reward.settings`, with the reward of plans that fail."""
+        """Like :attr:`Reward.settings`, with the reward of plans that fail."""
         return {**super().settings, "failed": self.failed}
 
     def _judge_executed(self, task: Task, plan: Plan) -> float | Judged:
@@ -209,17 +209,17 @@ class ExecutedReward(Reward):
 
 # -- by name ----------------------------------------------------------------------------------------------------------
 
-#: Rewards that have a name: each a function without arguments that makes one.
+#: The named rewards: for each name, a function without arguments that creates the reward.
 _registered: dict[str, Callable[[], RewardFunction]] = {}
 
 
 def register(name: str, make: Callable[[], RewardFunction]) -> None:
-    """Give a reward a name, under which recipes may ask for it; ``make`` is called each time.
+    """Register a reward under a name that recipes may use; ``make`` is called each time.
 
-    What was registered under the name is replaced.
+    An earlier registration of the name is replaced.
 
     Raises:
-        ValueError: the name is empty or has a colon.
+        ValueError: the name is empty or contains a colon.
     """
     if ":" in name or not name:
         raise ValueError(f"a reward's name is not empty and has no colon, unlike {name!r}")
@@ -227,16 +227,16 @@ def register(name: str, make: Callable[[], RewardFunction]) -> None:
 
 
 def reward_of(reward: str | RewardFunction) -> Reward:
-    """A reward from what a person or a recipe gives.
+    """Return a reward from a specification by a person or a recipe.
 
     Args:
-        reward: a :class:`Reward`; a function of a task and a plan; a name that was registered; or ``MODULE:NAME``, a
-            :class:`Reward`, a class or function without arguments that makes one, or a function of a task and a plan in
-            an importable module. Naming a module runs its code, so a recipe is as trusted as a program.
+        reward: a :class:`Reward`; a function of a task and a plan; a registered name; or ``MODULE:NAME``, which is a
+            :class:`Reward`, a class or function without arguments that creates one, or a function of a task and a plan
+            in an importable module. Naming a module runs its code, so a recipe must be as trusted as a program.
 
     Raises:
         ResourceNotFound: there is no reward of that name.
-        TypeError: what was given cannot be called.
+        TypeError: the value is not callable.
     """
     found: object = reward
     if isinstance(reward, str):
@@ -259,23 +259,23 @@ def _import_reward(reward: str, module: str, attribute: str) -> object:
         loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, and something that it needs is not
+            raise  # the module exists, but one of its own imports is missing
         raise ResourceNotFound("module of rewards", module) from None
     if not attribute or not hasattr(loaded, attribute):
-        there = [name for name, value in vars(loaded).items() if callable(value) and not name.startswith("_")]
-        raise ResourceNotFound("reward", reward, [f"{module}:{name}" for name in there])
+        available = [name for name, value in vars(loaded).items() if callable(value) and not name.startswith("_")]
+        raise ResourceNotFound("reward", reward, [f"{module}:{name}" for name in available])
     found = getattr(loaded, attribute)
     if isinstance(found, Reward) or not callable(found):
         return found
     try:
         inspect.signature(found).bind()
     except (TypeError, ValueError):
-        return found  # it wants a task and a plan
+        return found  # it takes a task and a plan
     return found()
 
 
 def name_of(function: object) -> str | None:
-    """The module and name of a function that can be found under them; None for a lambda, a closure, an object."""
+    """Return the module and name under which a function can be imported; None for a lambda, a closure, an object."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name or getattr(function, "__self__", None):
         return None
@@ -283,7 +283,7 @@ def name_of(function: object) -> str | None:
 
 
 def _is_lasting(error: ExecutionError) -> bool:
-    """Whether a tool could not do what it was asked; a slow machine, or a missing tool, input or model, may change."""
+    """Return whether the tool itself failed; a slow machine, or a missing tool, input or model, may change."""
     failed = isinstance(error, ToolError) and error.reason in ("failed", "kind")
     return failed and not isinstance(getattr(error, "cause", None), (ExecutionError, ImportError, MemoryError))
 
@@ -294,7 +294,7 @@ def _check_number(name: str, given: object, task: Task, plan: Plan) -> float:
     try:
         if given is None or isinstance(given, (str, bytes)):
             raise TypeError
-        return float(given)  # type: ignore[arg-type]  # whatever else says that it is a number
+        return float(given)  # type: ignore[arg-type]  # anything else that converts to a number
     except (TypeError, ValueError, OverflowError):
         raise RewardError(
             f"the reward {name} gave {given!r}, not a finite number", task=task.description, word=plan.word

@@ -1,9 +1,9 @@
 """Rollouts: many walks that advance together, each choice drawn from the policy.
 
-Walks for one task that have made the same choices stand at the same node and are asked the same question. So the walks
-of a task share a tree: each node of it is one walk, one question and one answer of the policy, made when the first
-sample comes there, and a sample only draws its way through. What a rollout costs goes with the nodes, not with the
-samples.
+Walks for one task that have made the same choices are at the same node and ask the same question. The walks of a task
+therefore share a tree: each of its nodes has one walk, one question and one answer of the policy, computed when the
+first sample reaches it, and a sample only draws its path through the tree. The cost of a rollout depends on the number
+of nodes, not of samples.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from formal_llm.rltf.episode import Decision, Episode
 if TYPE_CHECKING:
     import torch
 
-#: How many walks are under way together where nobody says.
+#: The default number of concurrent walks.
 TOGETHER = 1_024
 
 
 class Drawn(Protocol):
-    """What options are drawn from: a policy, or one as a server answers for it."""
+    """A source of options: a policy, or a policy as a server answers for it."""
 
     def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
-        """As :meth:`formal_llm.rltf.policy.Policy.log_probabilities`."""
+        """See :meth:`formal_llm.rltf.policy.Policy.log_probabilities`."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """One walk to be made.
+    """A walk to perform.
 
     Attributes:
-        index: the place of the task among the tasks of the run.
+        index: the position of the task among the tasks of the run.
         task: the task.
-        seed: where its draws come from; None: the most probable option is taken each time.
+        seed: the seed of its draws; None to take the most probable option each time.
     """
 
     index: int
@@ -54,15 +54,15 @@ class Start:
 
 @dataclass(eq=False, slots=True)
 class WalkNode:
-    """A node in the tree of a task: where all walks stand that made the same choices.
+    """A node in the tree of a task, shared by all walks that made the same choices.
 
     Attributes:
-        walk: stands here; before the question that is under way, where that is a selection.
-        parent, number: the node before it, and what was chosen there; None and 0 at the root.
-        selecting: the selection that is under way, where there is one.
-        logs: the logarithms of the options' probabilities, once they are known.
-        next: the nodes after it, by number.
-        episode: at the end, the episode that leads here, once it has been made.
+        walk: the walk at this node; during a selection, the walk before that question.
+        parent, number: the previous node, and the number of the choice there; None and 0 at the root.
+        selecting: the current selection, if there is one.
+        logs: the log-probabilities of the options, once they are known.
+        next: the following nodes, by number.
+        episode: at the end, the episode that leads here, once it has been built.
     """
 
     walk: Walk
@@ -75,16 +75,16 @@ class WalkNode:
 
     @classmethod
     def root(cls, walk: Walk) -> WalkNode:
-        """The first node of a walk."""
+        """Return the first node of a walk."""
         return cls(walk)._skip_forced()
 
     @property
     def question(self) -> Question | None:
-        """The question here, of exactly one option; None where the plan is finished."""
+        """The question at this node, about exactly one option; None if the plan is complete."""
         return self.walk.question if self.selecting is None else self.selecting.asked
 
     def after(self, number: int) -> WalkNode:
-        """The node to which a choice leads."""
+        """Return the node to which a choice leads."""
         if number not in self.next:
             if self.selecting is None:
                 chosen: tuple[int, ...] = (number,)
@@ -100,9 +100,9 @@ class WalkNode:
         return self.next[number]
 
     def _skip_forced(self) -> WalkNode:
-        """With the question that the walk asks here; a selection of which there is only one is made."""
-        while (asked := self.walk.question) is not None and asked.several:
-            selecting = Selecting.of(asked)
+        """Return the node of the question that the walk asks here; make a selection with only one possible result."""
+        while (question := self.walk.question) is not None and question.several:
+            selecting = Selecting.of(question)
             if selecting.asked is not None:
                 self.selecting = selecting
                 break
@@ -110,20 +110,20 @@ class WalkNode:
         return self
 
     def finished(self, start: Start) -> Episode:
-        """The episode that ends here."""
+        """Return the episode that ends here."""
         if self.episode is None:
-            # A walk that backed out of a dead end asked anew; what counts are the questions that its plan came from.
+            # A walk that backed out of a dead end asked anew; only the questions that led to its plan count.
             counted = set(map(id, self.walk.questions))
             decisions: list[Decision] = []
             logs: list[float] = []
             node = self
-            while (before := node.parent) is not None:
-                asked, told = before.walk.question, before.question
-                assert told is not None
-                if id(asked) in counted:
-                    decisions.append(Decision(told, node.number))
-                    logs.append(0.0 if before.logs is None else before.logs[node.number - 1])
-                node = before
+            while (parent := node.parent) is not None:
+                walk_question, question = parent.walk.question, parent.question
+                assert question is not None
+                if id(walk_question) in counted:
+                    decisions.append(Decision(question, node.number))
+                    logs.append(0.0 if parent.logs is None else parent.logs[node.number - 1])
+                node = parent
             self.episode = Episode(start.index, start.task, self.walk.plan, tuple(reversed(decisions)), math.fsum(logs))
         return self.episode
 
@@ -131,19 +131,19 @@ class WalkNode:
 def rollout(
     planner: Planner, policy: Drawn, starts: Iterable[Start], *, together: int = TOGETHER,
 ) -> list[Episode]:  # fmt: skip
-    """Make a plan for each start; the questions of all walks under way, at most ``together``, are answered together.
+    """Generate a plan for each start; the questions of all current walks, at most ``together``, are answered together.
 
-    A walk's draws depend on its own seed alone, so the same starts make the same plans in whatever order and company.
+    The draws of a walk depend on its own seed alone, so the same starts give the same plans in any order and company.
 
     Returns:
-        The episodes, in the order of the starts. Starts that came to the same plan by the same choices share theirs.
+        The episodes, in the order of the starts. Starts that reached the same plan by the same choices share theirs.
 
     Raises:
-        NoValidPlan, BudgetExceeded: as :meth:`Planner.plan` does.
+        NoValidPlan, BudgetExceeded: see :meth:`Planner.plan`.
         LLMError: a question is too long for the model.
-        TrainingError: the model gives a probability that is no number; names the task and what was chosen by then.
+        TrainingError: the model returns a probability that is not a number; names the task and the choices so far.
     """
-    found: dict[int, Episode] = {}
+    episodes: dict[int, Episode] = {}
     roots: dict[Hashable, WalkNode] = {}
     coming = enumerate(starts)
     rolling: dict[int, tuple[Start, WalkNode, random.Random | None]] = {}
@@ -157,20 +157,20 @@ def rollout(
             rolling[number] = (start, root, None if start.seed is None else random.Random(start.seed))
         for number, (start, node, _) in list(rolling.items()):
             if node.question is None:
-                found[number] = node.finished(start)
+                episodes[number] = node.finished(start)
                 del rolling[number]
         if rolling:
             _answer_questions(policy, [node for _, node, _ in rolling.values() if node.logs is None])
             for number, (start, node, rng) in rolling.items():
                 rolling[number] = (start, node.after(_draw_option(node, rng)), rng)
         elif room and not fresh:
-            return [found[number] for number in sorted(found)]
+            return [episodes[number] for number in sorted(episodes)]
 
 
 def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
-    """The episode of which only the chosen numbers are known (:attr:`Episode.path`).
+    """Return the episode given by its chosen numbers (:attr:`Episode.path`).
 
-    Its log-probability is 0, since no policy made it here.
+    Its log-probability is 0, since no policy generated it here.
 
     Raises:
         ValueError: the numbers do not lead to a plan of the task.
@@ -186,30 +186,30 @@ def replay(planner: Planner, start: Start, numbers: Sequence[int]) -> Episode:
 
 
 def _answer_questions(policy: Drawn, nodes: Sequence[WalkNode]) -> None:
-    """Have the policy answer the questions of some nodes; several samples may stand at one."""
+    """Have the policy answer the questions of some nodes; several samples may be at one node."""
     import torch
 
     distinct = {id(node): node for node in nodes}
     if not distinct:
         return
-    asked = [node.question for node in distinct.values() if node.question is not None]
-    for question in asked:
-        question.hold()  # its gradient is wanted, too
+    questions = [node.question for node in distinct.values() if node.question is not None]
+    for question in questions:
+        question.hold()  # its gradient is needed, too
     with torch.no_grad():
-        table = policy.log_probabilities(asked).tolist()
+        table = policy.log_probabilities(questions).tolist()
     for node, row in zip(distinct.values(), table, strict=True):
         assert node.question is not None
         node.logs = row[: len(node.question.options)]
-        if any(map(math.isnan, node.logs)):  # nothing can be drawn, and the most probable one would be any
-            made = " ".join(node.walk.word) or "nothing yet"
+        if any(map(math.isnan, node.logs)):  # sampling is impossible, and the maximum arbitrary
+            chosen = " ".join(node.walk.word) or "nothing yet"
             raise TrainingError(
-                f"the policy's log-probability is nan, not a finite number; met after {made} in "
+                f"the policy's log-probability is nan, not a finite number; met after {chosen} in "
                 f"{node.walk.task.description!r}: weights are damaged, or numbers overflow (try dtype float32)"
             )
 
 
 def _draw_option(node: WalkNode, rng: random.Random | None) -> int:
-    """The number of the most probable option, or of one that is drawn."""
+    """Return the number of the most probable option, or of a drawn one."""
     logs = node.logs
     assert logs is not None
     if rng is None:

@@ -1,4 +1,4 @@
-"""What a training run shows of itself in the terminal: a bar, or a line now and then where there is no terminal."""
+"""The display of a training run in the terminal: a progress bar, or periodic lines if there is no terminal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rich.text import Text
 from formal_llm.pictures.terminal import Terminal
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry
 
-#: How much of the time that an update takes, as it is shown and as what is left is told from it, is the last one's.
+#: The weight of the last update in the moving average of update times, which is shown and gives the remaining time.
 _FRESH = 0.2
 
 
 class RunView:
-    """Shows updates as they are made, and evaluations and checkpoints as lines above.
+    """Shows updates as they are performed, with evaluations and checkpoints as lines above.
 
     Args:
-        updates: how many updates the run will make in all.
-        console: where; standard error where left out.
-        every: where there is no terminal, so many seconds pass between two lines for updates.
+        updates: the total number of updates of the run.
+        console: the console; default: standard error.
+        every: without a terminal, the seconds between two lines for updates.
     """
 
     def __init__(self, updates: int, *, console: Console | None = None, every: float = 30.0) -> None:
@@ -45,7 +45,7 @@ class RunView:
 
     @property
     def left(self) -> float | None:
-        """Seconds that the run will still take, as far as the last updates tell; None before the first one."""
+        """The estimated remaining seconds of the run, from its last updates; None before the first one."""
         return None if self._pace is None else self._pace * max(self._updates - self._step, 0)
 
     def note(self, entry: LogEntry) -> None:
@@ -74,13 +74,13 @@ class RunView:
             self._print_line(f"{reason} after {entry.step} of {self._updates} updates: {self._progress_text()}")
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the progress bar."""
         if self._started:
             self._progress.stop()
 
     def _show_update(self, entry: LogEntry) -> None:
         now = monotonic()
-        # What passed since the last update counts evaluations in, which a run also has before it.
+        # The time since the last update includes evaluations, of which one may also precede the first update.
         passed = now - self._last
         self._pace = passed if self._pace is None else _FRESH * passed + (1 - _FRESH) * self._pace
         self._step, self._last, self._figures = entry.step, now, entry.figures
@@ -96,15 +96,15 @@ class RunView:
         split = entry.data.get("split")
         if split == VALIDATION != self._by:
             self._by, self._best = VALIDATION, None
-        counts = split == self._by and reward is not None and math.isfinite(reward)
-        if counts and reward is not None and (not self._best or reward > self._best[0]):
+        is_relevant = split == self._by and reward is not None and math.isfinite(reward)
+        if is_relevant and reward is not None and (not self._best or reward > self._best[0]):
             self._best = (reward, entry.step)
-        told = ", ".join(f"{name} {value:.3f}" for name, value in entry.figures.items() if name != "seconds")
-        self._print_line(f"update {entry.step}: {entry.data.get('split', '')} tasks: {told}")
+        values = ", ".join(f"{name} {value:.3f}" for name, value in entry.figures.items() if name != "seconds")
+        self._print_line(f"update {entry.step}: {entry.data.get('split', '')} tasks: {values}")
 
     def _progress_text(self) -> str:
         names = {"reward": "reward", "entropy": "entropy", "kl": "KL", "loss": "loss"}
-        parts = [f"{said} {self._figures[name]:.3f}" for name, said in names.items() if name in self._figures]
+        parts = [f"{label} {self._figures[name]:.3f}" for name, label in names.items() if name in self._figures]
         if self._best is not None:
             parts.insert(1, f"best {self._by} {self._best[0]:.3f} at {self._best[1]}")
         if self._figures.get("failed"):
@@ -118,7 +118,7 @@ class RunView:
 
 
 class _Left(ProgressColumn):
-    """The time that is left; rich's own column knows nothing of updates that an earlier process made."""
+    """The remaining time; the column of rich ignores updates that an earlier process performed."""
 
     def __init__(self, view: RunView) -> None:
         super().__init__()
@@ -129,12 +129,12 @@ class _Left(ProgressColumn):
 
 
 def format_seconds(seconds: float) -> str:
-    """A number of seconds with three digits, or as many as it has before the point: ``0.0412 s``, ``104 s``."""
+    """Format seconds with three digits, or all digits before the point: ``0.0412 s``, ``104 s``."""
     return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
 def format_duration(seconds: float | None) -> str:
-    """A time span for a person: ``8.4 s``, ``3 min 20 s``, ``2 h 5 min``; ``?`` where it is not known."""
+    """Format a duration for a person: ``8.4 s``, ``3 min 20 s``, ``2 h 5 min``; ``?`` if it is unknown."""
     if seconds is None or not math.isfinite(seconds):
         return "?"
     if seconds < 59.95:

@@ -1,12 +1,12 @@
-"""Plans from a vLLM server: the adapters are put on it after each update, and it answers the questions of rollouts.
+"""Plans from a vLLM server: it receives the adapters after each update, and answers the questions of rollouts.
 
-The server scores the very answers that the trainer scores (the same tokens, in the same modes), so where both have the
-same weights they give the same probabilities up to rounding. Options are drawn here, by the same draws as without a
-server. What is left between the two, rounding or weights that are not the newest, is corrected
+The server scores exactly the answers that the trainer scores (the same tokens, in the same modes), so with the same
+weights both give the same probabilities up to rounding. Options are drawn by the trainer, with the same draws as
+without a server. The remaining difference, due to rounding or to weights that are not the latest, is corrected
 (:mod:`formal_llm.rltf.importance`).
 
-Each state of the adapters has a name of its own on the server, of the run, the process and the update: two trainers do
-not get in each other's way, and what a server has kept of one state never answers for another one.
+Each state of the adapters has its own name on the server, derived from the run, the process and the update: trainers do
+not interfere with each other, and what a server has cached for one state is never used for another.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from formal_llm.rltf.policy import Policy
 if TYPE_CHECKING:
     import torch
 
-#: The folder of the adapters that are on the server, in the folder of a run.
+#: The folder of the adapters on the server, in the folder of a run.
 SERVED = "served"
-#: How often a passing failure of the server is tried again: a server that loads an adapter may be slow for a while.
+#: The number of retries after a temporary failure of the server, which may be slow while it loads an adapter.
 RETRIES = 5
 
 
 class ServedScorer(PromptScorer):
-    """Scores what the policy scores, by asking a server.
+    """A scorer of the policy's questions that asks a server.
 
     Attributes:
         adapter: the name of the adapter that answers.
@@ -52,30 +52,30 @@ class ServedScorer(PromptScorer):
         self.adapter = ""
 
     def score(self, prompts: Sequence[Prompted]) -> list[torch.Tensor]:
-        """For each prompt the log-probabilities of its answers, as the server would write them."""
+        """Return the log-probabilities of each prompt's answers, as the server would write them."""
         import torch
 
         ways = [[_token_steps(prompt, path) for path in prompt.tree.paths] for prompt in prompts]
-        wanted: dict[Text, set[int]] = {}
-        for text, token in (step for answers in ways for way in answers for step in way):
-            wanted.setdefault(text, set()).add(token)
-        told = self.server.next_tokens(self.adapter, wanted)
-        return [torch.tensor([sum(told[text][token] for text, token in way) for way in answers]) for answers in ways]
+        tokens: dict[Text, set[int]] = {}
+        for text, token in (step for row in ways for steps in row for step in steps):
+            tokens.setdefault(text, set()).add(token)
+        logs = self.server.next_tokens(self.adapter, tokens)
+        return [torch.tensor([sum(logs[text][token] for text, token in steps) for steps in row]) for row in ways]
 
 
 class ServedPolicy:
-    """A policy as a vLLM server answers for it.
+    """A policy whose questions a vLLM server answers.
 
     Args:
-        policy: the policy; of a model that writes, and no encoder-decoder.
-        server: where its adapters go.
-        folder: where they are put for the server, which must see it under the same path; made if it is not there.
-        world: the processes of the run; the first one puts adapters on the server.
-        run: the folder of the run, by which it knows its adapters; ``folder`` where left out, which runs may share.
+        policy: the policy; a generative model that is not an encoder-decoder.
+        server: the server that receives its adapters.
+        folder: where they are put for the server, which must see it under the same path; created if it does not exist.
+        world: the processes of the run; the first one loads adapters into the server.
+        run: the folder of the run, which identifies its adapters; default: ``folder``, which runs may share.
 
     Attributes:
-        scorer: scores what the policy scores, by asking the server.
-        step: the update after which it was saved; None before the first.
+        scorer: scores the policy's questions by asking the server.
+        step: the update after which the served adapters were saved; None before the first.
 
     Raises:
         ModelError: vLLM cannot serve adapters of such a model.
@@ -100,18 +100,18 @@ class ServedPolicy:
         self.step: int | None = None
         self.scorer = ServedScorer(policy.scorer, server)
         self._world = world or Processes()
-        whose = hashlib.sha256(f"{socket.gethostname()} {Path(run or folder).absolute()}".encode()).hexdigest()
-        self._run = f"formal-llm-{whose[:8]}"
+        owner = hashlib.sha256(f"{socket.gethostname()} {Path(run or folder).absolute()}".encode()).hexdigest()
+        self._run = f"formal-llm-{owner[:8]}"
         self._session = secrets.token_hex(3)
-        self._left: list[str] = []  # of a process that was killed
+        self._left: list[str] = []  # the adapters of a killed process
 
     @property
     def adapter(self) -> str:
-        """The name of the adapter that answers; empty before the first."""
+        """The name of the adapter in use; empty before the first."""
         return self.scorer.adapter
 
     def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
-        """As :meth:`Policy.log_probabilities`, of the adapter that is on the server; constants.
+        """Like :meth:`Policy.log_probabilities`, for the adapter on the server; constants.
 
         Raises:
             ProviderError: the server does not answer.
@@ -124,37 +124,37 @@ class ServedPolicy:
             except ProviderError as error:
                 if getattr(error.cause, "status_code", None) != 404 or not self.adapter:
                     raise
-                self._load_adapter(self.adapter)  # the server was started anew since
+                self._load_adapter(self.adapter)  # the server was restarted since
                 values = self.scorer.log_probabilities(questions)
         return values if self.policy.temperature == 1.0 else torch.log_softmax(values / self.policy.temperature, dim=-1)
 
     def renew(self, step: int) -> None:
-        """Put the adapters as they are after an update on the server; all processes call it together.
+        """Load the adapters after an update into the server; all processes call it together.
 
         Raises:
-            TrainingError: the server does not take them; in all processes.
+            TrainingError: the server does not accept them; raised in all processes.
         """
         if step == self.step:
             return
-        told: dict[str, str] = {}
+        outcome: dict[str, str] = {}
         if self._world.first:
             name = f"{self._run}-{self._session}-{step}"
             try:
                 self.policy.save(self.folder / name)
                 self._load_adapter(name)
-                told["name"] = name
+                outcome["name"] = name
             except (FormalLLMError, OSError) as error:
-                told["problem"] = str(error)
-        told = self._world.gather(told)
-        if "problem" in told:
-            raise TrainingError(told["problem"])
-        before, self.scorer.adapter, self.step = self.adapter, told["name"], step
+                outcome["problem"] = str(error)
+        outcome = self._world.gather(outcome)
+        if "problem" in outcome:
+            raise TrainingError(outcome["problem"])
+        previous, self.scorer.adapter, self.step = self.adapter, outcome["name"], step
         self.scorer.forget()
-        self._drop_adapters([*self._left, before])
+        self._drop_adapters([*self._left, previous])
         self._left = []
 
     def close(self) -> None:
-        """Take the adapter from the server; what goes wrong then harms nobody."""
+        """Remove the adapter from the server; failures to do so are ignored."""
         self._drop_adapters([*self._left, self.adapter])
         self.scorer.adapter, self.step, self._left = "", None, []
         if self._world.first:
@@ -162,28 +162,28 @@ class ServedPolicy:
                 self.folder.rmdir()
 
     def to_data(self) -> dict[str, object]:
-        """Which adapter is on the server, as JSON data."""
+        """Return which adapter is on the server, as JSON data."""
         return {"adapter": self.adapter, "step": self.step}
 
     def resume(self, data: Mapping[str, object]) -> None:
-        """Take over from a process that is gone: its adapters are taken from the server when the next one is there.
+        """Take over from a process that is gone: its adapters leave the server after the next ones are loaded.
 
         Args:
-            data: what :meth:`to_data` made.
+            data: the result of :meth:`to_data`.
         """
-        left = {str(data.get("adapter") or "")}
+        adapters = {str(data.get("adapter") or "")}
         if self._world.first:
-            with suppress(ProviderError):  # told when the next adapter comes
-                left |= {name for name in self.server.models() if name.startswith(f"{self._run}-")}
-            left |= {one.name for one in self.folder.glob(f"{self._run}-*")}
-        self._left = sorted(left - {""})
+            with suppress(ProviderError):  # reported when the next adapter is loaded
+                adapters |= {name for name in self.server.models() if name.startswith(f"{self._run}-")}
+            adapters |= {one.name for one in self.folder.glob(f"{self._run}-*")}
+        self._left = sorted(adapters - {""})
 
     def _load_adapter(self, name: str) -> None:
         ranks = [one.r for one in self.policy.model.peft_config.values()]
         self.server.load(name, self.folder / name, max(ranks, default=None))
 
     def _drop_adapters(self, names: Sequence[str]) -> None:
-        """Take adapters from the server and from the disk: the first process does."""
+        """Remove adapters from the server and from the disk; only the first process does so."""
         if not self._world.first:
             return
         for name in filter(None, names):
@@ -193,7 +193,7 @@ class ServedPolicy:
 
 
 def _token_steps(prompt: Prompted, path: Sequence[tuple[int, int]]) -> list[tuple[Text, int]]:
-    """An answer as its tokens, each with the text before it."""
+    """Return an answer as its tokens, each with the text before it."""
     text, steps = tuple(prompt.tokens), []
     for _, token in path:
         steps.append((text, token))
@@ -202,11 +202,11 @@ def _token_steps(prompt: Prompted, path: Sequence[tuple[int, int]]) -> list[tupl
 
 
 def server_at(rollouts: str, timeout: float | None = None) -> LoRAServer:
-    """The server that the setting ``rollouts`` names: ``vllm:URL``, or ``vllm`` for the usual address.
+    """Return the server that the setting ``rollouts`` specifies: ``vllm:URL``, or ``vllm`` for the default address.
 
     Raises:
-        TrainingError: it names none.
-        ProviderError: the address is none.
+        TrainingError: the setting specifies no server.
+        ProviderError: the address is invalid.
     """
     kind, _, url = rollouts.partition(":")
     if kind != "vllm":

@@ -1,4 +1,4 @@
-"""The settings of a training run: a recipe in TOML, each field also an option of the command line."""
+"""The settings of a training run: a recipe in TOML; each field is also an option of the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from formal_llm.rltf.advantages import ADVANTAGES, estimator
 
 
 class Settings(BaseModel):
-    """What is trained, on what, and how. The defaults are the paper's where it has any (arXiv 2402.00798).
+    """The settings of a training run. The defaults are those of the paper where it has any (arXiv 2402.00798).
 
     A *group* is all samples of one task in one update; an *update* is one step of the optimizer.
     """
@@ -132,8 +132,8 @@ class Settings(BaseModel):
         try:
             return estimator(name).name
         except ResourceNotFound as error:
-            near = did_you_mean(name, error.known)
-            raise ValueError(f"no advantage {name!r}" + (f"; did you mean {near}?" if near else "")) from None
+            nearest = did_you_mean(name, error.known)
+            raise ValueError(f"no advantage {name!r}" + (f"; did you mean {nearest}?" if nearest else "")) from None
 
     @field_validator("scoring")
     @classmethod
@@ -142,15 +142,15 @@ class Settings(BaseModel):
 
     @classmethod
     def read(cls, path: str | Path, changes: Mapping[str, object] | None = None) -> Settings:
-        """The settings of a recipe.
+        """Read the settings of a recipe.
 
         Args:
-            path: a TOML file. Its tables only put settings in order: their names do not count.
-            changes: settings that count instead of the file's.
+            path: a TOML file. Its tables only organize the settings; their names are ignored.
+            changes: settings that override those of the file.
 
         Raises:
-            ResourceNotFound: there is no such file.
-            NotationError: it is no TOML, or has a setting that is none.
+            ResourceNotFound: the file does not exist.
+            NotationError: the file is not TOML, or contains an unknown setting.
         """
         file = Path(path)
         if not file.is_file():
@@ -173,10 +173,10 @@ class Settings(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, object], file: str = "") -> Settings:
-        """Checked settings.
+        """Return checked settings.
 
         Raises:
-            NotationError: a setting that is none, or has a value that it cannot have; says which.
+            NotationError: a setting is unknown or has an invalid value; the error specifies which.
         """
         try:
             return cls.model_validate(dict(values))
@@ -185,17 +185,17 @@ class Settings(BaseModel):
 
 
 def _describe_error(error: ValidationError) -> tuple[str, str]:
-    """The setting that an error is about, and what is wrong with it."""
+    """Return the setting that an error is about, and the problem."""
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
-        near = did_you_mean(name, Settings.model_fields)
-        return name, f"there is no setting {name}" + (f"; did you mean {near}?" if near else "")
+        suggestion = did_you_mean(name, Settings.model_fields)
+        return name, f"there is no setting {name}" + (f"; did you mean {suggestion}?" if suggestion else "")
     return name, f"{name}: {first['msg'].removeprefix('Value error, ')}, not {first['input']!r}"
 
 
 def _settings_in(data: Mapping[str, object], table: TablePath = ()) -> Iterator[tuple[TablePath, object]]:
-    """The settings of a file with their places, whatever tables they stand in."""
+    """Yield the settings of a file with their paths, whatever tables they are in."""
     todo = [(table, data)]
     while todo:
         table, data = todo.pop()
@@ -206,41 +206,41 @@ def _settings_in(data: Mapping[str, object], table: TablePath = ()) -> Iterator[
                 yield (*table, name), value
 
 
-# -- what follows from settings and the number of an update alone, so that a checkpoint has none of it -----------------
+# -- derived from the settings and the number of an update alone, so no checkpoint contains it -------------------------
 
 
 def count_updates(settings: Settings, tasks: int) -> int:
-    """How many updates a run on so many tasks has, those of the warm start included."""
-    wanted = settings.updates
-    if wanted is None:
-        wanted = math.ceil(settings.epochs * tasks / settings.tasks_per_update)
-    return settings.warm_start + wanted
+    """Return the number of updates of a run on this number of tasks, including those of the warm start."""
+    updates = settings.updates
+    if updates is None:
+        updates = math.ceil(settings.epochs * tasks / settings.tasks_per_update)
+    return settings.warm_start + updates
 
 
 def tasks_of(settings: Settings, tasks: int, update: int) -> list[int]:
-    """The places of the tasks of an update: all tasks in a new order each epoch, one after the other.
+    """Return the positions of the tasks of an update: each epoch goes through all tasks in a new order.
 
     Args:
-        settings: of the run.
-        tasks: how many tasks are trained on.
-        update: the number of the update, from 1; those of the warm start, which have all tasks, do not count.
+        settings: the settings of the run.
+        tasks: the number of tasks to train on.
+        update: the number of the update, from 1, not counting those of the warm start, which use all tasks.
     """
     size = settings.tasks_per_update
-    found = []
+    places = []
     for number in range((update - 1) * size, update * size):
         epoch, place = divmod(number, tasks)
         order = list(range(tasks))
         random.Random(f"{settings.seed} epoch {epoch}").shuffle(order)
-        found.append(order[place])
-    return found
+        places.append(order[place])
+    return places
 
 
 def learning_rate(settings: Settings, step: int, updates: int) -> float:
-    """The learning rate of an update.
+    """Return the learning rate of an update.
 
     Args:
-        settings: of the run.
-        step: the number of the update, from 1; ``updates`` is the last. Those of the warm start count.
+        settings: the settings of the run.
+        step: the number of the update, from 1 to ``updates``, counting those of the warm start.
         updates: see :func:`count_updates`.
     """
     if step <= settings.warm_start:
@@ -248,6 +248,6 @@ def learning_rate(settings: Settings, step: int, updates: int) -> float:
     number, total = step - settings.warm_start, updates - settings.warm_start
     if number <= settings.warmup:
         return settings.learning_rate * number / settings.warmup
-    done = (number - settings.warmup - 1) / max(total - settings.warmup, 1)
-    falls = {"constant": 1.0, "linear": 1 - done, "cosine": (1 + math.cos(math.pi * done)) / 2}
+    progress = (number - settings.warmup - 1) / max(total - settings.warmup, 1)
+    falls = {"constant": 1.0, "linear": 1 - progress, "cosine": (1 + math.cos(math.pi * progress)) / 2}
     return settings.learning_rate * falls[settings.schedule]

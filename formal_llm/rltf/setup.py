@@ -1,4 +1,4 @@
-"""What a run is made of: one value that all its parts share."""
+"""The setup of a run: one value that all its parts share."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from formal_llm.rltf.served import ServedPolicy
 from formal_llm.rltf.settings import Settings, count_updates
 from formal_llm.rltf.warm_start import ReferenceLimits
 
-#: Settings that not every version had: left at their defaults they are not told, so that older runs can go on.
+#: Settings added in later versions: omitted while they have their defaults, so that older runs can be resumed.
 _LATER = frozenset({"template", "validation", "rollout_cap", "scoring"})
-#: Settings that may change when a run goes on: they do not change what it computes.
+#: Settings that may change when a run is resumed, since they do not change what it computes.
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes",
     "tensorboard", "device", "threads", "reward_workers", "reward_timeout", "data", "questions_per_pass",
@@ -28,17 +28,17 @@ _MAY_CHANGE = frozenset({
 
 @dataclass(frozen=True, eq=False)
 class TrainingSetup:
-    """What is trained, on what, by what, and how.
+    """The setup of a training run.
 
     Attributes:
-        planner: whose rules and wording; its LLM is not asked.
-        policy: what is trained.
-        reward: of plans.
-        tasks: what it is trained on.
-        settings: of the run.
-        references: which plans a warm start imitates; all where left out.
+        planner: provides the rules and the wording; its LLM is not asked.
+        policy: the policy to train.
+        reward: the reward of plans.
+        tasks: the tasks to train on.
+        settings: the settings of the run.
+        references: the plans that a warm start imitates; default: all.
         world: the processes of the run.
-        served: the policy on the server that makes the plans, where one does.
+        served: the policy on the server that generates the plans, if there is one.
     """
 
     planner: Planner
@@ -52,18 +52,18 @@ class TrainingSetup:
 
     @property
     def updates(self) -> int:
-        """How many updates the run has, those of the warm start included."""
+        """The number of updates of the run, including those of the warm start."""
         return count_updates(self.settings, len(self.tasks))
 
     @property
     def fingerprint(self) -> dict[str, object]:
-        """What the run computes depends on, as JSON data."""
-        usual = {name for name in _LATER if getattr(self.settings, name) == Settings.model_fields[name].default}
-        told = self.settings.model_dump(exclude=set(_MAY_CHANGE | usual))
+        """What the results of the run depend on, as JSON data."""
+        unchanged = {name for name in _LATER if getattr(self.settings, name) == Settings.model_fields[name].default}
+        settings = self.settings.model_dump(exclude=set(_MAY_CHANGE | unchanged))
         tasks = hash_values([task.description for task in self.tasks])
-        return {**told, "tasks": tasks, "weights": self.policy.trainable}
+        return {**settings, "tasks": tasks, "weights": self.policy.trainable}
 
 
 def hash_values(values: Sequence[object]) -> str:
-    """A short hash of values, by their texts: 16 hexadecimal digits."""
+    """Return a short hash of the texts of values: 16 hexadecimal digits."""
     return hashlib.sha256("\n".join(map(str, values)).encode()).hexdigest()[:16]

@@ -1,6 +1,6 @@
-"""What is known of the tasks between updates.
+"""What is known about the tasks between updates.
 
-All of it is values: what an update did with a task goes to every process, and each takes it in in the same way.
+Everything is a value: the outcome of a task in an update is sent to every process, and all process it identically.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ RewardedPaths: TypeAlias = tuple[tuple[PlanPath, float], ...]
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What an update did with one task; goes to all processes.
+    """The outcome of one task in an update; sent to all processes.
 
     Attributes:
-        index: the task.
-        rewards: of its samples.
-        value: the reward that is told of it: the mean of the samples, or the expected reward where it is known.
-        failed: how many of its plans got a stated reward.
-        greedy: the reward of its greedy plan, where that was asked for.
-        known: the plans to be known from now on, with their rewards; None where nobody keeps any.
-        log_ratios: where a server drew the samples, for each the logarithm of policy's over server's probability.
+        index: the number of the task.
+        rewards: the rewards of its samples.
+        value: the reward to report: the mean of the samples, or the expected reward if it is known.
+        failed: the number of its plans that got a fallback reward.
+        greedy: the reward of its greedy plan, if it was computed.
+        known: the plans to remember, with their rewards; None if none are kept.
+        log_ratios: if a server drew the samples, for each the logarithm of policy's over server's probability.
     """
 
     index: int
@@ -40,7 +40,7 @@ class TaskOutcome:
 
 
 class MemoryData(TypedDict):
-    """A memory as JSON data: ``known`` has for each task its plans, each with its reward."""
+    """A memory as JSON data: ``known`` has the plans of each task with their rewards."""
 
     baselines: BaselinesData
     known: dict[str, list[tuple[list[int], float]]]
@@ -48,18 +48,18 @@ class MemoryData(TypedDict):
 
 @dataclass(frozen=True)
 class TaskMemory:
-    """What is known of the tasks.
+    """What is known about the tasks.
 
     Attributes:
         baselines: the moving averages of their rewards.
-        known: for each task the plans whose rewards are known, with these.
+        known: for each task, the plans with known rewards, and these.
     """
 
     baselines: Baselines = field(default_factory=Baselines)
     known: Mapping[int, RewardedPaths] = field(default_factory=dict)
 
     def with_outcomes(self, outcomes: Sequence[TaskOutcome]) -> TaskMemory:
-        """The memory after an update."""
+        """Return the memory after an update."""
         baselines, known = self.baselines, dict(self.known)
         for one in outcomes:
             key = str(one.index)
@@ -72,13 +72,13 @@ class TaskMemory:
         return TaskMemory(baselines, known)
 
     def to_data(self) -> MemoryData:
-        """As JSON data."""
+        """Return the memory as JSON data."""
         known = {str(index): [(list(path), reward) for path, reward in plans] for index, plans in self.known.items()}
         return {"baselines": self.baselines.to_data(), "known": known}
 
     @classmethod
     def from_data(cls, data: MemoryData) -> TaskMemory:
-        """What :meth:`to_data` made, after JSON."""
+        """Restore a memory from the result of :meth:`to_data`, after JSON."""
         known = {
             int(index): tuple((tuple(path), float(reward)) for path, reward in plans)
             for index, plans in data["known"].items()

@@ -1,4 +1,4 @@
-"""How many threads a run does best with: measured, since on small models and busy machines one may be the fastest."""
+"""The best number of threads for a run, measured: on small models and busy machines one may be the fastest."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from formal_llm.llms.question import Question
 from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.setup import TrainingSetup
 
-#: How many tasks' first questions are asked, and how often with each number of threads.
+#: The number of tasks whose first questions are asked, and of repetitions with each number of threads.
 _QUESTIONS, _TIMES = 4, 3
-#: A pass that takes so many seconds is one of a large model: it is not repeated.
+#: The duration in seconds from which on a pass is not repeated, as it is one of a large model.
 _LONG = 2.0
-#: By how much one thread has to be faster for it to be told.
+#: The minimum speedup of one thread that is reported.
 _TELLING = 1.1
 
 
 def slow_threads(setup: TrainingSetup) -> str:
-    """What to do where one thread is faster than as many as torch uses; empty where it is not, or not on a CPU.
+    """Return advice if one thread is faster than torch's default number on a CPU, else an empty text.
 
-    A few questions are asked; the policy and all draws are as they were afterwards. Nothing is changed: how many
-    threads compute a sum may show in its last bits, so it is for a person to say.
+    A few questions are asked; afterwards the policy and all draws are as before. Nothing is changed: the number of
+    threads may affect the last bits of a sum, so the decision is left to a person.
     """
     import torch
 
-    many = torch.get_num_threads()
-    if many == 1 or setup.policy.device.type != "cpu":
+    default = torch.get_num_threads()
+    if default == 1 or setup.policy.device.type != "cpu":
         return ""
     walks = [setup.planner.start(task) for task in setup.tasks[:_QUESTIONS]]
-    asked = [walk.question for walk in walks if walk.question is not None and not walk.question.several]
-    if not asked or _time_policy(setup.policy, asked) > _LONG:  # the first pass also warms up
+    questions = [walk.question for walk in walks if walk.question is not None and not walk.question.several]
+    if not questions or _time_policy(setup.policy, questions) > _LONG:  # the first pass also warms up
         return ""
-    taken: dict[int, float] = {1: float("inf"), many: float("inf")}
+    taken: dict[int, float] = {1: float("inf"), default: float("inf")}
     try:
-        for _ in range(_TIMES):  # in turn, so that what else the machine does meets both
+        for _ in range(_TIMES):  # alternate, so that other load on the machine affects both
             for threads in taken:
                 torch.set_num_threads(threads)
-                taken[threads] = min(taken[threads], _time_policy(setup.policy, asked))
+                taken[threads] = min(taken[threads], _time_policy(setup.policy, questions))
     finally:
-        torch.set_num_threads(many)
-    return advise_threads(taken[1], taken[many], many)
+        torch.set_num_threads(default)
+    return advise_threads(taken[1], taken[default], default)
 
 
 def advise_threads(one: float, several: float, many: int) -> str:
-    """What to do, from the seconds that one thread and several took; empty where several are about as fast."""
+    """Return advice from the seconds that one thread and several took; empty if several are about as fast."""
     if several < _TELLING * one:
         return ""
     return f"one thread is {several / one:.1f} times as fast as {many} here: give --threads 1, or set OMP_NUM_THREADS=1"

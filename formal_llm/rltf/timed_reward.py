@@ -1,4 +1,4 @@
-"""A reward that is waited for only so long."""
+"""A reward with a time limit."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.task import Task
 from formal_llm.rltf.rewards import Judged, Reward, RewardFunction, reward_of
 
-#: How many judgements that hang may be left behind.
+#: The maximum number of hanging judgements to abandon.
 _MOST_HUNG = 32
 
 
 class TimedReward(Reward):
-    """A reward with a bound on the time for one plan; a plan that takes longer gets a stated reward and a reason.
+    """A reward with a time limit for each plan; a plan that exceeds it gets a fallback reward and a reason.
 
-    Python cannot stop a function from outside. One that takes too long is left behind in its thread, and what it
-    returns then is dropped. When 32 hang, that is an error. The stated reward is not written to a cache's file, since a
-    machine may only have been busy.
+    Python cannot stop a function from outside. One that takes too long is abandoned in its thread, and its result is
+    dropped. 32 hanging judgements are an error. The fallback reward is not written to a cache's file, since the machine
+    may only have been busy.
 
     Args:
-        reward: the reward behind.
-        seconds: how long one plan may take.
-        failed: the reward of a plan that takes longer.
+        reward: the underlying reward.
+        seconds: the time limit for one plan.
+        failed: the reward of a plan that exceeds the limit.
 
     Raises:
-        ValueError: the time is not above 0.
+        ValueError: the time is not positive.
     """
 
     def __init__(self, reward: str | RewardFunction, seconds: float, failed: float = 0.0) -> None:
@@ -47,12 +47,12 @@ class TimedReward(Reward):
 
     @property
     def identity(self) -> dict[str, object] | None:
-        """That of the reward behind: what is judged in time is worth the same."""
+        """The identity of the underlying reward: what is judged in time is worth the same."""
         return self.reward.identity
 
     @property
     def settings(self) -> dict[str, object]:
-        """Those of the reward behind."""
+        """The settings of the underlying reward."""
         return self.reward.settings
 
     def _judge_within(self, task: Task, plan: Plan) -> Judged:
@@ -67,7 +67,7 @@ class TimedReward(Reward):
         def judge_pair() -> None:
             try:
                 judging.set_result(self.reward.judge(task, plan))
-            except BaseException as error:  # handed on, whatever it is
+            except BaseException as error:  # passed on to the caller
                 judging.set_exception(error)
 
         threading.Thread(target=judge_pair, name="formal-llm-reward", daemon=True).start()

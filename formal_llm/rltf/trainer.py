@@ -1,8 +1,8 @@
 """The trainer: a whole run of REINFORCE on the rewards of valid plans (RLTF).
 
-A run makes updates (:mod:`formal_llm.rltf.update`), judges the policy by held-out tasks, saves checkpoints, writes a
-log, and can be stopped and resumed. Every plan is valid, so every reward tells something (Li et al. 2024, arXiv
-2402.00798, section 4).
+A run performs updates (:mod:`formal_llm.rltf.update`), evaluates the policy on held-out tasks, saves checkpoints and
+writes a log. It can be stopped and resumed. Since every plan is valid, every reward carries information (Li et al.
+2024, arXiv 2402.00798, section 4).
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from formal_llm.rltf.warm_start import ReferenceLimits
 
 @dataclass(frozen=True)
 class Trained:
-    """What became of a run.
+    """The result of a run.
 
     Attributes:
-        folder: of the run: ``final`` and ``best`` hold adapters, ``report.md`` tells the story.
-        step: how many updates were made.
-        reason: why it ended: "done"; "stopped early", since the tasks of validation came out no better for a while; or
+        folder: the folder of the run: ``final`` and ``best`` contain adapters, ``report.md`` is the report.
+        step: the number of updates performed.
+        reason: why the run ended: "done"; "stopped early", because the validation tasks stopped improving; or
             "interrupted".
         before: the held-out figures before the first update; empty without held-out tasks.
-        after: those of the last evaluation; of a run that was interrupted they are older than its last update.
-        judged: how many updates were made when ``after`` was measured.
+        after: the held-out figures of the last evaluation; if the run was interrupted, they predate its last update.
+        judged: the number of updates performed when ``after`` was measured.
     """
 
     folder: Path
@@ -58,7 +58,7 @@ class Trained:
 
 
 class _Saved(TypedDict):
-    """What a checkpoint has of a trainer."""
+    """The data of a trainer that a checkpoint contains."""
 
     memory: MemoryData
     best: float | None
@@ -70,25 +70,25 @@ class _Saved(TypedDict):
 
 
 class Trainer:
-    """Trains a policy on tasks.
+    """A trainer of a policy on tasks.
 
     Args:
         planner, policy, reward, tasks, settings, references, world: see :class:`~formal_llm.rltf.setup.TrainingSetup`.
-        folder: of the run: log, checkpoints, adapters, report.
-        held_out: the tasks by which it is judged.
-        validation: the tasks that tell which adapters are best, and when to stop (``patience``); else those held out.
-        metrics: more functions of plans that are told of the held-out tasks, by name.
-        views: who watches.
-        served: the policy on the server that makes the plans, where one does.
+        folder: the folder of the run, which receives the log, checkpoints, adapters and report.
+        held_out: the tasks on which the policy is evaluated.
+        validation: the tasks that determine the best adapters and early stopping (``patience``); default: ``held_out``.
+        metrics: additional functions of plans, by name, that are reported for the held-out tasks.
+        views: the observers of the run.
+        served: the policy on the server that generates the plans, if there is one.
 
     Attributes:
         setup: planner, policy, reward, tasks, settings, references and world.
-        learner: makes the updates.
-        held_out: the tasks by which it is judged.
-        validation: the tasks that tell which adapters are best; empty where those held out do.
+        learner: performs the updates.
+        held_out: the tasks on which the policy is evaluated.
+        validation: the tasks that determine the best adapters; empty if the held-out tasks do.
 
     Raises:
-        TrainingError: there is no task, or one is in two lists; the run is to stop early and nothing would tell when.
+        TrainingError: there is no task; a task is in two lists; or early stopping lacks tasks to evaluate.
     """
 
     def __init__(
@@ -111,9 +111,9 @@ class Trainer:
         if not tasks:
             raise TrainingError("there is no task to train on")
         trained = {task.description for task in tasks}
-        for said, judging in (("is held out", held_out), ("is for validation", validation)):
+        for purpose, judging in (("is held out", held_out), ("is for validation", validation)):
             if both := trained & {task.description for task in judging}:
-                raise TrainingError(f"a task {said} and trained on: {min(both)!r}")
+                raise TrainingError(f"a task {purpose} and trained on: {min(both)!r}")
         self.setup = TrainingSetup(
             planner, policy, reward, tuple(tasks), settings or Settings(), references, world or Processes(), served
         )
@@ -140,16 +140,16 @@ class Trainer:
 
     @property
     def updates(self) -> int:
-        """How many updates the run has, those of the warm start included."""
+        """The number of updates of the run, including those of the warm start."""
         return self.setup.updates
 
     @property
     def step(self) -> int:
-        """How many updates were made."""
+        """The number of updates performed."""
         return self.learner.step
 
     def stop(self) -> None:
-        """End the run after the update that is under way, with a checkpoint; it can go on later."""
+        """End the run after the current update, with a checkpoint; it can be resumed later."""
         self._stopping.set()
 
     # -- the run ------------------------------------------------------------------------------------------------
@@ -157,15 +157,15 @@ class Trainer:
     def run(self, *, resume: bool = False) -> Trained:
         """Train to the end.
 
-        Ctrl-C ends the run after the update that is under way, with a checkpoint; a second one at once.
+        Ctrl-C ends the run after the current update, with a checkpoint; a second Ctrl-C ends it immediately.
 
         Args:
-            resume: whether to go on from the last checkpoint in the folder, where there is one.
+            resume: whether to resume from the last checkpoint in the folder, if there is one.
 
         Raises:
-            TrainingError: the folder has a run already and it shall not go on; a loss that is not finite; too little
-                memory. What was trained by then is in the last checkpoint.
-            RewardError: a reward is not finite; names task and plan.
+            TrainingError: the folder already contains a run and ``resume`` is false; a loss is not finite; memory is
+                insufficient. The last checkpoint contains what was trained until then.
+            RewardError: a reward is not finite; the error names the task and the plan.
         """
         world = self.setup.world
         state = self._checkpoints.load(self.setup.policy, self.learner.optimizer) if resume else None
@@ -183,7 +183,7 @@ class Trainer:
                             self._end_failed(log, error)
                     finally:
                         if self.learner.told_all:
-                            world.wait()  # the first one saves; torchrun ends all when one is gone
+                            world.wait()  # the first process saves; torchrun ends all processes when one is gone
                     raise
             if log is not None:
                 log.end(self.step, reason)
@@ -192,7 +192,7 @@ class Trainer:
         return Trained(self._folder, self.step, reason, dict(self._before), dict(self._last), self._judged)
 
     def _open_log(self, state: RunState | None) -> AbstractContextManager[RunLog | None]:
-        """The log of the run, in the process that writes it."""
+        """Open the log of the run in the process that writes it; return None for the others."""
         if not self.setup.world.first:
             return nullcontext()
         settings = self.setup.settings
@@ -204,9 +204,9 @@ class Trainer:
         )  # fmt: skip
 
     def _end_failed(self, log: RunLog, error: BaseException) -> None:
-        """End a run that failed; what was trained is saved."""
-        # Weights change in one place only, the optimizer's step, and the count goes up with it: what is there is the
-        # state after the last whole update.
+        """End a failed run; save what was trained."""
+        # Only the optimizer's step changes weights, and it is counted at once: the present state is the state after the
+        # last complete update.
         unsaved = self.learner.whole and self.step > self._saved_step >= 0
         if unsaved and not isinstance(error, KeyboardInterrupt):
             self._write_checkpoint(log)
@@ -214,7 +214,7 @@ class Trainer:
 
     def _train_updates(self, log: RunLog | None) -> str:
         settings, updates = self.setup.settings, self.updates
-        self.learner.renew_adapters()  # a server that takes no adapters is told of now
+        self.learner.renew_adapters()  # a server that does not accept adapters is reported now
         if self._saved_step < 0:
             self._before = self._evaluate_splits(log)
             self._save_checkpoint(log)
@@ -225,8 +225,8 @@ class Trainer:
             if log is not None:
                 log.update(self.step, figures)
             last = self.step == updates
-            done = self.step - settings.warm_start
-            if last or done == 0 or (settings.evaluate_every and done > 0 and done % settings.evaluate_every == 0):
+            count = self.step - settings.warm_start
+            if last or count == 0 or (settings.evaluate_every and count > 0 and count % settings.evaluate_every == 0):
                 self._evaluate_splits(log)
             if last or (settings.checkpoint_every and self.step % settings.checkpoint_every == 0):
                 self._save_checkpoint(log)
@@ -239,18 +239,18 @@ class Trainer:
         return "stopped early" if early else "done" if finished else "interrupted"
 
     def _is_satisfied(self) -> bool:
-        """Whether evaluations came out no better for as long as the run has patience; all processes hear the first."""
+        """Return whether no evaluation improved during the patience; all processes get the answer of the first."""
         patience, world = self.setup.settings.patience, self.setup.world
         return bool(patience) and world.gather({world.rank: self._waited})[0] >= patience
 
     def _told_to_stop(self) -> bool:
-        """Whether any process was told to stop."""
+        """Return whether any process was asked to stop."""
         world = self.setup.world
         return any(world.gather({world.rank: self._stopping.is_set()}).values())
 
     @contextmanager
     def _handle_interrupts(self) -> Iterator[None]:
-        """Ctrl-C asks for an end after the update; a second one ends at once. Only the main thread hears of it."""
+        """Let Ctrl-C end the run after the update, a second one immediately. Only the main thread receives it."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -260,20 +260,20 @@ class Trainer:
                 raise KeyboardInterrupt
             self._stopping.set()
 
-        before = signal.signal(signal.SIGINT, on_interrupt)
+        previous = signal.signal(signal.SIGINT, on_interrupt)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, previous)
 
     # -- judging and saving -------------------------------------------------------------------------------------
 
     def evaluate(self, tasks: Sequence[Task]) -> dict[str, float]:
-        """The figures of the most probable plans for some tasks, at least one.
+        """Return the figures of the most probable plans for some tasks, at least one.
 
         Returns:
-            ``reward``, the mean reward; the mean of each metric; and ``reward GROUP`` for each group of tasks, where
-            they are in several.
+            ``reward``, the mean reward; the mean of each metric; and ``reward GROUP`` for each group if the tasks are
+            in several.
         """
         setup = self.setup
         episodes = rollout(setup.planner, setup.policy, [Start(index, task) for index, task in enumerate(tasks)])
@@ -291,25 +291,25 @@ class Trainer:
         return figures
 
     def _evaluate_splits(self, log: RunLog | None) -> dict[str, float]:
-        """Judge by the held-out tasks and those of validation; the best adapters so far are kept.
+        """Evaluate on the held-out and the validation tasks; keep the best adapters so far.
 
-        One process does, the others wait. Returns the figures of the held-out tasks; without any, those of validation.
+        One process evaluates, the others wait. Returns the figures of the held-out tasks, or those of validation.
         """
-        found: dict[str, dict[str, float]] = {}
+        results: dict[str, dict[str, float]] = {}
         for split, tasks in ((VALIDATION, self.validation), (HELD_OUT, self.held_out)):
             if tasks and log is not None:
                 begin = time.monotonic()
                 try:
-                    found[split] = self.evaluate(tasks)
+                    results[split] = self.evaluate(tasks)
                 except (RuntimeError, MemoryError) as error:
-                    told = explain_error(error, self.step)
-                    raise told from told.__cause__
-                log.evaluation(self.step, {**found[split], "seconds": time.monotonic() - begin}, split)
-        if found and log is not None:
-            self._last, self._judged = found.get(HELD_OUT, found.get(VALIDATION, {})), self.step
-            self._keep_best(found.get(VALIDATION, self._last)["reward"], log)
+                    explanation = explain_error(error, self.step)
+                    raise explanation from explanation.__cause__
+                log.evaluation(self.step, {**results[split], "seconds": time.monotonic() - begin}, split)
+        if results and log is not None:
+            self._last, self._judged = results.get(HELD_OUT, results.get(VALIDATION, {})), self.step
+            self._keep_best(results.get(VALIDATION, self._last)["reward"], log)
         self.setup.world.wait()
-        return self._last if found else {}
+        return self._last if results else {}
 
     def _keep_best(self, reward: float, log: RunLog) -> None:
         self._waited += 1
@@ -319,7 +319,7 @@ class Trainer:
             log.checkpoint(self.step, BEST, best=True)
 
     def _save_checkpoint(self, log: RunLog | None) -> None:
-        """Save a checkpoint. One process does, the others wait."""
+        """Save a checkpoint. One process saves, the others wait."""
         if log is not None:
             self._write_checkpoint(log)
         self._saved_step = self.step
@@ -335,12 +335,12 @@ class Trainer:
         log.checkpoint(self.step, f"{place.parent.name}/{place.name}")
 
     def _restore_run(self, state: RunState) -> None:
-        data = cast("_Saved", state.data)  # as it was written; what is damaged shows below
+        data = cast("_Saved", state.data)  # as it was written; damage is detected below
         try:
             memory = TaskMemory.from_data(data["memory"])
             self._best, self._before, self._last = data["best"], dict(data["before"]), dict(data["last"])
-            self._judged = data.get("judged", state.step)  # which earlier versions did not write
-            self._waited = data.get("waited", 0)  # nor this
+            self._judged = data.get("judged", state.step)  # not written by earlier versions
+            self._waited = data.get("waited", 0)  # nor was this
         except (KeyError, TypeError, ValueError, FormalLLMError) as error:
             raise TrainingError(f"the checkpoint of step {state.step} cannot be read: {error}") from error
         self.learner.memory = memory

@@ -1,6 +1,6 @@
 """One update: from plans to a step of the optimizer.
 
-An update takes some tasks; for each of them plans are sampled from the policy, executed or judged, and weighed by an
+An update takes some tasks; for each of them, plans are sampled from the policy, executed or judged, and weighted by an
 estimator (:mod:`formal_llm.rltf.collector`); one step of the optimizer makes the better ones more probable. The first
 updates of a run may imitate reference plans instead (a warm start).
 """
@@ -23,15 +23,14 @@ from formal_llm.rltf.task_memory import TaskMemory, TaskOutcome
 
 
 class Learner:
-    """Makes the updates of a run, one after the other.
+    """Performs the updates of a run, one after the other.
 
     Attributes:
-        setup: of the run.
-        optimizer: of the policy's adapters.
-        memory: what is known of the tasks.
-        step: how many updates were made.
-        whole: whether ``step``, ``memory`` and the weights belong together; not while an update changes one after the
-            other.
+        setup: the setup of the run.
+        optimizer: the optimizer of the policy's adapters.
+        memory: what is known about the tasks.
+        step: the number of updates performed.
+        whole: whether ``step``, ``memory`` and the weights are consistent; false while an update changes them.
         told_all: whether every process knows of the error that an update raised.
     """
 
@@ -51,15 +50,15 @@ class Learner:
         self._collector = PlanCollector(setup)
 
     def update(self) -> dict[str, float]:
-        """Make the next update.
+        """Perform the next update.
 
         Returns:
-            What was measured.
+            The measurements.
 
         Raises:
-            TrainingError: a loss or gradient is not finite; too little memory; another process failed. The weights are
-                as they were.
-            RewardError: a reward is not finite; names task and plan.
+            TrainingError: a loss or gradient is not finite; memory is insufficient; another process failed. The weights
+                are unchanged.
+            RewardError: a reward is not finite; names the task and the plan.
         """
         step, policy, world = self.step + 1, self.setup.policy, self.setup.world
         warm = step <= self.setup.settings.warm_start
@@ -67,14 +66,18 @@ class Learner:
         self.renew_adapters()
         settings, count = self.setup.settings, len(self.setup.tasks)
         places = list(enumerate(range(count) if warm else tasks_of(settings, count, step - settings.warm_start)))
-        own = world.own(places)
+        own_places = world.own(places)
         groups: list[WeightedPlans] = []
         figures = ObjectiveFigures()
         problem: Exception | None = None
         try:
             collector = self._collector
             with policy.keeping_graphs(self.setup.settings.graph_bytes):
-                groups = collector.collect_references(own) if warm else collector.collect_groups(step, own, self.memory)
+                groups = (
+                    collector.collect_references(own_places)
+                    if warm
+                    else collector.collect_groups(step, own_places, self.memory)
+                )
                 figures = self._backpropagate_groups(groups, 1 / len(places), warm)
         except (FormalLLMError, RuntimeError, MemoryError, ValueError) as error:
             problem = explain_error(error, step)
@@ -88,8 +91,8 @@ class Learner:
         self.optimizer.step()
         self.step = step
         policy.changed()
-        found = world.gather({place: group.outcome for (place, _), group in zip(own, groups, strict=True)})
-        outcomes = [found[place] for place in sorted(found)]
+        by_place = world.gather({place: group.outcome for (place, _), group in zip(own_places, groups, strict=True)})
+        outcomes = [by_place[place] for place in sorted(by_place)]
         measured = self._measure_step(figures, norm, rate)
         if warm:
             measured["warm"] = 1.0
@@ -100,10 +103,10 @@ class Learner:
         return measured
 
     def renew_adapters(self) -> None:
-        """Put the adapters as they are on the server that makes the plans, where one does and they are needed.
+        """Load the current adapters into the server that generates the plans, if there is one and it needs them.
 
         Raises:
-            TrainingError: the server does not take them.
+            TrainingError: the server does not accept them.
         """
         served = self.setup.served
         if served is None or not self.setup.settings.warm_start <= self.step < self.setup.updates:
@@ -115,38 +118,38 @@ class Learner:
             raise
 
     def _measure_agreement(self, outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
-        """How well a server that made the plans agrees with the policy; a warning where it does not."""
+        """Measure how well a server that generated the plans agrees with the policy; warn if it does not."""
         ratios = [ratio for one in outcomes for ratio in one.log_ratios]
         if not ratios:
             return {}
-        found = Agreement.of(ratios, self.setup.settings.rollout_cap)
-        if found.drift > FAR and not self._warned:
+        stats = Agreement.of(ratios, self.setup.settings.rollout_cap)
+        if stats.drift > FAR and not self._warned:
             self._warned = True
             warnings.warn(
                 f"the server that makes the plans and the trainer disagree in update {self.step}: their plans "
-                f"are {found.drift:.2g} nats apart, and {len(ratios)} samples are worth "
-                f"{found.effective * len(ratios):.1f}. "
+                f"are {stats.drift:.2g} nats apart, and {len(ratios)} samples are worth "
+                f"{stats.effective * len(ratios):.1f}. "
                 "Does the server have the same model, in numbers as exact (--dtype), and no quantization?",
                 stacklevel=2,
             )
         return {
-            "ratio": found.ratio, "effective_samples": found.effective, "drift": found.drift, "ratios_cut": found.cut,
+            "ratio": stats.ratio, "effective_samples": stats.effective, "drift": stats.drift, "ratios_cut": stats.cut,
         }  # fmt: skip
 
     def _prepare_step(self, step: int) -> None:
-        """See to it that only weights, optimizer and memory go into an update: a resumed run has no more."""
+        """Ensure that an update depends only on weights, optimizer and memory: a resumed run has nothing else."""
         import torch
 
         settings = self.setup.settings
         if step == settings.warm_start + 1:
-            self.optimizer.state.clear()  # its averages were of another objective
-        self.setup.policy.changed()  # what an evaluation left behind would show in the last bits
-        # Dropout draws from torch's own random numbers; all other draws have seeds of their own.
+            self.optimizer.state.clear()  # its averages belong to another objective
+        self.setup.policy.changed()  # the remains of an evaluation would affect the last bits
+        # Dropout uses torch's global random numbers; all other draws have their own seeds.
         torch.manual_seed(int(hash_values([settings.seed, step, self.setup.world.rank]), 16) % 2**63)
         self.optimizer.zero_grad(set_to_none=True)
 
     def _backpropagate_groups(self, groups: Sequence[WeightedPlans], scale: float, warm: bool) -> ObjectiveFigures:
-        """The gradients of some groups."""
+        """Compute the gradients of some groups."""
         settings, policy = self.setup.settings, self.setup.policy
         objective = Objective(policy, scale)
         for group in groups:
@@ -159,25 +162,25 @@ class Learner:
             )
 
     def _share_error(self, problem: Exception | None) -> None:
-        """Raise in all processes what went wrong in one of them."""
+        """Raise an error of one process in all processes."""
         world = self.setup.world
         name = "" if problem is None else str(problem) or type(problem).__name__
-        told = world.gather({world.rank: name})
-        self.told_all = any(told.values())
+        errors = world.gather({world.rank: name})
+        self.told_all = any(errors.values())
         if problem is not None:
             raise problem
-        for rank, text in told.items():
+        for rank, text in errors.items():
             if text:
                 raise TrainingError(f"process {rank} failed: {text}")
 
     def _clip_gradient(self, step: int, groups: Sequence[WeightedPlans]) -> float:
-        """The norm of the gradient, cut to the bound."""
+        """Clip the gradient to the bound and return its norm."""
         import torch
 
         bound = self.setup.settings.clip or math.inf
         norm = float(torch.nn.utils.clip_grad_norm_(self.setup.policy.parameters, bound))
         if not math.isfinite(norm):
-            self.told_all = True  # the norm is that of the sum, the same in all
+            self.told_all = True  # the norm is that of the sum, the same in all processes
             tasks = ", ".join(repr(group.episodes[0].task.description) for group in groups[:3] if group.episodes)
             raise TrainingError(
                 f"the gradient in step {step} is {norm}, not finite (tasks: {tasks}); nothing was changed. Lower the "
@@ -186,10 +189,10 @@ class Learner:
         return norm
 
     def _measure_step(self, figures: ObjectiveFigures, norm: float, rate: float) -> dict[str, float]:
-        """The figures of the step, of all processes together."""
+        """Return the figures of the step, over all processes."""
         world = self.setup.world
         parts = world.gather({world.rank: figures}).values()
-        found = {
+        measurements = {
             "loss": math.fsum(one.loss for one in parts),
             "entropy": math.fsum(one.entropy for one in parts),
             "gradient_norm": norm,
@@ -198,12 +201,12 @@ class Learner:
             "gradients": float(sum(one.gradients for one in parts)),
         }
         if self.setup.settings.kl:
-            found["kl"] = math.fsum(one.kl for one in parts)
-        return found
+            measurements["kl"] = math.fsum(one.kl for one in parts)
+        return measurements
 
 
 def _reward_figures(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
-    """The figures of the rewards of an update."""
+    """Return the reward figures of an update."""
     values = [one.value for one in outcomes]
     rewards = [reward for one in outcomes for reward in one.rewards] or values
     centre = math.fsum(rewards) / len(rewards)
@@ -216,13 +219,13 @@ def _reward_figures(outcomes: Sequence[TaskOutcome]) -> dict[str, float]:
 
 
 def explain_error(error: Exception, step: int) -> Exception:
-    """An error of a step as it is; that memory ran out, with what helps."""
+    """Return an error of a step unchanged, or with advice if memory ran out."""
     if not out_of_memory(error):
         return error
-    told = TrainingError(
+    advised = TrainingError(
         f"memory ran out in step {step}, though as little as can be was computed together: gradient_checkpointing "
         "takes less in gradients, a lower cache_bytes in rollouts, dtype bfloat16 everywhere, and device_map spreads "
         "the model over several devices. The last checkpoint is whole"
     )
-    told.__cause__ = error
-    return told
+    advised.__cause__ = error
+    return advised

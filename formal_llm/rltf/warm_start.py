@@ -1,8 +1,8 @@
-"""A warm start: plans that are known to be good are imitated first.
+"""A warm start: the first updates imitate plans that are known to be good.
 
 A model that has never seen such questions chooses nearly at random, and a random plan of a large language is hardly
-ever rewarded. Reference plans come from the exact sampler, drawn evenly from a task's language; where it is known which
-tools a plan should use, from the plans with just these.
+ever rewarded. Reference plans are drawn uniformly from a task's language by the exact sampler; if the tools that a plan
+should use are known, from the plans with exactly these.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from formal_llm.planning.task import Task
 from formal_llm.rltf.episode import Episode
 from formal_llm.rltf.rollout import Start, WalkNode
 
-#: Which plans of a task are references: limits besides those of its rules.
+#: The reference plans of a task, as limits in addition to those of its rules.
 ReferenceLimits = Callable[[Task], Limits]
 
 
 def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -> Episode:
-    """The decisions that lead to a plan, from its word; a selection is in it option by option, as a policy is asked.
+    """Return the decisions that lead to a word; a selection is made option by option, as a policy is asked.
 
-    Where the automaton is ambiguous, a short sequence of answers counts, and of those the first.
+    If the automaton is ambiguous, the result is the first of the short sequences of answers.
 
     Raises:
         ValueError: no plan of the task has this word.
     """
     target = tuple(word)
     root = WalkNode.root(planner.start(task))
-    answers, more = 2 * len(target) + 8, planner.table(task).automaton.accepts(target)
-    while more:  # rules that may read nothing for ever have no longest sequence of answers
-        end, more = _find_end(root, target, answers)
+    answers, may_continue = 2 * len(target) + 8, planner.table(task).automaton.accepts(target)
+    while may_continue:  # rules that may read nothing forever have no longest sequence of answers
+        end, may_continue = _find_end(root, target, answers)
         if end is not None:
             return end.finished(Start(index, task))
         answers *= 2
@@ -43,27 +43,28 @@ def retrace(planner: Planner, task: Task, word: Sequence[str], index: int = 0) -
 
 
 def _find_end(root: WalkNode, target: tuple[str, ...], answers: int) -> tuple[WalkNode | None, bool]:
-    """Where a walk ends that reads a word, with at most so many answers; and whether more might."""
-    todo, more = [(root, 0)], False
+    """Find the end of a walk that reads a word with a limited number of answers, and whether more could find one."""
+    todo, may_continue = [(root, 0)], False
     while todo:
-        node, made = todo.pop()
+        node, answered = todo.pop()
         read = (*node.walk.word, *_read_selection(node))
         if read != target[: len(read)]:
             continue
         if node.question is None:
             if node.walk.done and read == target:
                 return node, False
-        elif made < answers:
+        elif answered < answers:
             todo += [
-                (node.after(number), made + 1) for number in reversed(_fitting_options(node, len(target) - len(read)))
+                (node.after(number), answered + 1)
+                for number in reversed(_fitting_options(node, len(target) - len(read)))
             ]
         else:
-            more = True
-    return None, more
+            may_continue = True
+    return None, may_continue
 
 
 def _fitting_options(node: WalkNode, left: int) -> list[int]:
-    """The numbers of the options after which a plan can end with at most so many terminals more."""
+    """Return the numbers of the options after which a plan can end within the given number of terminals."""
     assert node.question is not None
     outlook = None if node.selecting else node.question.outlook
     if outlook is None:
@@ -72,7 +73,7 @@ def _fitting_options(node: WalkNode, left: int) -> list[int]:
 
 
 def _read_selection(node: WalkNode) -> tuple[str, ...]:
-    """What a selection that is under way will read, as far as it has come."""
+    """Return what the current selection will read, as far as it has been made."""
     if node.selecting is None or not node.selecting.chosen:
         return ()
     outlook = node.selecting.question.outlook
@@ -83,17 +84,17 @@ def _read_selection(node: WalkNode) -> tuple[str, ...]:
 def reference_plans(
     planner: Planner, tasks: Sequence[Task], count: int, *, references: ReferenceLimits | None = None, seed: int = 0
 ) -> list[list[Episode]]:
-    """For each task plans to imitate, drawn evenly; with fewer plans than asked for, some twice.
+    """Return plans to imitate for each task, drawn uniformly; some twice if there are fewer than requested.
 
-    Of rules with so many ambiguous plans that equal words cannot be told from one another, derivations are drawn
-    evenly instead. ``count`` plans are drawn for each task, of all where ``references`` are left out.
+    For rules with so many ambiguous plans that equal words cannot be recognized, derivations are drawn uniformly
+    instead. ``count`` plans are drawn for each task; without ``references``, from all its plans.
 
     Raises:
         TrainingError: a task has no such plan.
-        InfiniteLanguage: a task has plans without end; limits or a budget have to bound them.
-        Undecided: a language is too large to be counted.
+        InfiniteLanguage: the number of plans of a task is infinite; limits or a budget must bound them.
+        Undecided: a language is too large to count.
     """
-    found = []
+    plans = []
     for index, task in enumerate(tasks):
         rng = random.Random(f"{seed} reference {index}")
         limits = task.limits & references(task) if references is not None else task.limits
@@ -104,8 +105,8 @@ def reference_plans(
         if any(word is None for word in words):
             raise TrainingError(f"there is no reference plan for {task.description!r}")
         # Retraced under the task's own rules: the questions are those that the policy will be asked.
-        found.append([retrace(planner, task, word, index) for word in words if word is not None])
-    return found
+        plans.append([retrace(planner, task, word, index) for word in words if word is not None])
+    return plans
 
 
 def _draw_words(lookahead: Lookahead, rng: random.Random, count: int) -> list[tuple[str, ...] | None]:

@@ -1,4 +1,4 @@
-"""Tools, toolkits, and the executor that carries plans out."""
+"""Tools, toolkits, and the executor that runs plans."""
 
 from formal_llm.tools.cache import DiskCache
 from formal_llm.tools.executor import Executor

@@ -1,9 +1,9 @@
 """A cache of values on disk.
 
-One file for each value, in folders named for the first two letters of its key. A file is a line of JSON, which says
-what it holds and what its bytes must hash to, and then the bytes: nothing in it is ever executed or unpickled. Files
-are written under another name and moved into place, so any number of threads and processes may share a folder: whoever
-reads sees a whole file or none. When the files outgrow the limit, those that were used longest ago are removed.
+Each value is one file, in folders named after the first two letters of its key. A file is a line of JSON, which
+specifies its content and the hash of its bytes, followed by the bytes: nothing in it is ever executed or unpickled.
+Files are written under another name and moved into place, so any number of threads and processes may share a folder:
+a reader sees a complete file or none. When the files exceed the limit, the least recently used ones are removed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from uuid import uuid4
 from formal_llm.authored.files import open_file, parse_json
 
 _FORMAT = "formal_llm.value/1"
-#: A file that nobody has finished writing for an hour was left by a process that was killed.
+#: The age in seconds at which an unfinished file is considered left by a process that was killed.
 _STALE = 3600
 
 
 class CachedValue(NamedTuple):
-    """What the cache holds for a key.
+    """An entry of the cache.
 
     Attributes:
         kind: the name of the value's kind.
@@ -43,9 +43,9 @@ class DiskCache:
     """A folder of values, each under a key.
 
     Args:
-        folder: the folder; made if it is not there. Whoever can write there can change results, but not run code.
-        max_bytes: how large all files together may become. It is kept to about a tenth.
-        max_entry: a value of more bytes is not kept.
+        folder: the folder; created if it does not exist. Write access allows changing results, but not running code.
+        max_bytes: the size limit for all files together, with a tolerance of about a tenth.
+        max_entry: the size limit for a value; larger ones are not kept.
     """
 
     def __init__(
@@ -56,17 +56,17 @@ class DiskCache:
         self.max_bytes = max_bytes
         self.max_entry = min(max_entry, max_bytes)
         self._lock = threading.Lock()
-        self._written = max_bytes  # since the folder was last measured; so it is measured at the first write
+        self._written = max_bytes  # bytes since the folder was last measured; so it is measured at the first write
 
     def get(self, key: str) -> CachedValue | None:
-        """What is there for a key; None for nothing, and for a damaged file, which is removed."""
+        """Return the entry for a key; None if there is none, or if it is damaged, in which case it is removed."""
         path = self._path_of(key)
         try:
             with open_file(path) as file:
                 first = file.readline(4096)
                 payload = file.read(self.max_entry + 1)
-            os.utime(path)  # used now
-        except OSError:  # there is nothing, or as good as nothing
+            os.utime(path)  # mark as used now
+        except OSError:  # missing or unreadable
             return None
         try:
             header: Any = parse_json(first)
@@ -80,7 +80,7 @@ class DiskCache:
         return entry
 
     def put(self, key: str, entry: CachedValue) -> None:
-        """Keep a value. A cache that cannot be written to keeps nothing, and harms nobody."""
+        """Store a value. A cache that is not writable stores nothing and causes no error."""
         if len(entry.payload) > self.max_entry:
             return
         header = {
@@ -109,19 +109,19 @@ class DiskCache:
             self.trim()
 
     def remove(self, key: str) -> None:
-        """Forget what is there for a key."""
+        """Remove the entry for a key."""
         with contextlib.suppress(OSError):
             self._path_of(key).unlink()
 
     def trim(self) -> None:
-        """Remove what was used longest ago until a tenth is free again, if the limit is passed."""
-        found = sorted(self._list_files(), reverse=True)  # the newest first
-        if not found:
+        """If the limit is exceeded, remove the least recently used files until a tenth is free again."""
+        files = sorted(self._list_files(), reverse=True)  # the newest first
+        if not files:
             return
-        newest = found[0][0]
-        total = sum(size for _, size, _ in found)
+        newest = files[0][0]
+        total = sum(size for _, size, _ in files)
         goal = total if total <= self.max_bytes - self.max_bytes // 10 else self.max_bytes - self.max_bytes // 5
-        for when, size, path in reversed(found):
+        for when, size, path in reversed(files):
             abandoned = path.suffix == ".part" and when < newest - _STALE
             if total > goal or abandoned:
                 with contextlib.suppress(OSError):  # another process may have removed it
@@ -133,16 +133,16 @@ class DiskCache:
 
     @property
     def size(self) -> int:
-        """How many bytes all files have together."""
+        """The total number of bytes of all files."""
         return sum(size for _, size, _ in self._list_files())
 
     def _path_of(self, key: str) -> Path:
-        if not key.isalnum():  # keys are hashes; whatever else is no path into another folder
+        if not key.isalnum():  # keys are hashes; reject anything else, which could be a path into another folder
             key = hashlib.sha256(key.encode()).hexdigest()
         return self.folder / key[:2] / f"{key}.value"
 
     def _list_files(self) -> Iterator[tuple[float, int, Path]]:
-        """When each file was last used, its size, its path."""
+        """Yield when each file was last used, its size, its path."""
         for folder in sorted(self.folder.iterdir()):
             if not folder.is_dir():
                 continue

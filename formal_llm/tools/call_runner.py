@@ -1,4 +1,4 @@
-"""What a thread does for calls: look their results up, make them, or wait for those who are making them."""
+"""The work of a thread on calls: look up their results, compute them, or wait for threads that compute them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from formal_llm.tools.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What became of a call.
+    """The outcome of a call.
 
     Attributes:
         node: the call.
-        given: its result, or why there is none.
-        state, seconds, tries: as in :class:`~formal_llm.tools.result.StepResult`.
+        given: its result, or the error.
+        state, seconds, tries: see :class:`~formal_llm.tools.result.StepResult`.
     """
 
     node: CallNode
@@ -36,7 +36,7 @@ class CallOutcome:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call with what it needs; the key of its result is None where that is not shared."""
+    """A call with its requirements; the key of its result is None if it is not shared."""
 
     node: CallNode
     tool: Tool
@@ -45,43 +45,43 @@ class _Call:
 
 
 class CallRunner:
-    """Brings the results of calls of one tool. For one thread.
+    """Obtains the results of calls of one tool. For one thread.
 
     Args:
-        store: what is known, and where results are kept.
+        store: the known results; receives the new ones.
         caller: calls tools.
-        cancel: when set, nothing is waited for any more.
+        cancel: ends all waiting when it is set.
     """
 
     def __init__(self, store: Store, caller: Caller, cancel: threading.Event | None = None) -> None:
         self._store = store
         self._caller = caller
         self._cancel = cancel
-        self._claimed: set[str] = set()  # what others wait for this thread to make
+        self._claimed: set[str] = set()  # results that other threads wait for this one to compute
 
     def run_nodes(self, nodes: Sequence[CallNode]) -> list[CallOutcome]:
-        """What becomes of the calls, in any order."""
+        """Return the outcomes of the calls, in any order."""
         try:
             return self._run_calls([_call_of(node) for node in nodes])
-        except BaseException as error:  # nobody shall wait for ever for what this thread will not make
+        except BaseException as error:  # no thread may wait forever for what this one will not compute
             for key in self._claimed:
                 self._store.settle_result(key, error)
             raise
 
     def _run_calls(self, calls: Sequence[_Call]) -> list[CallOutcome]:
         outcomes: list[CallOutcome] = []
-        mine: list[_Call] = []
+        claimed: list[_Call] = []
         waiting: list[tuple[_Call, str, Future[Value]]] = []
         for call in calls:
             if call.key is None:
-                mine.append(call)
+                claimed.append(call)
             elif (flight := self._claim_call(call.key)) is not None:
                 waiting.append((call, call.key, flight))
-            elif (known := self._look_up(call, call.key)) is not None:
-                outcomes.append(known)
+            elif (outcome := self._look_up(call, call.key)) is not None:
+                outcomes.append(outcome)
             else:
-                mine.append(call)
-        outcomes += self._call_together(mine) if len(mine) > 1 else map(self._call_alone, mine)
+                claimed.append(call)
+        outcomes += self._call_together(claimed) if len(claimed) > 1 else map(self._call_alone, claimed)
         outcomes += [self._await_result(*one) for one in waiting]
         return outcomes
 
@@ -92,16 +92,16 @@ class CallRunner:
         return flight
 
     def _look_up(self, call: _Call, key: str) -> CallOutcome | None:
-        """The result of a call that this thread has claimed, if it is known."""
-        found = self._store.find_result(key, call.tool.output)
-        return None if found is None else self._settle_call(call, CallOutcome(call.node, found, "cached"))
+        """Return the result of a call that this thread has claimed, if it is known."""
+        value = self._store.find_result(key, call.tool.output)
+        return None if value is None else self._settle_call(call, CallOutcome(call.node, value, "cached"))
 
     def _call_together(self, calls: Sequence[_Call]) -> list[CallOutcome]:
-        """Call a tool that can do many together; one by one if that does not work."""
+        """Call a tool that can process several calls together; one by one if that fails."""
         begin = time.perf_counter()
         try:
             values = self._caller.call_many(calls[0].tool, [call.inputs for call in calls], self._cancel)
-        except (ToolError, Cancelled):  # one of them is to blame; by themselves each fails or succeeds on its own
+        except (ToolError, Cancelled):  # one of them is the cause; separately each fails or succeeds on its own
             return [self._call_alone(call) for call in calls]
         share = (time.perf_counter() - begin) / len(calls)
         return [self._keep_result(call, value, share, 1) for call, value in zip(calls, values, strict=True)]
@@ -121,7 +121,7 @@ class CallRunner:
             return outcome
         try:
             self._store.keep_result(call.key, value)
-        except Exception as error:  # whatever a kind's own functions raise that weigh and write its values
+        except Exception as error:  # whatever the kind's own functions raise that measure and write its values
             problem = f"returned a value that cannot be kept: {error_line(error)}"
             failure = ToolError(call.tool.name, problem, reason="kind", cause=error)
             outcome = CallOutcome(call.node, failure, "failed", seconds, tries)
@@ -134,14 +134,14 @@ class CallRunner:
         return outcome
 
     def _await_result(self, call: _Call, key: str, flight: Future[Value]) -> CallOutcome:
-        """The result that another thread is computing."""
+        """Return the result that another thread is computing."""
         while True:
             try:
                 value = flight.result(None if self._cancel is None else POLL)
             except TimeoutError:
                 if self._cancel is not None and self._cancel.is_set() and not flight.done():
                     return CallOutcome(call.node, Cancelled(), "failed")
-            except Cancelled:  # not ours: it is for us to compute now, unless a third has begun
+            except Cancelled:  # cancelled elsewhere: this thread computes the result now, unless a third has started
                 again = self._claim_call(key)
                 if again is None:
                     return self._look_up(call, key) or self._call_alone(call)

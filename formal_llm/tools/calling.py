@@ -1,4 +1,4 @@
-"""One call of a tool: its time, its tries, and what it may return."""
+"""One call of a tool: its time limit, its retries, and limits on its result."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from formal_llm.errors import Cancelled, InputError, ToolError
 from formal_llm.tools.kinds import Value
 from formal_llm.tools.tool import Tool
 
-#: How often a thread that waits looks whether it has been cancelled, in seconds.
+#: The interval in seconds at which a waiting thread checks whether it has been cancelled.
 POLL = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """What calls may take.
+    """The limits on calls.
 
     Attributes:
-        timeout: seconds for one call; None for no bound.
-        retries: how often a call that failed is tried again.
-        retry_wait: seconds before the second try; twice as long before each next one.
-        max_bytes: the largest value that a tool may return.
-        max_hung: how many calls that hang are left behind; beyond it, tools that hang are not called any more.
+        timeout: seconds for one call; None for no limit.
+        retries: how often a failed call is retried.
+        retry_wait: seconds before the second try; doubled before each further one.
+        max_bytes: the size limit for a value that a tool returns.
+        max_hung: the number of hanging calls to abandon; beyond it, tools that hang are no longer called.
     """
 
     timeout: float | None = None
@@ -37,14 +37,14 @@ class CallLimits:
 
 
 class Caller:
-    """Calls tools. Threads may share one.
+    """Calls tools. Thread-safe.
 
-    A call that takes too long is left behind: a thread cannot be stopped from outside, so it goes on until the tool
-    returns, and what it returns then is dropped. What must be stopped for sure runs in a process of its own
+    A call that takes too long is abandoned: a thread cannot be stopped from outside, so it continues until the tool
+    returns, and its result is dropped. A tool that must be stoppable should run in a separate process
     (:func:`formal_llm.tools.isolated`).
 
     Args:
-        limits: what calls may take.
+        limits: the limits on calls.
     """
 
     def __init__(self, limits: CallLimits) -> None:
@@ -53,10 +53,10 @@ class Caller:
         self._lock = threading.Lock()
 
     def call(self, tool: Tool, inputs: Sequence[Value], cancel: threading.Event | None = None) -> tuple[Value, int]:
-        """The result of a call, and how many tries it took.
+        """Return the result of a call, and the number of tries it took.
 
         Raises:
-            ToolError: no try gave one.
+            ToolError: no try succeeded.
             Cancelled: ``cancel`` was set.
         """
         retries = self.limits.retries if tool.retries is None else tool.retries
@@ -75,10 +75,10 @@ class Caller:
     def call_many(
         self, tool: Tool, rows: Sequence[Sequence[Value]], cancel: threading.Event | None = None
     ) -> list[Value]:
-        """The results of many calls of a tool that can do them together.
+        """Return the results of many calls of a tool that can process them together.
 
         Raises:
-            ToolError: it did not work; which of the calls is to blame is not known.
+            ToolError: the call failed; which of the calls is the cause is unknown.
             Cancelled: ``cancel`` was set.
         """
         assert tool.batch is not None
@@ -89,31 +89,31 @@ class Caller:
         return [self._accept_result(tool, result) for result in results]
 
     def _accept_result(self, tool: Tool, result: object) -> Value:
-        kind, most = tool.output, self.limits.max_bytes
+        kind, max_bytes = tool.output, self.limits.max_bytes
         if not kind.has(result):
             problem = f"returned a {type(result).__name__} where a value of kind {kind} was expected"
             raise ToolError(tool.name, problem, reason="kind")
         try:
             size = kind.weigh(result)
-            value = Value(kind, kind.accept(result)) if size <= most else None
+            value = Value(kind, kind.accept(result)) if size <= max_bytes else None
         except InputError as error:
             raise ToolError(tool.name, f"returned what it should not: {error}", reason="kind", cause=error) from error
         except Exception as error:  # a value whose own methods fail, or a function of the kind
             problem = f"returned a value that cannot be read: {error_line(error)}"
             raise ToolError(tool.name, problem, reason=_reason_of(error, "kind"), cause=error) from error
         if value is None:
-            raise ToolError(tool.name, f"returned {size:,} bytes; at most {most:,} are allowed", reason="memory")
+            raise ToolError(tool.name, f"returned {size:,} bytes; at most {max_bytes:,} are allowed", reason="memory")
         return value
 
     def _call_within(
         self, tool: Tool, function: Callable[..., object], arguments: Sequence[object], cancel: threading.Event | None
     ) -> object:
-        """Run a function within its time; in a thread of its own where it may have to be left behind."""
+        """Run a function within its time limit; in a separate thread if it may have to be abandoned."""
         timeout = self.limits.timeout if tool.timeout is None else tool.timeout
         if timeout is None and cancel is None:
             try:
                 return function(*arguments)
-            except BaseException as error:  # a tool may raise anything, also what ends a program; it must not end ours
+            except BaseException as error:  # a tool may raise anything, even to end the program, which must go on
                 if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                     raise
                 raise _error_of(tool, error) from error
@@ -126,8 +126,8 @@ class Caller:
         limit = None if timeout is None else time.monotonic() + timeout
         while not wait([call], _remaining_time(limit, cancel)).done:
             cancelled = cancel is not None and cancel.is_set()
-            late = limit is not None and time.monotonic() >= limit
-            if not cancelled and not late:
+            is_late = limit is not None and time.monotonic() >= limit
+            if not cancelled and not is_late:
                 continue
             with self._lock:
                 self._hung[tool.name] += 1
@@ -145,7 +145,7 @@ class Caller:
 
 
 def _start_call(function: Callable[..., object], arguments: Sequence[object]) -> Future[object]:
-    """A function on its way, in a thread that does not keep the program from ending if it hangs."""
+    """Start a function in a thread that does not keep the program from ending if it hangs."""
     future: Future[object] = Future()
 
     def run_call() -> None:
@@ -161,11 +161,11 @@ def _start_call(function: Callable[..., object], arguments: Sequence[object]) ->
 
 
 def _remaining_time(limit: float | None, cancel: threading.Event | None) -> float | None:
-    """How long to wait before looking again."""
-    left = None if limit is None else max(0.0, limit - time.monotonic())
+    """Return how long to wait before checking again."""
+    remaining = None if limit is None else max(0.0, limit - time.monotonic())
     if cancel is None:
-        return left
-    return POLL if left is None else min(POLL, left)
+        return remaining
+    return POLL if remaining is None else min(POLL, remaining)
 
 
 def _sleep_for(seconds: float, cancel: threading.Event | None) -> None:
@@ -177,7 +177,7 @@ def _sleep_for(seconds: float, cancel: threading.Event | None) -> None:
 
 
 def _error_of(tool: Tool, error: BaseException) -> ToolError:
-    if isinstance(error, ToolError):  # a tool made of tools
+    if isinstance(error, ToolError):  # a tool composed of tools
         return ToolError(tool.name, f"failed: {error}", reason=error.reason, cause=error)
     reason = _reason_of(error, "failed")
     problem = {"memory": "ran out of memory", "timeout": "timed out"}.get(reason, "failed")
@@ -189,6 +189,6 @@ def _reason_of(error: BaseException, otherwise: str) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """An exception in one line."""
+    """Return an exception in one line."""
     text = " ".join(str(error).split())[:500]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

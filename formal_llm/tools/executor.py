@@ -1,4 +1,4 @@
-"""The executor: plans in, results out."""
+"""The executor, which turns plans into results."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from formal_llm.tools.tool import Tool
 
 #: The inputs of a plan, by terminal.
 Inputs = Mapping[str, object]
-#: A plan and its inputs, after its place among those that are executed.
+#: A plan and its inputs, preceded by its position among the executed plans.
 Row = tuple[int, Plan, Inputs]
 
 
 class ToolSet(Protocol):
-    """What an executor asks of its tools. A :class:`~formal_llm.tools.Toolkit` has it."""
+    """What an executor requires of its tools. A :class:`~formal_llm.tools.Toolkit` provides it."""
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -36,7 +36,7 @@ class ToolSet(Protocol):
 
     @property
     def inputs(self) -> Mapping[str, Kind]:
-        """The kinds of inputs that are known, by terminal."""
+        """The known kinds of inputs, by terminal."""
 
     def __iter__(self) -> Iterator[Tool]: ...
 
@@ -47,11 +47,11 @@ class ToolSet(Protocol):
 
 
 class PlanExecutor(ABC):
-    """What executors have in common: one plan, many plans, one result after the other.
+    """The common part of executors: executing one plan, many plans, or an iterable of them.
 
     Args:
         toolkit: the tools.
-        window: how many plans of :meth:`run_many` are under way.
+        window: the number of plans that :meth:`run_many` processes at the same time.
     """
 
     def __init__(self, toolkit: ToolSet, window: int) -> None:
@@ -59,7 +59,7 @@ class PlanExecutor(ABC):
         self.window = window
 
     def limits(self, source: Source, given: Collection[str] | None = None) -> Limits:
-        """As :meth:`Toolkit.limits`."""
+        """See :meth:`Toolkit.limits`."""
         return self.toolkit.limits(source, given)
 
     def run(
@@ -73,19 +73,19 @@ class PlanExecutor(ABC):
         """Execute a plan.
 
         Args:
-            plan: a finished plan of a grammar in which each production is a tool and its arguments.
-            inputs: the inputs by terminal. A tuple gives several values to the places of the terminal, from left to
-                right in the word; the last one also to all places after it.
-            cancel: when it is set, the execution ends.
-            on_progress: called with what happens, in this thread.
+            plan: a complete plan of a grammar in which each production is a tool and its arguments.
+            inputs: the inputs by terminal. A tuple assigns several values to the occurrences of the terminal, from
+                left to right in the word; the last one also to all later occurrences.
+            cancel: ends the execution when it is set.
+            on_progress: called with each event, in this thread.
 
         Returns:
             The result, with every intermediate value.
 
         Raises:
-            ToolkitError, InputError: a tool or an input is missing, or their kinds do not fit; before anything runs.
-            ToolError: a tool failed; says which and where, and carries what was computed.
-            Cancelled: ``cancel`` was set; carries what was computed.
+            ToolkitError, InputError: a tool or an input is missing, or kinds do not match; raised before anything runs.
+            ToolError: a tool failed; specifies which and where, and carries the results so far.
+            Cancelled: ``cancel`` was set; carries the results so far.
         """
         (result,) = self._execute_rows([(0, plan, inputs)], True, cancel, on_progress)
         if result.error is not None:
@@ -101,7 +101,7 @@ class PlanExecutor(ABC):
         cancel: threading.Event | None = None,
         on_progress: OnProgress | None = None,
     ) -> list[Result]:
-        """Execute many plans at once; equal sub-plans on equal inputs are executed once. See :meth:`iterate`."""
+        """Execute many plans at once; equal sub-plans with equal inputs are executed once. See :meth:`iterate`."""
         return list(self.iterate(plans, inputs, keep=keep, cancel=cancel, on_progress=on_progress))
 
     def iterate(
@@ -113,21 +113,21 @@ class PlanExecutor(ABC):
         cancel: threading.Event | None = None,
         on_progress: OnProgress | None = None,
     ) -> Iterator[Result]:
-        """As :meth:`run_many`, one result after the other, so that not all have to be in memory.
+        """Like :meth:`run_many`, but yield one result after the other, so that not all have to be in memory.
 
         Args:
-            plans: the plans; or one plan for all inputs. They are taken as places become free.
+            plans: the plans, consumed as capacity becomes free; or one plan for all inputs.
             inputs: the inputs of each plan; or one mapping for all plans.
-            keep: whether results keep the values of all steps; else they keep the value of the whole plan.
-            cancel: when it is set, what has not ended ends with ``Cancelled``.
-            on_progress: called with what happens, in this thread.
+            keep: whether results keep the values of all steps, or only the value of the whole plan.
+            cancel: when it is set, everything unfinished ends with ``Cancelled``.
+            on_progress: called with each event, in this thread.
 
         Returns:
-            A result for each plan, in their order. One that failed has its error in ``error`` and touches no other.
+            A result for each plan, in order. A failed plan has its error in ``error`` and does not affect the others.
 
         Raises:
-            ToolkitError, InputError: a plan cannot be executed at all; before those with it in a window are begun.
-            ValueError: one plan and one mapping (then it is :meth:`run`), or not as many plans as inputs.
+            ToolkitError, InputError: a plan cannot be executed at all; raised before the plans of its window start.
+            ValueError: one plan and one mapping (use :meth:`run`), or different numbers of plans and inputs.
         """
         rows = rows_of(plans, inputs)
         while window := list(islice(rows, self.window)):
@@ -137,30 +137,30 @@ class PlanExecutor(ABC):
     def _execute_rows(
         self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
     ) -> list[Result]:
-        """The results of some plans; an error of one of them is in its result."""
+        """Return the results of some plans; a plan's error is in its result."""
 
 
 class Executor(PlanExecutor):
-    """Executes plans: the nested calls from the inside out, independent branches at the same time.
+    """Executes plans: nested calls from the inside out, independent branches concurrently.
 
-    A tool is called once for equal inputs: what it gave is kept in memory within a bound, and on disk where a cache is
-    given, for all plans, runs and processes that use it. Threads may share an executor.
+    A tool is called once for equal inputs: its result is kept in memory up to a limit and, with a cache, on disk, for
+    all plans, runs and processes that use it. An executor is thread-safe.
 
     Args:
         toolkit: the tools.
-        workers: how many calls are made at the same time.
-        timeout: seconds that one call may take, for tools that do not say; None for no bound.
-        retries: how often a call that failed is tried again, for tools that do not say.
-        retry_wait: seconds before the second try; twice as long before each next one.
-        cache: a :class:`DiskCache`, or the folder of one; None for none.
-        memory: how many bytes of results are kept in memory.
-        max_bytes: the largest value that a tool may return.
-        batch_size: how many calls of a tool that can do many together are given to it at once.
-        window: how many plans of :meth:`run_many` are under way; their values are in memory at the same time.
-        max_hung: how many calls that hang may be left behind before tools that hang are not called any more.
+        workers: the number of concurrent calls.
+        timeout: seconds allowed for one call, for tools that do not specify it; None for no limit.
+        retries: how often a failed call is retried, for tools that do not specify it.
+        retry_wait: seconds before the second try; doubled before each further one.
+        cache: a :class:`DiskCache` or its folder; None for no cache.
+        memory: the maximum number of bytes of results kept in memory.
+        max_bytes: the size limit for a value that a tool returns.
+        batch_size: the maximum number of calls passed at once to a tool that can process several together.
+        window: the number of plans that :meth:`run_many` processes, and keeps in memory, at the same time.
+        max_hung: the number of hanging calls to abandon before tools that hang are no longer called.
 
     Raises:
-        ValueError: a setting that is none.
+        ValueError: a setting is invalid.
     """
 
     def __init__(
@@ -179,10 +179,10 @@ class Executor(PlanExecutor):
         max_hung: int = 32,
     ) -> None:
         least = {"workers": 1, "batch_size": 1, "window": 1, "retries": 0, "memory": 0, "max_hung": 1}
-        given = dict(zip(least, (workers, batch_size, window, retries, memory, max_hung), strict=True))
+        values = dict(zip(least, (workers, batch_size, window, retries, memory, max_hung), strict=True))
         for name, bound in least.items():
-            if given[name] < bound:
-                raise ValueError(f"{name} counts from {bound}, not {given[name]}")
+            if values[name] < bound:
+                raise ValueError(f"{name} counts from {bound}, not {values[name]}")
         if timeout is not None and timeout <= 0:
             raise ValueError(f"timeout is a number of seconds above 0, not {timeout}")
         super().__init__(toolkit, window)
@@ -194,7 +194,7 @@ class Executor(PlanExecutor):
 
     @property
     def stats(self) -> Stats:
-        """What was done so far, and what did not have to be done."""
+        """The statistics of executed calls and of calls that were saved."""
         return self._store.stats
 
     def _execute_rows(
@@ -213,7 +213,7 @@ class Executor(PlanExecutor):
 
 
 class ExecutorSettings(TypedDict, total=False):
-    """The settings of an :class:`Executor` that others hand on to it."""
+    """The settings of an :class:`Executor` that others pass on to it."""
 
     workers: int
     timeout: float | None
@@ -228,13 +228,13 @@ class ExecutorSettings(TypedDict, total=False):
 
 
 def graph_of(toolkit: ToolSet, rows: Iterable[Row], keep: bool) -> Graph:
-    """The calls of plans, checked.
+    """Build the graph of the calls of plans, checked.
 
     Raises:
         ToolkitError, InputError: a plan cannot be executed at all.
     """
     graph = Graph(toolkit.tools, keep=keep)
-    typed: dict[int, Given] = {}  # one mapping for many plans is looked at once
+    typed: dict[int, Given] = {}  # one mapping for many plans is checked once
     rows = list(rows)
     for index, plan, inputs in rows:
         if id(inputs) not in typed:
@@ -249,7 +249,7 @@ def graph_of(toolkit: ToolSet, rows: Iterable[Row], keep: bool) -> Graph:
 
 
 def rows_of(plans: Plan | Iterable[Plan], inputs: Inputs | Iterable[Inputs]) -> Iterator[Row]:
-    """Each plan with its inputs, and their place."""
+    """Yield each plan with its inputs and its position."""
     if isinstance(plans, Plan):
         if isinstance(inputs, Mapping):
             raise ValueError("one plan and the inputs for one: that is run(plan, inputs)")

@@ -1,4 +1,4 @@
-"""The calls of many plans as one graph, in which equal sub-plans are one node."""
+"""The calls of many plans as one graph, in which equal sub-plans share a node."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from formal_llm.tools.tool import Tool
 
 @dataclass(slots=True, eq=False)
 class CallNode:
-    """A call that is made once, however many plans have it.
+    """A call that is executed once for all plans that contain it.
 
     Attributes:
-        number: its place in the order of making.
+        number: its number in order of creation.
         name: the tool or input.
         tool: the tool; None for an input.
-        arguments: the calls whose results it takes.
-        users: the calls that take its result, once for each place.
+        arguments: the calls whose results are its arguments.
+        users: the calls that use its result, once for each use.
         jobs: the jobs that need it.
-        missing: how many arguments are not there yet.
-        value: the result, while somebody needs it.
-        uses: how many calls and jobs still need the value.
-        state, seconds, tries: as in :class:`~formal_llm.tools.result.StepResult`.
+        missing: the number of arguments that are not available yet.
+        value: the result, as long as it is needed.
+        uses: the number of calls and jobs that still need the value.
+        state, seconds, tries: see :class:`~formal_llm.tools.result.StepResult`.
     """
 
     number: int
@@ -44,7 +44,7 @@ class CallNode:
 
     @property
     def done(self) -> bool:
-        """Whether there is, or was, a result."""
+        """Whether a result is or was available."""
         return self.state in ("given", "executed", "cached")
 
 
@@ -52,12 +52,12 @@ class Given:
     """The inputs of a task, checked and typed.
 
     Args:
-        inputs: by terminal; a tuple gives several values to the places of the terminal, from left to right in the word
-            (the last one also to all places after it).
-        kinds: the kinds that are known beforehand.
+        inputs: the inputs by terminal; a tuple assigns several values to the occurrences of the terminal, from left to
+            right in the word (the last one also to all later occurrences).
+        kinds: the kinds that are known in advance.
 
     Raises:
-        InputError: a value of no kind, or of another than it should have.
+        InputError: a value has no kind, or not the expected one.
     """
 
     def __init__(self, inputs: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
@@ -86,15 +86,15 @@ class PlanJob:
     """A plan with its inputs.
 
     Attributes:
-        index: its place among the jobs.
+        index: its position among the jobs.
         plan: the plan.
         given: its inputs.
-        nodes: for each terminal of the word its node.
-        labels: for each terminal what a person reads for it.
-        arguments: for each terminal the positions of its arguments.
-        left: how many of its nodes are not done.
-        ended: whether its result has been made.
-        error: what went wrong.
+        nodes: the node of each terminal of the word.
+        labels: the name for people of each terminal.
+        arguments: the positions of the arguments of each terminal.
+        left: the number of its nodes that are not done.
+        ended: whether it has its result.
+        error: the error, if there is one.
     """
 
     index: int
@@ -113,7 +113,7 @@ class Graph:
 
     Args:
         tools: the tools by name.
-        keep: whether the jobs need every value, or that of the whole plan only.
+        keep: whether the jobs need every value, or only that of the whole plan.
     """
 
     def __init__(self, tools: Mapping[str, Tool], *, keep: bool) -> None:
@@ -127,7 +127,7 @@ class Graph:
         """Add a plan.
 
         Raises:
-            ToolkitError: a tool is missing, or the kinds do not fit; before anything runs.
+            ToolkitError: a tool is missing, or kinds do not match; raised before anything runs.
             InputError: an input is missing.
         """
         if plan.call is None:
@@ -142,31 +142,31 @@ class Graph:
             uses[call.name] = uses.get(call.name, -1) + 1
             places.append(uses[call.name])
         job = PlanJob(index, plan, given, labels=[call.label for call in calls])
-        made: dict[int, CallNode] = {}
+        nodes: dict[int, CallNode] = {}
         arguments: list[tuple[int, ...]] = [()] * len(calls)
-        stack: list[int] = []  # the roots behind the place, the nearest on top: what the next call is applied to
+        stack: list[int] = []  # the roots after the position, the nearest on top: the arguments of the next call
         problems: list[str] = []
         for position in range(len(calls) - 1, -1, -1):
             call = calls[position]
             arguments[position] = tuple(stack.pop() for _ in call.arguments)
-            under = tuple(made[place] for place in arguments[position])
+            argument_nodes = tuple(nodes[place] for place in arguments[position])
             tool = self._tools.get(call.name)
             if tool is not None and call.name not in given.values:
-                made[position] = self._add_tool(tool, under, position, problems)
+                nodes[position] = self._add_tool(tool, argument_nodes, position, problems)
             else:
-                made[position] = self._add_input(call.name, under, places[position], given)
+                nodes[position] = self._add_input(call.name, argument_nodes, places[position], given)
             stack.append(position)
         if problems:
             raise ToolkitError(list(dict.fromkeys(problems)))
-        job.nodes, job.arguments = [made[position] for position in range(len(calls))], arguments
+        job.nodes, job.arguments = [nodes[position] for position in range(len(calls))], arguments
         self._enlist_job(job)
         return job
 
     def _add_tool(self, tool: Tool, under: tuple[CallNode, ...], position: int, problems: list[str]) -> CallNode:
-        got = tuple(_kind_of(node) for node in under)
-        if got != tool.inputs:
-            shown = ", ".join(map(str, got)) or "nothing"
-            problems.append(f"{tool} is applied to {shown} at place {position + 1} of the plan")
+        received = tuple(_kind_of(node) for node in under)
+        if received != tool.inputs:
+            kinds = ", ".join(map(str, received)) or "nothing"
+            problems.append(f"{tool} is applied to {kinds} at place {position + 1} of the plan")
         key = (tool.name, *(node.number for node in under)) if tool.deterministic else object()
         node = self._known.get(key)
         if node is None:
@@ -182,8 +182,8 @@ class Graph:
             raise ToolkitError([f"there is no tool {name}; there are {', '.join(self._tools)}"])
         values = given.values.get(name)
         if values is None:
-            there = ", ".join(given.values) or "none"
-            raise InputError(f"the plan needs {name}, which is neither an input nor a tool; the inputs are: {there}")
+            names = ", ".join(given.values) or "none"
+            raise InputError(f"the plan needs {name}, which is neither an input nor a tool; the inputs are: {names}")
         value = values[min(place, len(values) - 1)]
         node = self._known.get((None, name, value.key))
         if node is None:

@@ -1,6 +1,6 @@
-"""Images from outside, read within limits: bytes, pixels, and a few formats only.
+"""External images, read within limits on bytes, pixels and formats.
 
-A small file can be a picture of a billion pixels (a decompression bomb), so the size is looked at before a pixel is
+A small file can be an image of a billion pixels (a decompression bomb), so the size is checked before any pixel is
 decoded. Pillow is imported when the first image is read.
 """
 
@@ -15,19 +15,19 @@ from formal_llm.errors import InputError, MissingDependency
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-#: The most that is read of one file, and the most pixels of one image, where nobody says otherwise.
+#: The default limits on the bytes of a file and the pixels of an image.
 MAX_BYTES, MAX_PIXELS = 50_000_000, 40_000_000
-#: Formats without scripts, external files or a history of surprises.
+#: Formats without scripts or external files, and with a good security record.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-#: How each mode of Pillow is brought to one of the three that this library works with.
+#: How each mode of Pillow is converted to one of the three that this library uses.
 _MODES = {"1": "L", "LA": "RGBA", "La": "RGBA", "RGBa": "RGBA", "RGBX": "RGB", "CMYK": "RGB", "YCbCr": "RGB"}
 
 
 def require_pillow() -> None:
-    """Raise what helps where Pillow is not installed.
+    """Raise a helpful error if Pillow is not installed.
 
     Raises:
-        MissingDependency: it is not.
+        MissingDependency: Pillow is not installed.
     """
     try:
         import PIL.Image  # noqa: F401
@@ -36,16 +36,16 @@ def require_pillow() -> None:
 
 
 def read_image(data: bytes, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX_PIXELS, what: str = "") -> Image:
-    """The image in ``data``, decoded, turned upright, as ``L``, ``RGB`` or ``RGBA``.
+    """Return the image in ``data``, decoded, rotated upright, as ``L``, ``RGB`` or ``RGBA``.
 
     Args:
-        data: a PNG, JPEG, WebP, GIF (its first picture) or BMP file.
-        max_bytes: the most bytes that are looked at.
-        max_pixels: the most pixels that are decoded.
-        what: what to call it in errors.
+        data: a PNG, JPEG, WebP, GIF (its first frame) or BMP file.
+        max_bytes: the size limit in bytes.
+        max_pixels: the limit on the pixels to decode.
+        what: its name in errors.
 
     Raises:
-        InputError: too large, damaged, or no image of these formats.
+        InputError: the data is too large, damaged, or not an image of these formats.
         MissingDependency: Pillow is not installed.
     """
     require_pillow()
@@ -60,22 +60,22 @@ def read_image(data: bytes, *, max_bytes: int = MAX_BYTES, max_pixels: int = MAX
         image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)  # reads the header, no pixels
         check_pixels(image, max_pixels, name)
         image.load()
-        if image.mode.startswith("I;16"):  # a PNG of 16 bits a pixel: its scale is from 0 to 65,535
+        if image.mode.startswith("I;16"):  # a PNG of 16 bits per pixel: its scale is from 0 to 65,535
             image = image.convert("I").point(lambda value: value * (1 / 257) + 0.5).convert("L")
         return normalize_image(ImageOps.exif_transpose(image))
     except InputError:
         raise
     except UnidentifiedImageError as error:
         raise InputError(f"{name} cannot be read as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}") from error
-    except Exception as error:  # Pillow's readers raise many things for damaged files
+    except Exception as error:  # Pillow's readers raise various exceptions for damaged files
         raise InputError(f"{name} cannot be read as {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: {error}") from error
 
 
 def check_pixels(image: Image, max_pixels: int, name: str = "the image") -> None:
-    """Raise if an image has too many pixels, or none.
+    """Raise an error if an image has too many pixels or none.
 
     Raises:
-        InputError: it has.
+        InputError: it has too many pixels or none.
     """
     width, height = image.size
     if not 0 < width * height <= max_pixels:
@@ -83,10 +83,10 @@ def check_pixels(image: Image, max_pixels: int, name: str = "the image") -> None
 
 
 def normalize_image(image: Image) -> Image:
-    """The image with one of the modes ``L``, ``RGB`` and ``RGBA``, and nothing but pixels.
+    """Convert an image to one of the modes ``L``, ``RGB`` and ``RGBA``, and remove everything except its pixels.
 
     Raises:
-        InputError: a mode whose values do not fit into bytes, so that a scale would have to be guessed.
+        InputError: the values of its mode do not fit into bytes, so the scale would have to be guessed.
     """
     from PIL import Image
 
@@ -98,25 +98,25 @@ def normalize_image(image: Image) -> Image:
         raise InputError(f"an image of mode {mode} has no bytes as pixels; convert it to L, RGB or RGBA")
     image = image if image.mode == mode else image.convert(mode)
     if type(image) is not Image.Image or image.info:
-        # A file's reader, or metadata that would tell equal pictures apart and travel into every report.
+        # Remove the file's reader, and metadata that would distinguish equal images and appear in every report.
         image = image.copy() if type(image) is Image.Image else image.convert(mode).copy()
         image.info = {}
     return image
 
 
 def write_png(image: Image, *, level: int = 1) -> bytes:
-    """The image as a PNG file; by default written fast rather than small."""
+    """Return the image as a PNG file, by default written fast rather than small."""
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=level)
     return buffer.getvalue()
 
 
 def data_uri(image: Image, longest: int | None = None) -> str:
-    """The image as a ``data:`` address for a web page.
+    """Return the image as a ``data:`` URI for a web page.
 
     Args:
         image: the image.
-        longest: its longest side is made this at most.
+        longest: the maximum length of its longer side.
     """
     if longest is not None and max(image.size) > longest:
         image = image.copy()

@@ -1,8 +1,8 @@
-"""Tools in a process of their own: what hangs is killed, and what eats memory eats only its own.
+"""Tools in separate processes: a call that hangs is killed, and memory use is confined to its process.
 
-A worker process imports the tool by its module and name, and is given values and gives them back as the bytes of their
-kinds, over a pair of sockets. Nothing is pickled. The worker is the head of a session of its own: what the tool starts
-ends with it, and what gets away from it all the same (a daemon) is not waited for.
+A worker process imports the tool by its module and name. It receives and returns values as the bytes of their kinds,
+over a pair of sockets; nothing is pickled. The worker leads its own session: processes that the tool starts end with
+it, and a process that escapes nevertheless (a daemon) is not waited for.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from typing import IO, cast
 
 from formal_llm.tools.tool import Tool, find_tool
 
-#: The most bytes that a message may have.
+#: The maximum number of bytes of a message.
 MAX_MESSAGE = 1_000_000_000
-#: The environment variables that a worker gets; ``*`` stands for anything. No name that usually holds a secret is here.
+#: The environment variables that a worker gets; ``*`` is a wildcard. Names that usually hold secrets are not included.
 ENVIRONMENT = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TEMP", "TMP", "XDG_*",
     "PYTHON*", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "DYLD_*", "SSL_CERT_*", "*_NUM_THREADS", "CUDA_*",
     "HF_HOME", "HF_HUB_*", "HF_DATASETS_*", "TRANSFORMERS_*", "TORCH_HOME",
 )  # fmt: skip
-#: How many seconds a worker that hung up may take to end, before it is ended.
+#: The seconds that a worker which closed its connection may take to end before it is killed.
 _GRACE = 2.0
 
 
@@ -44,17 +44,17 @@ def isolated(
     idle: int = 1,
     environment: Sequence[str] = (),
 ) -> Tool:
-    """The tool that a module defines, run in a process of its own (Linux, macOS).
+    """Return the tool that a module defines, run in a separate process (Linux, macOS).
 
-    The process is the head of a session of its own. When a call takes too long, it is killed with all that it started.
+    The process leads its own session. If a call takes too long, it is killed with everything that it started.
 
     Args:
-        where: module and name, as in ``"my_tools:denoise"``; the worker imports it in the same way.
-        memory: how many bytes the process may use; None for no bound.
-        timeout: seconds for one call; then the process is killed. The tool's own setting where left out.
-        idle: how many processes wait for the next call; a process is started where none waits.
+        where: module and name, as in ``"my_tools:denoise"``; the worker imports it likewise.
+        memory: the maximum number of bytes that the process may use; None for no limit.
+        timeout: seconds for one call before the process is killed. Default: the tool's own setting.
+        idle: the maximum number of idle processes to keep; a process is started if none is idle.
         environment: the environment variables that the process gets besides :data:`ENVIRONMENT` (paths, language,
-            threads): keys and the like stay here unless they are named. ``"MY_*"`` stands for all that begin so.
+            threads): others, such as keys, are not passed on unless named. ``"MY_*"`` matches all with this prefix.
 
     Raises:
         ToolkitError: there is no such tool.
@@ -66,7 +66,7 @@ def isolated(
 
 
 class _Isolated:
-    """The function of an isolated tool. Threads may share it: each call has a process to itself."""
+    """The function of an isolated tool. Thread-safe: each call has a process to itself."""
 
     def __init__(
         self,
@@ -95,24 +95,24 @@ class _Isolated:
         if worker is None or not worker.alive:
             worker = self._start_worker()
         try:
-            told, results = worker.call_worker(payloads, self._timeout)
+            answer, results = worker.call_worker(payloads, self._timeout)
         except BaseException:
             worker.close()
             raise
         with self._lock:
-            waits = worker.alive and len(self._idle) < self._keep and told.get("error") != "MemoryError"
+            waits = worker.alive and len(self._idle) < self._keep and answer.get("error") != "MemoryError"
             if waits:
                 self._idle.append(worker)
         if not waits:
             worker.close()
-        if told.get("error") == "MemoryError":
-            raise MemoryError(told.get("text", ""))
-        if "error" in told:
-            raise RuntimeError(f"{told['error']}: {told.get('text', '')}")
+        if answer.get("error") == "MemoryError":
+            raise MemoryError(answer.get("text", ""))
+        if "error" in answer:
+            raise RuntimeError(f"{answer['error']}: {answer.get('text', '')}")
         return self._tool.output.load(results[0])
 
     def close(self) -> None:
-        """End the processes that wait."""
+        """End the idle processes."""
         with self._lock:
             _close_all(self._idle)
 
@@ -123,16 +123,16 @@ class _Isolated:
             for name, value in os.environ.items()
             if any(fnmatchcase(name, pattern) for pattern in (*ENVIRONMENT, *environment))
         }
-        # The same modules must be found there: sys.path travels as the environment variable that makes it.
+        # The worker must find the same modules: pass sys.path in the environment variable that sets it.
         passed["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109
         return _WorkerProcess([sys.executable, "-m", "formal_llm.tools.worker", where, str(memory or 0)], passed)
 
 
 class _WorkerProcess:
-    """A worker process, and the line to it.
+    """A worker process and the connection to it.
 
-    The line is a pair of sockets and not of pipes: our end can be shut down, which wakes whoever reads from it or
-    writes to it, no matter who still holds the other end.
+    The connection is a pair of sockets instead of pipes: our end can be shut down, which wakes any reader or writer of
+    it, no matter which process still holds the other end.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -143,22 +143,22 @@ class _WorkerProcess:
             )
         self._stream = cast("IO[bytes]", self._line.makefile("rwb"))
         self._late = False
-        # What the tool forked may hold the line open; that the worker itself has ended must be noticed all the same.
+        # Processes that the tool forked may keep the connection open; detect the end of the worker itself anyway.
         self._watch = threading.Thread(target=self._watch_process, name="formal-llm-worker", daemon=True)
         self._watch.start()
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs and may be called."""
+        """Whether the process is running and may be called."""
         return not self._late and self._process.poll() is None
 
     def call_worker(self, payloads: Sequence[bytes], timeout: float | None) -> tuple[dict[str, str], list[bytes]]:
-        """What the worker answers.
+        """Send a call to the worker and return its answer.
 
         Raises:
-            TimeoutError: nothing within ``timeout`` seconds; the process has been killed.
-            MemoryError: the system killed the process, as it does for want of memory.
-            RuntimeError: the process has ended in another way; says in which.
+            TimeoutError: no answer within ``timeout`` seconds; the process has been killed.
+            MemoryError: the system killed the process, as it does when memory runs out.
+            RuntimeError: the process has ended in another way, which the error specifies.
         """
         timer = None if timeout is None else threading.Timer(timeout, self._too_late)
         try:
@@ -175,10 +175,10 @@ class _WorkerProcess:
                 timer.cancel()
 
     def close(self) -> None:
-        """End the process, and all that it started."""
+        """End the process and everything that it started."""
         self._kill_group()
         self._watch.join()
-        with contextlib.suppress(OSError):  # what was left to be written has nobody to read it
+        with contextlib.suppress(OSError):  # unwritten data has no reader
             self._stream.close()
         self._line.close()
 
@@ -189,7 +189,7 @@ class _WorkerProcess:
 
     def _watch_process(self) -> None:
         self._process.wait()
-        self._kill_group()  # what it started and left behind
+        self._kill_group()  # processes that it started and left behind
         self._hang_up()
 
     def _hang_up(self) -> None:
@@ -197,11 +197,11 @@ class _WorkerProcess:
             self._line.shutdown(socket.SHUT_RDWR)
 
     def _kill_group(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # all processes have ended
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _death_error(self, error: Exception) -> Exception:
-        """What it means that the worker hung up."""
+        """Return the error for a connection that the worker closed."""
         try:
             code = self._process.wait(_GRACE)
         except subprocess.TimeoutExpired:
@@ -222,7 +222,7 @@ def _close_all(workers: list[_WorkerProcess]) -> None:
 
 
 def write_message(stream: IO[bytes], told: Mapping[str, str], payloads: Sequence[bytes]) -> None:
-    """Write a message: a few facts, and the bytes of values."""
+    """Write a message: some text fields, and the bytes of values."""
     head = json.dumps({**told, "sizes": [len(payload) for payload in payloads]}).encode()
     stream.write(struct.pack(">I", len(head)) + head)
     for payload in payloads:
@@ -234,12 +234,12 @@ def read_message(stream: IO[bytes]) -> tuple[dict[str, str], list[bytes]]:
     """Read a message.
 
     Raises:
-        EOFError: it is cut off, or too large.
+        EOFError: the message is truncated or too large.
     """
     (length,) = struct.unpack(">I", _read_exactly(stream, 4))
-    told = json.loads(_read_exactly(stream, length))
-    sizes: list[int] = told.pop("sizes")
-    return told, [_read_exactly(stream, size) for size in sizes]
+    fields = json.loads(_read_exactly(stream, length))
+    sizes: list[int] = fields.pop("sizes")
+    return fields, [_read_exactly(stream, size) for size in sizes]
 
 
 def _read_exactly(stream: IO[bytes], size: int) -> bytes:

@@ -1,8 +1,8 @@
-"""Kinds: the types of the values that tools take and give; and such values on their way through a plan.
+"""Kinds, the types of the inputs and outputs of tools, and typed values.
 
-A kind knows the Python class of its values, what makes one acceptable, how it is told apart from others (its content
-key), how it is written and read (never with pickle: a cache may lie where others can write), and how it is shown.
-``image`` and ``text`` are built in; a pack makes others with :class:`Kind` and :func:`register`.
+A kind specifies the Python class of its values, which of them are valid, what distinguishes them (their content key),
+how they are serialized (never with pickle, since others may be able to write to a cache) and how they are displayed.
+``image`` and ``text`` are built in; a pack defines others with :class:`Kind` and :func:`register`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
-#: The most characters of one text.
+#: The maximum number of characters of one text.
 MAX_CHARACTERS = 2_000_000
 
 
@@ -33,22 +33,22 @@ def _as_it_is(value: V) -> V:
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A type of values. Two kinds are the same if their names are.
+    """A type of values. Two kinds are equal if their names are.
 
-    A kind can be pickled where its functions can: where they stand in a module.
+    A kind can be pickled if its functions can, that is, if they are defined in a module.
 
     Attributes:
         name: its name.
-        of: the Python class of its values; or the module and name of one, as in ``"PIL.Image:Image"``, so that the
-            module is imported only by those who have such values.
-        dump: a value as bytes, from which ``load`` makes an equal one.
-        load: the value; raises any exception for bytes that are none.
-        check: what makes a value acceptable: returns it, perhaps in a normal form, or raises an exception.
-        canonical: the bytes by which equal values are told from others; ``dump`` where left out.
-        copy: a value that may be changed without changing this one. Values that cannot be changed are their own copy.
-        size: about how many bytes a value takes in memory.
-        show: a value as HTML. It must escape whatever it shows, and refer to nothing outside.
-        ending: the ending of a file that holds a value.
+        of: the Python class of its values; or its module and name, as in ``"PIL.Image:Image"``, so that the module is
+            imported only where such values exist.
+        dump: serializes a value to bytes, from which ``load`` creates an equal one.
+        load: deserializes a value; raises any exception for invalid bytes.
+        check: validates a value: returns it, possibly in a normal form, or raises an exception.
+        canonical: the bytes that distinguish unequal values; default: ``dump``.
+        copy: copies a value so that the copy can be changed. Immutable values are their own copies.
+        size: estimates how many bytes a value takes in memory.
+        show: renders a value as HTML. It must escape all content and refer to nothing external.
+        ending: the extension of a file that contains a value.
     """
 
     name: str
@@ -72,17 +72,17 @@ class Kind:
         return self.name
 
     def has(self, value: object) -> bool:
-        """Whether a value is of the class of this kind."""
+        """Return whether a value is of the class of this kind."""
         if isinstance(self.of, type):
             return isinstance(value, self.of)
         module, _, name = self.of.partition(":")
         return any(base.__module__ == module and base.__qualname__ == name for base in type(value).__mro__)
 
     def accept(self, value: object) -> object:
-        """The value in its normal form.
+        """Return a value in its normal form.
 
         Raises:
-            InputError: it is not of this kind, or not acceptable.
+            InputError: the value is not of this kind, or not valid.
         """
         if not self.has(value):
             raise InputError(f"a value of kind {self.name} was expected, not one of class {type(value).__name__}")
@@ -90,35 +90,35 @@ class Kind:
             return self.check(value)
         except (InputError, MemoryError):
             raise
-        except Exception as error:  # a picture whose file turns out to be damaged when its pixels are wanted
+        except Exception as error:  # such as an image whose file turns out to be damaged when its pixels are read
             raise InputError(f"no acceptable {self.name}: {error}") from error
 
     def read(self, data: bytes) -> object:
-        """The value that ``dump`` wrote, in its normal form.
+        """Return the value that ``dump`` wrote, in its normal form.
 
         Raises:
-            InputError: there is none in the bytes, or one that is not acceptable.
+            InputError: the bytes contain no value, or an invalid one.
         """
         try:
             value = self.load(data)
         except (InputError, MemoryError):
             raise
-        except Exception as error:  # whatever the kind's own function raises for bytes that are none
+        except Exception as error:  # whatever the kind's own function raises for invalid bytes
             raise InputError(f"no readable {self.name}: {error}") from error
         return self.accept(value)
 
     def key(self, value: object) -> str:
-        """The content key of a value: equal for equal values, also in other processes and on other days."""
+        """Return the content key of a value: equal for equal values, also across processes and over time."""
         digest = hashlib.sha256(self.name.encode() + b"\0")
         digest.update((self.canonical or self.dump)(value))
         return digest.hexdigest()
 
     def weigh(self, value: object) -> int:
-        """About how many bytes a value takes in memory."""
+        """Estimate how many bytes a value takes in memory."""
         return self.size(value) if self.size is not None else len(self.dump(value))
 
     def to_html(self, value: object) -> str:
-        """The value for a web page, escaped."""
+        """Render a value for a web page, escaped."""
         return self.show(value) if self.show is not None else f"<pre>{html.escape(str(value)[:2000])}</pre>"
 
 
@@ -128,13 +128,13 @@ class Kind:
 def _check_text(value: str) -> str:
     if len(value) > MAX_CHARACTERS:
         raise ValueError(f"it has {len(value):,} characters; at most {MAX_CHARACTERS:,} are allowed")
-    value.encode()  # a lone surrogate is a ValueError, here rather than when it is written somewhere
+    value.encode()  # a lone surrogate raises ValueError here rather than when the text is written
     return str(value)
 
 
 def _show_text(value: str) -> str:
-    shown = value if len(value) <= 4000 else f"{value[:4000]} ... ({len(value):,} characters)"
-    return f'<p class="text">{html.escape(shown)}</p>'
+    excerpt = value if len(value) <= 4000 else f"{value[:4000]} ... ({len(value):,} characters)"
+    return f'<p class="text">{html.escape(excerpt)}</p>'
 
 
 def _text_size(value: str) -> int:
@@ -193,10 +193,10 @@ _lock = threading.Lock()
 
 
 def register(kind: Kind) -> Kind:
-    """Make a kind known, so that type hints of its class, and its name in a pack, mean it.
+    """Register a kind, so that type hints of its class, and its name in a pack, refer to it.
 
     Raises:
-        ValueError: another kind has that name, or that class.
+        ValueError: another kind has that name or that class.
     """
     with _lock:
         for other in _kinds.values():
@@ -207,7 +207,7 @@ def register(kind: Kind) -> Kind:
 
 
 def kind_named(name: str) -> Kind:
-    """The registered kind of a name.
+    """Return the registered kind of a name.
 
     Raises:
         ValueError: there is none.
@@ -220,10 +220,10 @@ def kind_named(name: str) -> Kind:
 
 
 def kind_of(value: object) -> Kind:
-    """The registered kind of a value.
+    """Return the registered kind of a value.
 
     Raises:
-        InputError: it has none.
+        InputError: there is none.
     """
     found = next((kind for kind in reversed(_kinds.values()) if kind.has(value)), None)  # the newest first
     if found is None:
@@ -232,10 +232,10 @@ def kind_of(value: object) -> Kind:
 
 
 def kind_for(hint: object) -> Kind:
-    """The kind that a type hint means: a kind itself, its class, or the name of either as text.
+    """Return the kind that a type hint denotes: a kind itself, its class, or the name of either as text.
 
     Raises:
-        ValueError: no registered kind.
+        ValueError: the hint denotes no registered kind.
     """
     if isinstance(hint, Kind):
         return hint
@@ -256,15 +256,15 @@ def _class_name(of: type | str) -> str:
 
 
 class Value:
-    """A typed value. Treated as one that does not change: :meth:`copy` is for those who change it.
+    """A typed value, treated as immutable: use :meth:`copy` to change it.
 
-    Values are equal when their kinds and content keys are. Pickled, a value is the bytes of its kind.
+    Values are equal if their kinds and content keys are. A value is pickled as the bytes of its kind.
 
     Args:
-        kind: its kind.
+        kind: the kind of the value.
         data: the value, in the normal form of its kind.
-        key: its content key; made where left out.
-        payload: the value as bytes, in place of ``data``: it is decoded when it is looked at.
+        key: its content key; computed by default.
+        payload: the value as bytes, instead of ``data``: it is decoded when it is first accessed.
     """
 
     __slots__ = ("_data", "_lock", "_payload", "key", "kind")
@@ -277,7 +277,7 @@ class Value:
         self.key = key if key is not None else kind.key(self.get())
 
     def get(self) -> Any:
-        """The value, whatever it is: its kind says."""
+        """Return the value itself, whose type depends on the kind."""
         with self._lock:
             if self._payload is not None:
                 self._data = self.kind.read(self._payload)
@@ -285,18 +285,18 @@ class Value:
             return self._data
 
     def copy(self) -> object:
-        """The value, for one who may change it."""
+        """Return a copy of the value that may be changed."""
         copied: object = self.kind.copy(self.get())
         return copied
 
     def dump(self) -> bytes:
-        """The value as bytes."""
+        """Return the value as bytes."""
         with self._lock:
             return self._payload if self._payload is not None else self.kind.dump(self._data)
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes in memory."""
+        """The approximate number of bytes it takes in memory."""
         with self._lock:
             return len(self._payload) if self._payload is not None else self.kind.weigh(self._data)
 

@@ -1,7 +1,7 @@
-"""Models that are loaded once and share a bounded memory.
+"""Models that are loaded once and share a limited amount of memory.
 
-A pool knows how each model is loaded and how large it is. Who uses a model asks the pool for it; while it is in use it
-stays, and when room is needed those go that were used longest ago.
+A pool knows how each model is loaded and how large it is. Users request models from the pool; a model stays while it is
+in use, and when memory is needed, the least recently used models are evicted.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class _LoadedModel(Generic[M]):
 
 
 class ModelPool(Generic[M]):
-    """Models of one class under a memory budget. Threads may share a pool.
+    """Models of one class under a memory budget. Thread-safe.
 
     Args:
-        budget: how many bytes the models in memory may take together; None for no bound.
+        budget: the maximum total bytes of the models in memory; None for no limit.
     """
 
     def __init__(self, budget: int | None = None) -> None:
         self.budget = budget
         self._models: dict[str, _LoadedModel[M]] = {}
-        self._inside: OrderedDict[str, None] = OrderedDict()  # those that take memory now, the longest unused first
+        self._inside: OrderedDict[str, None] = OrderedDict()  # models that take memory now, least recently used first
         self._taken = 0
         self._changed = threading.Condition()
 
@@ -51,18 +51,18 @@ class ModelPool(Generic[M]):
         enter: Callable[[M], object] | None = None,
         leave: Callable[[M], object] | None = None,
     ) -> None:
-        """Tell the pool of a model.
+        """Add a model to the pool.
 
         Args:
             name: its name.
-            load: loads it; called when it is first used, and again after it was evicted.
-            size: how many bytes it takes, or a function of the loaded model that tells.
-            enter: called with the model when it comes to where memory is scarce (the device).
-            leave: called with the model when it has to go from there. A model with ``enter`` or ``leave`` is not loaded
-                again: it waits outside until it enters again. One without both is dropped.
+            load: loads the model; called at its first use, and again after it was evicted.
+            size: the number of bytes it takes, or a function of the loaded model that returns it.
+            enter: called with the model when it moves to where memory is scarce (the device).
+            leave: called with the model when it must leave it. A model with ``enter`` or ``leave`` is not reloaded: it
+                waits outside until it enters again. One without both is dropped.
 
         Raises:
-            ValueError: there is a model of that name.
+            ValueError: there is already a model of that name.
         """
         with self._changed:
             if name in self._models:
@@ -71,16 +71,16 @@ class ModelPool(Generic[M]):
 
     @contextmanager
     def use(self, name: str) -> Iterator[M]:
-        """The model, which stays while it is used. Waits where models in use leave no room for it.
+        """Provide a model, which stays while it is used. Wait if models in use leave no room for it.
 
-        Who uses one model should not ask for a second: two who do that may wait for each other.
+        A user of one model should not request a second: two who do so may wait for each other.
 
         Raises:
             KeyError: the pool has no such model.
-            MemoryError: it is larger than the whole budget.
+            MemoryError: the model is larger than the whole budget.
         """
         entry = self._models[name]
-        with entry.lock:  # one thread brings a model in; others that want the same one wait for it
+        with entry.lock:  # one thread brings a model in; others that need it wait
             with self._changed:
                 inside = name in self._inside
                 if inside:
@@ -99,7 +99,7 @@ class ModelPool(Generic[M]):
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """The models that take memory now, the one that was used longest ago first."""
+        """The models that take memory now, the least recently used first."""
         with self._changed:
             return tuple(self._inside)
 
@@ -134,7 +134,7 @@ class ModelPool(Generic[M]):
             self._inside[name] = None
 
     def _make_room(self, name: str, size: int) -> None:
-        """Take ``size`` bytes of the budget, after those have gone that were used longest ago."""
+        """Reserve ``size`` bytes of the budget, evicting the least recently used models."""
         with self._changed:
             if self.budget is not None and size > self.budget:
                 raise MemoryError(f"the model {name} takes {size:,} bytes; the budget of the pool is {self.budget:,}")

@@ -1,4 +1,4 @@
-"""Tools from a server that speaks the Model Context Protocol (the optional extra ``mcp``)."""
+"""Tools of a server that supports the Model Context Protocol (the optional extra ``mcp``)."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ def mcp_tools(
     max_bytes: int = 16_000_000,
     deterministic: bool = False,
 ) -> Iterator[list[Tool]]:
-    """The tools of an MCP server, connected while the ``with`` block lasts.
+    """Provide the tools of an MCP server, connected during the ``with`` block.
 
-    The inputs of a tool are its required arguments: a string is a text, or an image where its schema says
-    ``contentMediaType: image/...`` (sent as base64). A tool that requires anything else is left out. The output is a
-    text unless ``outputs`` says ``"image"``: MCP does not tell it beforehand.
+    The inputs of a tool are its required arguments: a string is a text, or an image if its schema specifies
+    ``contentMediaType: image/...`` (sent as base64). A tool that requires anything else is omitted. The output is a
+    text unless ``outputs`` specifies ``"image"``: MCP does not declare it in advance.
 
     Args:
-        server: a ``StdioServerParameters``, the address of a server, or what else ``mcp.Client`` takes.
-        names: the terminal of each tool, by its name on the server; only these are used then. Where left out, all are,
+        server: a ``StdioServerParameters``, the address of a server, or anything else that ``mcp.Client`` accepts.
+        names: the terminal of each tool, by its name on the server; only these tools are then used. Default: all,
             under their own names.
         outputs: the kinds of outputs, by the tool's name on the server.
-        timeout: seconds that one call may take; connecting and listing the tools may take as many together.
-        pages: on how many pages the server may list its tools.
-        max_bytes: the size of one response of a server that is given by its address, after decompression.
+        timeout: seconds allowed for one call, and for connecting and listing the tools together.
+        pages: the maximum number of pages in which the server may list its tools.
+        max_bytes: the size limit for one response of a server given by its address, after decompression.
         deterministic: whether results may be shared and cached.
 
     Raises:
         MissingDependency: the package ``mcp`` is not installed.
-        ToolError: the server cannot be reached, or does not speak MCP; with ``reason`` ``"timeout"``: in time.
-        ToolkitError: the server lacks a tool that ``names`` or ``outputs`` mention, or it takes what we do not have; or
-            its list of tools does not end.
+        ToolError: the server cannot be reached, or does not support MCP; ``reason`` is ``"timeout"`` if it is too slow.
+        ToolkitError: the server lacks a tool that ``names`` or ``outputs`` mention, the tool requires other inputs, or
+            the list of tools does not end.
     """
     try:
         from anyio.from_thread import start_blocking_portal
@@ -73,13 +73,13 @@ def mcp_tools(
                 found, partial(_ask_server, portal.call, timeout), client, names, outputs or {}, deterministic
             )
         finally:
-            # Told of nothing: the client would wrap whatever happened in the block in groups of exceptions.
+            # Pass no exception: the client would wrap any exception of the block in groups of exceptions.
             connection.__exit__(None, None, None)
 
 
 @asynccontextmanager
 async def _connect_client(client: Any, http: Any, timeout: float) -> AsyncIterator[None]:
-    """A client that is connected while the block lasts."""
+    """Provide a client that is connected during the block."""
     import asyncio
 
     async with AsyncExitStack() as stack:
@@ -91,14 +91,14 @@ async def _connect_client(client: Any, http: Any, timeout: float) -> AsyncIterat
 
 
 def _over_http(address: Any, http: Any) -> Transport:
-    """The connection to a server by its address."""
+    """Return the connection to a server by its address."""
     from mcp.client.streamable_http import streamable_http_client
 
     return streamable_http_client(str(address), http_client=http)
 
 
 def _bounded_http(max_bytes: int) -> Any:
-    """An HTTP client that reads no response beyond a size; the parts of a stream of events have a bound in the SDK."""
+    """Return an HTTP client with a size limit on responses; the SDK limits the parts of an event stream."""
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
@@ -125,44 +125,44 @@ def _bounded_http(max_bytes: int) -> Any:
                 response.stream = Bounded(response.stream)
             return response
 
-    # A server may be silent for long on a stream of events. What is compressed has no size beforehand.
+    # A server may be silent for long on a stream of events. Compressed data has no known size.
     patient = httpx2.Timeout(30, read=300)
     return httpx2.AsyncClient(transport=Transport(), timeout=patient, headers={"Accept-Encoding": "identity"})
 
 
 async def _list_tools(client: Any, pages: int, timeout: float) -> dict[str, Any]:
-    """The tools of a server by name."""
+    """Return the tools of a server by name."""
     import asyncio
 
-    found: dict[str, Any] = {}
+    tools: dict[str, Any] = {}
     cursor: str | None = None
     async with asyncio.timeout(timeout):
         for _ in range(pages):
             page = await client.list_tools(cursor=cursor)
-            found.update((entry.name, entry) for entry in page.tools)
+            tools.update((entry.name, entry) for entry in page.tools)
             cursor = page.next_cursor
             if not cursor:
-                return found
-    told = f"the server lists its tools on more than {pages} pages"
-    raise ToolkitError([f"{told} ({len(found)} tools so far); where that is meant, give more pages"])
+                return tools
+    problem = f"the server lists its tools on more than {pages} pages"
+    raise ToolkitError([f"{problem} ({len(tools)} tools so far); where that is meant, give more pages"])
 
 
 @contextmanager
 def _report_unreachable(timeout: float) -> Iterator[None]:
-    """What fails in the block, told as a server that cannot be reached."""
+    """Report failures in the block as a server that cannot be reached."""
     try:
         yield
     except ToolkitError:
         raise
     except Exception as error:
         cause: BaseException = error
-        while isinstance(cause, BaseExceptionGroup):  # the client's tasks wrap what happened, level by level
+        while isinstance(cause, BaseExceptionGroup):  # the client's tasks wrap exceptions, level by level
             cause = cause.exceptions[0]
-        late = _is_timeout(cause)
+        is_late = _is_timeout(cause)
         problem = f"cannot be reached, or does not speak MCP: {type(cause).__name__}: {cause}"
-        if late:
+        if is_late:
             problem = f"did not answer within {timeout:g} seconds; give a longer timeout"
-        raise ToolError("the MCP server", problem, reason="timeout" if late else "failed", cause=cause) from error
+        raise ToolError("the MCP server", problem, reason="timeout" if is_late else "failed", cause=cause) from error
 
 
 def _is_timeout(error: BaseException) -> bool:
@@ -172,7 +172,7 @@ def _is_timeout(error: BaseException) -> bool:
 
 
 def _ask_server(call: Callable[..., Any], timeout: float, request: Callable[[], Any]) -> Any:
-    """What the server answers; what is late is a ``TimeoutError``, as everywhere."""
+    """Return the server's answer; raise ``TimeoutError`` if it is late, as everywhere."""
     try:
         return call(request)
     except Exception as error:
@@ -189,16 +189,16 @@ def _make_tools(
     outputs: Mapping[str, Kind | str],
     deterministic: bool,
 ) -> list[Tool]:
-    """The tools that are wanted."""
+    """Return the requested tools."""
     wanted = dict(names) if names is not None else {name: name for name in found}
     if absent := [name for name in {**wanted, **outputs} if name not in found]:
         raise ToolkitError([f"the server has no tool {name}; it has {', '.join(found)}" for name in absent])
     tools = []
     for name, terminal in wanted.items():
         call = partial(_call_tool, ask, client, name)
-        made = _make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic)
-        if made is not None:
-            tools.append(made)
+        tool = _make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic)
+        if tool is not None:
+            tools.append(tool)
         elif names is not None:
             raise ToolkitError([f"{name}: it requires arguments that are neither texts nor images"])
     return tools
@@ -207,7 +207,7 @@ def _make_tools(
 def _make_tool(
     entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], deterministic: bool
 ) -> Tool | None:
-    """A tool of the server; None where it requires what is neither a text nor an image."""
+    """Return a tool of the server; None if it requires anything other than texts and images."""
     schema = entry.input_schema
     properties: Mapping[str, Any] = schema.get("properties", {})
     required = set(schema.get("required", ()))
@@ -239,7 +239,7 @@ def _make_tool(
 
 
 def _call_tool(ask: Callable[..., Any], client: Any, name: str, arguments: dict[str, Any], output: Kind) -> Any:
-    """Call a tool of the server, and read the blocks of its answer."""
+    """Call a tool of the server and read the blocks of its answer."""
     answer = ask(partial(client.call_tool, name, arguments))
     texts = [block.text for block in answer.content if block.type == "text"]
     if answer.is_error:

@@ -1,7 +1,7 @@
 """The executor on Ray, for plans on several machines (the optional extra ``ray``).
 
-Each of Ray's workers runs an :class:`Executor` of its own on a share of the plans. Values travel as the bytes of their
-kinds. With a cache in a folder that all machines see, equal sub-plans are shared between them as well.
+Each Ray worker runs its own :class:`Executor` on a share of the plans. Values are sent as the bytes of their kinds.
+With a cache in a folder that all machines can access, equal sub-plans are also shared between workers.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 
 class RayExecutor(PlanExecutor):
-    """As :class:`Executor`, on the machines of a Ray cluster.
+    """Like :class:`Executor`, on the machines of a Ray cluster.
 
-    Ray must have been started (``ray.init``); the toolkit is sent to its workers, so its functions must be such that
-    Ray can send them.
+    Ray must have been started (``ray.init``). The toolkit is sent to its workers, so Ray must be able to serialize its
+    functions.
 
-    A worker that dies, with its machine or alone, is replaced, and its plans are given to a worker again: what it had
-    not told of is executed once more (not with a ``cache`` that holds it). Plans whose workers die again and again are
-    parted, so that in the end one plan is to blame; its error is an ``ExecutionError`` then.
+    A worker that dies, with or without its machine, is replaced, and its plans are assigned again: what it had not
+    reported is executed once more (unless a ``cache`` has it). Plans whose workers die repeatedly are split up until a
+    single plan is identified as the cause; its error is then an ``ExecutionError``.
 
     Args:
         toolkit: the tools.
-        actors: how many executors work at the same time.
-        options: what Ray shall set aside for each of them, such as ``{"num_gpus": 1}``.
-        chunk: how many plans go to a worker at once.
-        deaths: how many workers may die over the same plans before these are parted, or have failed.
+        actors: the number of concurrent executors.
+        options: the resources that Ray reserves for each of them, such as ``{"num_gpus": 1}``.
+        chunk: the number of plans sent to a worker at once.
+        deaths: the number of workers that may die over the same plans before these are split up, or have failed.
         **settings: the settings of the executors; a ``cache`` must be the path of a folder.
 
     Raises:
@@ -66,7 +66,7 @@ class RayExecutor(PlanExecutor):
         if actors < 1 or chunk < 1 or deaths < 1:
             raise ValueError("actors, chunk and deaths count from 1")
         tried: ExecutorSettings = {**settings, "cache": None}
-        Executor(toolkit, **tried)  # settings that are none are told here
+        Executor(toolkit, **tried)  # reports invalid settings
         super().__init__(toolkit, chunk * actors)
         self.chunk = chunk
         self.deaths = deaths
@@ -76,8 +76,8 @@ class RayExecutor(PlanExecutor):
         remote: Any = self._ray.remote(**options)(_RayWorker) if options else self._ray.remote(_RayWorker)
         self._make: Callable[[], Any] = lambda: remote.remote(toolkit, settings)
         self._actors: list[Any] = [self._make() for _ in range(actors)]
-        #: Those in the place of others, until they work: by what they will tell then. A cluster that has lost a machine
-        #: may have no room for them, and what they would do is done by those that are left.
+        #: Replacement workers by their ready signals, until these arrive. A cluster that has lost a machine may have no
+        #: room for them; the remaining workers then do their work.
         self._coming: dict[Any, int] = {}
 
     def close(self) -> None:
@@ -89,10 +89,10 @@ class RayExecutor(PlanExecutor):
     def _execute_rows(
         self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
     ) -> list[Result]:
-        jobs = graph_of(self.toolkit, rows, keep).jobs  # what cannot be executed is told here, before anything runs
+        jobs = graph_of(self.toolkit, rows, keep).jobs  # plans that cannot be executed are reported here
         waiting = deque(_Share(jobs[start : start + self.chunk]) for start in range(0, len(jobs), self.chunk))
         idle = deque(place for place in range(len(self._actors)) if place not in self._coming.values())
-        running: dict[Any, tuple[int, _Share]] = {}  # by stream: the worker's place, and what it works on
+        running: dict[Any, tuple[int, _Share]] = {}  # by stream: the worker's place and its share
         results: dict[int, Result] = {}
         progress = _Together(waiting)
         while (waiting or running) and (cancel is None or not cancel.is_set()):
@@ -108,33 +108,33 @@ class RayExecutor(PlanExecutor):
                     continue
                 place, share = running.pop(stream)
                 try:
-                    told: Progress | list[Result] = self._ray.get(next(stream))
+                    message: Progress | list[Result] = self._ray.get(next(stream))
                 except self._deadly as error:
                     self._replace_worker(place)
                     waiting.extend(self._after_death(share, error, results))
                     progress.requeue_share(share, waiting)
                     continue
-                if isinstance(told, Progress):
-                    running[stream] = place, share  # behind the others: each has its turn
+                if isinstance(message, Progress):
+                    running[stream] = place, share  # at the end, so that each stream has its turn
                     if on_progress is not None:
-                        on_progress(progress.merge_progress(share, told))
+                        on_progress(progress.merge_progress(share, message))
                 else:
-                    results.update(zip((job.index for job in share.jobs), told, strict=True))
+                    results.update(zip((job.index for job in share.jobs), message, strict=True))
                     idle.append(place)
         for stream in running:
             self._ray.cancel(stream)
-        none = {job.index: Result(job.plan, (), Cancelled()) for job in jobs if job.index not in results}
-        results |= none
+        cancelled = {job.index: Result(job.plan, (), Cancelled()) for job in jobs if job.index not in results}
+        results |= cancelled
         return [results[job.index] for job in jobs]
 
     def _replace_worker(self, place: int) -> None:
-        """Put a new worker in the place of one that is gone."""
-        self._ray.kill(self._actors[place])  # where only its machine or a result was lost
+        """Replace a worker that is gone."""
+        self._ray.kill(self._actors[place])  # in case only its machine or a result was lost
         self._actors[place] = self._make()
         self._coming[self._actors[place].ready.remote()] = place
 
     def _on_ready(self, told: Any, idle: deque[int]) -> None:
-        """A worker in the place of another one works, or is gone as well."""
+        """Handle a replacement worker that has become ready, or is gone as well."""
         place = self._coming.pop(told)
         try:
             self._ray.get(told)
@@ -146,7 +146,7 @@ class RayExecutor(PlanExecutor):
             idle.append(place)
 
     def _after_death(self, share: _Share, error: Exception, results: dict[int, Result]) -> list[_Share]:
-        """What is to be done of a share whose worker has died; the plan that is to blame gets its result."""
+        """Return the shares to redo after a worker's death; record the result of a plan identified as the cause."""
         if share.deaths + 1 < self.deaths:
             return [_Share(share.jobs, share.deaths + 1)]
         if len(share.jobs) > 1:
@@ -160,45 +160,45 @@ class RayExecutor(PlanExecutor):
 
 @dataclass(frozen=True, eq=False)
 class _Share:
-    """Plans that go to a worker together, and how many workers have died over them."""
+    """Plans that are sent to a worker together, and the number of workers that have died over them."""
 
     jobs: Sequence[PlanJob]
     deaths: int = 0
 
 
 class _Together:
-    """The progress of several executors as that of one."""
+    """The combined progress of several executors."""
 
     def __init__(self, shares: Iterable[_Share]) -> None:
         self._last: dict[_Share, tuple[int, int]] = dict.fromkeys(shares, (0, 0))
 
     def merge_progress(self, share: _Share, told: Progress) -> Progress:
-        """What the executor of a share tells, as it is to all of them."""
+        """Convert the progress of a share to that of all of them."""
         self._last[share] = told.done, told.total
         done, total = map(sum, zip(*self._last.values(), strict=True))
         return replace(told, job=share.jobs[told.job].index, done=done, total=total)
 
     def requeue_share(self, share: _Share, waiting: Iterable[_Share]) -> None:
-        """A worker has died: what it had done is to be done again, by those who have its share now."""
+        """Account for the death of a worker: its work is redone by the workers that have its share now."""
         del self._last[share]
         self._last |= {other: self._last.get(other, (0, 0)) for other in waiting}
 
 
 class _RayWorker:
-    """An executor on one of Ray's workers."""
+    """An executor in a Ray worker."""
 
     def __init__(self, toolkit: ToolSet, settings: ExecutorSettings) -> None:
         self._executor = Executor(toolkit, **settings)
 
     def ready(self) -> None:
-        """Nothing, which shows that it works."""
+        """Do nothing, which shows that the worker is ready."""
 
     def run(
         self, rows: Sequence[tuple[Plan, Mapping[str, list[Value]]]], keep: bool, tell: bool
     ) -> Iterator[Progress | list[Result]]:
-        """What happens, as it happens, where that is wanted; in the end the results."""
+        """Yield each progress event if requested, and finally the results."""
         plans = [plan for plan, _ in rows]
-        inputs = [{name: tuple(values) for name, values in given.items()} for _, given in rows]
+        inputs = [{name: tuple(values) for name, values in by_name.items()} for _, by_name in rows]
         events: SimpleQueue[Progress | None] = SimpleQueue()
         with ThreadPoolExecutor(1, thread_name_prefix="formal-llm-ray") as pool:
             running = pool.submit(
@@ -210,5 +210,5 @@ class _RayWorker:
         results = running.result()
         for result in results:
             if isinstance(result.error, ToolError):
-                result.error.cause = None  # which may be of a class that cannot be sent; the error tells what it said
+                result.error.cause = None  # its class may not be serializable; the error contains its text
         yield results

@@ -1,7 +1,7 @@
-"""A result as one web page: what came out of what, the plan as a picture, then every step with its output and time.
+"""A result as one web page: inputs and output, the plan as a diagram, then every step with its output and time.
 
-The page stands alone: images are thumbnails inside it, every text is escaped, nothing is loaded from anywhere, and its
-content security policy forbids scripts and addresses even if a kind's own ``show`` should slip.
+The page is self-contained: images are embedded thumbnails, every text is escaped, nothing is loaded, and the content
+security policy forbids scripts and addresses even if a kind's own ``show`` is faulty.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ td { overflow-wrap: anywhere; }
 """
 
 
-#: Of a plan with more steps than this no picture is drawn: nobody could look at it.
+#: The maximum number of steps of a plan that is drawn; a larger diagram would be unreadable.
 _MOST_BOXES = 60
 
 
@@ -47,13 +47,13 @@ def html_report(
     about: Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
 ) -> str:
-    """The page for a result, or for several.
+    """Return the page for one or several results.
 
     Args:
         results: the results.
-        title: the heading of the page; the task of the first plan where left out.
-        about: what else is to be told in a table: who planned, with which tools, when.
-        warnings: what a reader must know before the result; at the top.
+        title: the heading of the page; default: the task of the first plan.
+        about: further facts for a table: which planner, which tools, when.
+        warnings: what a reader must know before the result; displayed at the top.
     """
     if isinstance(results, Result):
         results = [results]
@@ -64,7 +64,7 @@ def html_report(
             parts.append(f"<h2>{escape_text(result.plan.task)}</h2>")
         parts += _write_result(result)
     if about:
-        rows = (f"<tr><th>{escape_text(name)}</th><td>{escape_text(told)}</td></tr>" for name, told in about.items())
+        rows = (f"<tr><th>{escape_text(name)}</th><td>{escape_text(text)}</td></tr>" for name, text in about.items())
         parts.append(f"<h2>About</h2><table>{''.join(rows)}</table>")
     return html_page(title, _STYLE, "\n".join(parts), images=True)
 
@@ -77,25 +77,25 @@ def save_report(
     about: Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
 ) -> Path:
-    """Write :func:`html_report` to a file."""
+    """Write the page of :func:`html_report` to a file."""
     path = Path(path)
     path.write_text(html_report(results, title, about=about, warnings=warnings), encoding="utf-8")
     return path
 
 
 def _write_result(result: Result) -> list[str]:
-    """What was given and what came out of it, the plan, then its steps."""
+    """Return the HTML of the inputs and the output, the plan, and its steps."""
     parts = []
-    given = list({(step.name, step.value): step for step in result.steps if step.state == "given"}.values())
-    if result.error is None and given and result.steps[0] not in given:
-        before, after = ("".join(map(_show_value, some)) for some in (given, result.steps[:1]))
+    input_steps = list({(step.name, step.value): step for step in result.steps if step.state == "given"}.values())
+    if result.error is None and input_steps and result.steps[0] not in input_steps:
+        before, after = ("".join(map(_show_value, steps)) for steps in (input_steps, result.steps[:1]))
         parts.append(f'<div class="flow">{before}<span class="arrow">&#8594;</span>{after}</div>')
     if 1 < len(result.steps) <= _MOST_BOXES:
         parts.append(f'<div class="plan">{_draw_plan(result.steps)}</div>')
     if result.plan.call is not None:
         parts.append(f"<p><code>{escape_text(str(result.plan.call))}</code></p>")
-    told = f"{result.seconds:.3f} s" + (f", cost {result.cost:g}" if result.cost else "")
-    parts.append(f'<p class="meta">{told}</p>')
+    figures = f"{result.seconds:.3f} s" + (f", cost {result.cost:g}" if result.cost else "")
+    parts.append(f'<p class="meta">{figures}</p>')
     if result.error is not None:
         parts.append(f'<p class="error">{escape_text(str(result.error))}</p>')
     numbers = {step.position: step for step in result.plan.steps}
@@ -110,9 +110,9 @@ def _write_result(result: Result) -> list[str]:
 
 
 def _draw_plan(steps: Sequence[StepResult]) -> str:
-    """The plan as boxes: what a tool takes stands left of it, branches that meet one above the other."""
+    """Draw the plan as boxes: the arguments of a tool are to the left of it, branches that meet are stacked."""
     drawn: dict[int, str] = {}
-    for step in reversed(steps):  # what a step takes comes after it in the word
+    for step in reversed(steps):  # the arguments of a step come after it in the word
         kind = step.state if step.state in ("given", "failed") else "tool"
         box = f'<span class="box {kind}">{escape_text(step.label)}</span>'
         taken = "".join(drawn[position] for position in step.inputs)
@@ -147,6 +147,6 @@ def _show_value(step: StepResult) -> str:
     else:
         try:
             picture = step.value.kind.to_html(step.value.get())
-        except Exception as error:  # a picture that cannot be drawn does not cost the report
+        except Exception as error:  # an image that cannot be drawn must not prevent the report
             picture = f'<p class="error">cannot be shown: {escape_text(repr(error))}</p>'
     return f"<figure>{picture}<figcaption>{escape_text(step.label)}</figcaption></figure>"

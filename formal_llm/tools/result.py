@@ -1,4 +1,4 @@
-"""What the execution of a plan gave: every step with its value, or the error and what was computed before it."""
+"""The result of executing a plan: every step with its value, or the error and the values computed before it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from formal_llm.errors import ExecutionError
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.kinds import Value
 
-#: What a step came to.
+#: The state of a step.
 StepState = Literal["given", "executed", "cached", "failed", "not run"]
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What became of one call of a plan.
+    """The result of one call of a plan.
 
     Attributes:
-        position: its place in the word of the plan, from 0.
+        position: its position in the word of the plan, from 0.
         name: the tool or input.
-        label: what a person reads for it.
-        state: ``"given"`` for an input, ``"executed"``, ``"cached"`` (the result was there, or was being computed for
+        label: its name for people.
+        state: ``"given"`` for an input, ``"executed"``, ``"cached"`` (the result was known, or was being computed for
             another call), ``"failed"`` or ``"not run"``.
-        value: what it gave; None where it gave nothing, or where it was not kept.
-        inputs: the positions of what it was applied to.
-        seconds: how long the tool took.
-        tries: how often the tool was called for it.
+        value: its value; None if there is none, or if it was not kept.
+        inputs: the positions of its arguments.
+        seconds: the time that the tool took.
+        tries: how often the tool was called.
     """
 
     position: int
@@ -41,14 +41,14 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the execution of a plan gave.
+    """The result of executing a plan.
 
     Attributes:
         plan: the plan.
-        steps: one for each terminal of the word, in its order.
-        error: what went wrong; None if nothing did.
-        seconds: from the start of the execution to its end.
-        cost: the costs of the tools that were executed.
+        steps: one step for each terminal of the word, in order.
+        error: the error; None if there was none.
+        seconds: the total time of the execution.
+        cost: the total cost of the executed tools.
     """
 
     plan: Plan
@@ -59,15 +59,15 @@ class Result:
 
     @property
     def value(self) -> Value | None:
-        """What the plan gave, typed; None if it did not end."""
+        """The value of the plan, typed; None if the plan did not complete."""
         return self.steps[0].value if self.error is None else None
 
     @property
     def output(self) -> Any:
-        """What the plan gave, whatever it is; ``value`` has its kind, too.
+        """The value of the plan, without its kind, which ``value`` has.
 
         Raises:
-            ExecutionError: it did not end.
+            ExecutionError: the plan did not complete.
         """
         if self.error is not None:
             raise self.error

@@ -1,7 +1,7 @@
-"""Carries out a graph of calls: whatever is ready runs at once, on threads, until every job has its result.
+"""The scheduler of a graph of calls: whatever is ready runs at once, on threads, until every job has its result.
 
-One thread, that of the caller, keeps the books: which calls are ready, which jobs have ended, which values are still
-needed. The other threads only look results up and call tools (:mod:`formal_llm.tools.call_runner`).
+One thread, that of the caller, does the bookkeeping: which calls are ready, which jobs have ended, which values are
+still needed. The other threads only look results up and call tools (:mod:`formal_llm.tools.call_runner`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from formal_llm.tools.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Something happened to a call.
+    """An event of a call.
 
     Attributes:
         event: ``"started"``, ``"executed"``, ``"cached"`` or ``"failed"``.
         tool: the tool.
-        job: the place of the first plan that needs the call, among those that are executed together.
-        position: the place of the call in the word of that plan.
-        done: how many calls have ended.
-        total: how many calls there are, as far as is known (of many plans, those that are under way).
-        seconds: how long the tool took.
+        job: the position of the first plan that needs the call, among those executed together.
+        position: the position of the call in the word of that plan.
+        done: the number of calls that have ended.
+        total: the known number of calls (of many plans, those in progress).
+        seconds: the time that the tool took.
     """
 
     event: Literal["started", "executed", "cached", "failed"]
@@ -46,23 +46,23 @@ class Progress:
     seconds: float = 0.0
 
 
-#: Called with what happens.
+#: Called with each event.
 OnProgress = Callable[[Progress], None]
 
 
 @dataclass(eq=False)
 class Scheduler:
-    """Carries out one graph.
+    """Executes one graph.
 
     Args:
         graph: the calls.
-        store: what is known, and where results are kept.
+        store: the known results; receives the new ones.
         caller: calls tools.
-        workers: how many threads.
-        batch_size: how many calls of a tool that can do many together are given to it at once.
-        keep: whether results keep all their values, or the last one only.
-        cancel: when set, everything that has not ended ends with ``Cancelled``.
-        on_progress: called with what happens, in the thread of the caller.
+        workers: the number of threads.
+        batch_size: the maximum number of calls passed at once to a tool that can process several together.
+        keep: whether results keep all their values, or only the last one.
+        cancel: when it is set, everything unfinished ends with ``Cancelled``.
+        on_progress: called with each event, in the thread of the caller.
     """
 
     graph: Graph
@@ -77,14 +77,14 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         self._begin = time.perf_counter()
-        #: Those of earlier jobs first, so that values are soon needed no more.
+        #: Calls of earlier jobs come first, so that values are soon no longer needed.
         self._ready: list[tuple[int, CallNode]] = []
         self._results: dict[int, Result] = {}
         self._total = sum(node.tool is not None for node in self.graph.nodes)
         self._done = 0
 
     def run_jobs(self) -> list[Result]:
-        """The results of the jobs, in their order. What ``on_progress`` raises ends the run."""
+        """Return the results of the jobs, in order. An exception in ``on_progress`` ends the run."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="formal-llm-run")
         flying: set[Future[list[CallOutcome]]] = set()
         try:
@@ -107,14 +107,14 @@ class Scheduler:
                     for outcome in future.result():
                         self._take_outcome(outcome)
         finally:
-            # What is still running, for a job that failed meanwhile, is left to end by itself.
+            # Calls that still run for a job that has failed are left to end by themselves.
             pool.shutdown(wait=False, cancel_futures=True)
         return [self._results[job.index] for job in self.graph.jobs]
 
-    # -- the books ----------------------------------------------------------------------------------------------
+    # -- bookkeeping ------------------------------------------------------------------------------------------------
 
     def _next_calls(self) -> list[CallNode]:
-        """The next call that is ready and needed; with it others of its tool, if that can do many together."""
+        """Return the next ready and needed call, with others of its tool if that can process several together."""
         while self._ready:
             _, node = heappop(self._ready)
             if not _is_needed(node):
@@ -133,24 +133,24 @@ class Scheduler:
 
     def _take_outcome(self, outcome: CallOutcome) -> None:
         self._done += 1
-        node, given = outcome.node, outcome.given
+        node, result = outcome.node, outcome.given
         node.seconds, node.tries = outcome.seconds, outcome.tries
-        if isinstance(given, Value):
+        if isinstance(result, Value):
             self._notify_progress("cached" if outcome.state == "cached" else "executed", node)
             self._finish_call(outcome)
-        elif isinstance(given, ToolError):
+        elif isinstance(result, ToolError):
             self._notify_progress("failed", node)
             node.state = "failed"
             for job in node.jobs:
                 if not job.ended:
                     position = job.nodes.index(node)
                     step = next((step for step in job.plan.steps if step.position == position), None)
-                    self._end_job(job, given.at(position, step))
+                    self._end_job(job, result.at(position, step))
         else:
             self._give_up()
 
     def _finish_call(self, outcome: CallOutcome) -> None:
-        """A call has its result."""
+        """Record the result of a call."""
         node = outcome.node
         assert isinstance(outcome.given, Value)
         node.value, node.state = outcome.given, outcome.state
@@ -202,7 +202,7 @@ def _is_needed(node: CallNode) -> bool:
 
 
 def _release_value(node: CallNode) -> None:
-    """One user less; a value that nobody needs is let go."""
+    """Count one user less; release a value that is no longer needed."""
     node.uses -= 1
     if not node.uses:
         node.value = None

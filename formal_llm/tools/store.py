@@ -1,4 +1,4 @@
-"""What has been computed: in memory within a bound, on disk where there is a cache, and by whom right now."""
+"""Known results: in memory up to a limit, on disk if there is a cache, and those being computed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from formal_llm.tools.tool import Tool
 
 @dataclass(slots=True)
 class Stats:
-    """What was done for the calls that came up.
+    """The statistics of calls.
 
     Attributes:
-        executed: calls for which the tool was run.
-        from_memory, from_disk: calls whose result was there.
-        shared: calls whose result another call was computing at that moment.
+        executed: the number of calls for which the tool ran.
+        from_memory, from_disk: the number of calls whose result was known.
+        shared: the number of calls whose result another call was computing at that moment.
     """
 
     executed: int = 0
@@ -33,22 +33,22 @@ class Stats:
 
     @property
     def calls(self) -> int:
-        """All calls that came up."""
+        """The number of all calls."""
         return self.executed + self.from_memory + self.from_disk + self.shared
 
 
 def step_key(tool: Tool, inputs: Sequence[Value]) -> str:
-    """The key of a result: the tool, its version, and the content of its inputs."""
-    told = [tool.name, tool.version, str(tool.output), [value.key for value in inputs]]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    """Return the key of a result: the tool, its version, and the content of its inputs."""
+    parts = [tool.name, tool.version, str(tool.output), [value.key for value in inputs]]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 class Store:
-    """Results by their keys. Threads may share it.
+    """Results by their keys. Thread-safe.
 
     Args:
-        memory: how many bytes of values are kept in memory; those used longest ago go first.
-        cache: where they are kept on disk as well.
+        memory: the maximum number of bytes of values kept in memory; the least recently used are removed first.
+        cache: the disk cache that also keeps them.
     """
 
     def __init__(self, memory: int, cache: DiskCache | None = None) -> None:
@@ -61,7 +61,7 @@ class Store:
         self._lock = threading.Lock()
 
     def find_result(self, key: str, kind: Kind) -> Value | None:
-        """The result for a key, if it is there."""
+        """Return the result for a key, if it is known."""
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
@@ -72,10 +72,10 @@ class Store:
         value = Value(kind, key=entry.content, payload=entry.payload)
         try:
             value.get()
-        except InputError:  # bytes that are no such value: somebody else's, or of another version
+        except InputError:  # the bytes are not such a value: written by another program or version
             self.cache.remove(key)
             return None
-        except MemoryError:  # there is no room for it now; the tool is asked, and may fail for that reason itself
+        except MemoryError:  # there is no memory for it now; the tool runs instead, and may fail for the same reason
             return None
         self._hold_value(key, value)
         with self._lock:
@@ -99,10 +99,10 @@ class Store:
                 _, (_, freed) = self._held.popitem(last=False)
                 self._bytes -= freed
 
-    # -- who is computing what ----------------------------------------------------------------------------------
+    # -- results being computed -----------------------------------------------------------------------------------
 
     def claim_result(self, key: str) -> Future[Value] | None:
-        """None where the caller is to compute a result (and must :meth:`settle_result` it); else the one under way."""
+        """Return the computation in progress, or None if the caller must compute (and :meth:`settle_result`) it."""
         with self._lock:
             flight = self._flights.get(key)
             if flight is None:
@@ -110,7 +110,7 @@ class Store:
             return flight
 
     def settle_result(self, key: str, outcome: Value | BaseException) -> None:
-        """Tell those who wait for a result what became of it."""
+        """Pass the outcome of a computation to those who wait for it."""
         with self._lock:
             flight = self._flights.pop(key)
         if isinstance(outcome, Value):

@@ -1,4 +1,4 @@
-"""A tool: a function with typed inputs and a typed output, under the name of a terminal."""
+"""Tools: functions with typed inputs and a typed output, each named by a terminal."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: called by hand, it is its function.
+    """A tool. Calling it calls its function.
 
-    Tools are equal where their parts are. One that stands in a module is pickled by its name there, as functions are.
+    Tools are equal if their attributes are. A tool defined in a module is pickled by its name there, as functions are.
 
     Attributes:
-        name: the terminal that stands for it.
+        name: the terminal that represents it.
         inputs: the kinds of its arguments, in order.
-        output: the kind of what it returns.
-        function: what it does; called with a value for each input. It may be called from several threads at once, and
-            may change the values that it is given: they are copies.
-        description: what it does, in words.
-        cost: what one use costs, in whatever the user counts.
-        version: part of the key under which results are cached: it must change whenever results would. Told from the
-            source text of the function where left out, which does not see what the function calls.
-        batch: does many uses at once: called with a list for each input, returns the list of results in their order.
+        output: the kind of its result.
+        function: the implementation; called with a value for each input. It may be called from several threads at once
+            and may change the values that it receives: they are copies.
+        description: a description in words.
+        cost: the cost of one use, in a unit that the user chooses.
+        version: part of the key under which results are cached: it must change whenever results would. By default
+            derived from the source text of the function, which does not cover what the function calls.
+        batch: processes many uses at once: called with a list for each input, returns the list of results in order.
         deterministic: whether the same inputs give the same result, so that results can be shared and cached.
-        timeout: seconds that one call may take; None for the executor's own setting.
-        retries: how often a call that failed is tried again; None for the executor's own setting.
-        parameters: the names of the arguments, where they are known.
+        timeout: seconds allowed for one call; None for the executor's own setting.
+        retries: how often a failed call is retried; None for the executor's own setting.
+        parameters: the names of the arguments, if they are known.
     """
 
     name: str
@@ -63,12 +63,12 @@ class Tool:
             object.__setattr__(self, "version", source_version(self.function))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns, for those who use it by hand."""
+        """Return the result of the function, for direct use."""
         return self.function(*args, **kwargs)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        # A decorated function cannot be found under its name: there the tool stands. In the main module of another
-        # process there is something else.
+        # A decorated function cannot be imported under its name, because the tool is there. The main module of another
+        # process is a different module.
         module, name = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
         if module != "__main__" and getattr(sys.modules.get(module), name, None) is self:
             return find_tool, (f"{module}:{name}",)
@@ -82,35 +82,35 @@ class Tool:
 
 
 class FunctionTool(Tool, Generic[P, R]):
-    """A tool made by :func:`tool`: called by hand, it takes and returns what its function does."""
+    """A tool made by :func:`tool`; calling it takes and returns what its function does."""
 
     if TYPE_CHECKING:
 
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-            """What the function returns."""
+            """Return the result of the function."""
 
 
 def find_tool(where: str) -> Tool:
-    """The tool that a module defines.
+    """Return the tool that a module defines.
 
     Args:
         where: module and name, as in ``"my_tools:denoise"``.
 
     Raises:
-        ToolkitError: there is none.
+        ToolkitError: there is no such tool.
     """
     module, _, name = where.partition(":")
     try:
-        found = getattr(import_module(module), name)
+        candidate = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ToolkitError([f"there is no tool {where!r} (module:name): {error}"]) from error
-    if not isinstance(found, Tool):
-        raise ToolkitError([f"{where} is no tool but a {type(found).__name__}"])
-    return found
+    if not isinstance(candidate, Tool):
+        raise ToolkitError([f"{where} is no tool but a {type(candidate).__name__}"])
+    return candidate
 
 
 def source_version(function: Callable[..., object]) -> str:
-    """A short fingerprint of a function's source text; empty where it has none."""
+    """Return a short fingerprint of a function's source text; empty if it has none."""
     try:
         text = inspect.getsource(function)
     except (OSError, TypeError):
@@ -119,7 +119,7 @@ def source_version(function: Callable[..., object]) -> str:
 
 
 class ToolSettings(TypedDict, total=False):
-    """What :func:`tool` may be told of a tool besides its name and kinds: attributes of :class:`Tool`."""
+    """The optional settings of :func:`tool` besides name and kinds: attributes of :class:`Tool`."""
 
     description: str
     cost: float
@@ -153,34 +153,34 @@ def tool(
     output: Kind | type | str | None = None,
     **settings: Unpack[ToolSettings],
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
-    """Make a tool of a function: a decorator, with or without arguments.
+    """Turn a function into a tool: a decorator, with or without arguments.
 
-    The kinds are read from the type hints: ``str`` is a text, ``PIL.Image.Image`` an image, a registered class its
-    kind. Parameters that have a default value are no inputs of the tool.
+    The kinds are derived from the type hints: ``str`` is a text, ``PIL.Image.Image`` an image, a registered class its
+    kind. Parameters that have a default value are not inputs of the tool.
 
     Args:
-        name: the terminal; the name of the function where left out.
-        inputs: the kinds of the inputs, or their classes or names, in place of the type hints.
-        output: the kind of the output, in the same way.
-        **settings: the other attributes of :class:`Tool`. The description is the first line of the function's docstring
-            where left out.
+        name: the terminal; default: the name of the function.
+        inputs: the kinds of the inputs, or their classes or names, instead of the type hints.
+        output: the kind of the output, likewise.
+        **settings: the other attributes of :class:`Tool`. The default of the description is the first line of the
+            function's docstring.
 
     Raises:
-        ToolkitError: a type hint is missing, or is no kind.
+        ToolkitError: a type hint is missing or is not a kind.
     """
 
     def make_tool(function: Callable[..., object], called: str | None = None) -> Tool:
         title = called if called is not None else str(getattr(function, "__name__", type(function).__name__))
-        found, parameters, result = _read_signature(function, title, inputs is None, output is None)
+        kinds, parameters, result = _read_signature(function, title, inputs is None, output is None)
         documented = inspect.getdoc(function) or ""
-        more: ToolSettings = {"description": documented.split("\n", 1)[0], **settings}
+        all_settings: ToolSettings = {"description": documented.split("\n", 1)[0], **settings}
         return FunctionTool(
             title,
-            tuple(found if inputs is None else (_read_kind(hint, title, "an input") for hint in inputs)),
+            tuple(kinds if inputs is None else (_read_kind(hint, title, "an input") for hint in inputs)),
             _read_kind(result if output is None else output, title, "the output"),
             function,
             parameters=tuple(parameters),
-            **more,
+            **all_settings,
         )
 
     if callable(name):
@@ -191,11 +191,11 @@ def tool(
 def _read_signature(
     function: Callable[..., object], title: str, needs_inputs: bool, needs_output: bool
 ) -> tuple[list[Kind], list[str], object]:
-    """The kinds and names of the inputs, and the hint for the output."""
+    """Return the kinds and names of the inputs, and the hint for the output."""
     try:
         hints = typing.get_type_hints(function)
     except (NameError, AttributeError, TypeError, SyntaxError):
-        # Hints that are text and mean nothing here, such as names imported for type checkers only; the text will do.
+        # Use textual hints as they are if they cannot be resolved, such as names imported for type checkers only.
         hints = dict(getattr(function, "__annotations__", {}))
     kinds: list[Kind] = []
     names: list[str] = []

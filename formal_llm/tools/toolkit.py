@@ -1,7 +1,7 @@
-"""A set of tools that checks itself against a grammar before anything runs, and carries plans out.
+"""A set of tools that is checked against a grammar before anything runs, and executes plans.
 
-A toolkit stands above the executor: that asks little of its tools (:class:`~formal_llm.tools.executor.ToolSet`), and a
-toolkit makes one for itself, so that whatever takes a runner of plans, as :meth:`Planner.solve` does, takes a toolkit.
+A toolkit is above the executor, which requires little of its tools (:class:`~formal_llm.tools.executor.ToolSet`). A
+toolkit creates its own executor, so whatever takes a runner of plans, as :meth:`Planner.solve` does, takes a toolkit.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from formal_llm.tools.tool import Tool
 
 
 class Toolkit:
-    """A set of tools. Equal where tools and inputs are.
+    """A set of tools. Toolkits are equal if their tools and inputs are.
 
     Args:
         tools: the tools.
-        inputs: the kinds of the inputs of tasks, by terminal; told from the values where left out.
+        inputs: the kinds of the inputs of tasks, by terminal; default: derived from the values.
 
     Attributes:
-        left_out: tools that one might look for here and that cannot be had, each with the reason in words.
+        left_out: tools that one might expect here and that are unavailable, each with the reason in words.
 
     Raises:
-        ToolkitError: two tools have one name.
+        ToolkitError: two tools have the same name.
     """
 
     def __init__(self, tools: Iterable[Tool], inputs: Mapping[str, Kind] | None = None) -> None:
@@ -78,7 +78,7 @@ class Toolkit:
         return f"<Toolkit: {', '.join(self.tools)}>"
 
     def without(self, *names: str) -> Toolkit:
-        """The toolkit less some tools."""
+        """Return the toolkit without some tools."""
         return Toolkit([tool for tool in self if tool.name not in names], self.inputs)
 
     # -- against a grammar --------------------------------------------------------------------------------------
@@ -91,18 +91,18 @@ class Toolkit:
         inputs: Collection[str] | None = None,
         missing: bool | Collection[str] = False,
     ) -> None:
-        """Raise for whatever would go wrong when a plan of this grammar runs.
+        """Raise an error for whatever would fail when a plan of this grammar runs.
 
         Args:
             cfg: the grammar.
-            kinds: the kind of what a symbol stands for, for nonterminals and inputs, as in the table ``kinds`` of a
-                task pack. Where a kind is not known, nothing is said about it.
-            inputs: the terminals that are inputs of tasks; those that the grammar never applies to anything where left
-                out.
+            kinds: the kinds of what nonterminals and inputs represent, as in the table ``kinds`` of a task pack.
+                Unknown kinds are not checked.
+            inputs: the terminals that are inputs of tasks; default: those that the grammar never applies to
+                anything.
             missing: the terminals that may be without a tool; True for all of them.
 
         Raises:
-            ToolkitError: with every problem.
+            ToolkitError: lists every problem.
         """
         known = {name: str(kind) for name, kind in (kinds or {}).items()}
         known.update((name, str(kind)) for name, kind in self.inputs.items())
@@ -112,12 +112,12 @@ class Toolkit:
             if name not in cfg.nonterminals and name not in cfg.terminals
         ]
         heads = applied_terminals(cfg)
-        given = set(cfg.terminals) - heads - set(self.tools) if inputs is None else set(inputs)
+        available = set(cfg.terminals) - heads - set(self.tools) if inputs is None else set(inputs)
         spared = cfg.terminals if missing is True else missing or ()
         for name in cfg.terminals:
-            if name not in given and name not in self.tools and name not in spared:
-                near = did_you_mean(name, self.tools)
-                problems.append(f"no tool for the terminal {name}" + (f" (did you mean {near}?)" if near else ""))
+            if name not in available and name not in self.tools and name not in spared:
+                nearest = did_you_mean(name, self.tools)
+                problems.append(f"no tool for the terminal {name}" + (f" (did you mean {nearest}?)" if nearest else ""))
         for production in cfg.productions:
             if parse_repetition(production.head) is not None:
                 continue  # it applies nothing
@@ -126,12 +126,12 @@ class Toolkit:
             raise ToolkitError(list(dict.fromkeys(problems)))
 
     def _find_objections(self, cfg: CFG, head: str, body: tuple[str, ...], known: Mapping[str, str]) -> Iterator[str]:
-        """What is wrong with the kinds of one production."""
-        shown = f"{head} -> {' '.join(body)}"
+        """Yield the problems with the kinds of one production."""
+        production = f"{head} -> {' '.join(body)}"
         if len(body) == 1 and head not in cfg.classes:
             inner, outer = known.get(body[0]), known.get(head)
             if inner is not None and outer is not None and inner != outer:
-                yield f"{shown}: {head} is {_with_article(outer)}, {body[0]} is {_with_article(inner)}"
+                yield f"{production}: {head} is {_with_article(outer)}, {body[0]} is {_with_article(inner)}"
         if len(body) < 2:
             tools = [self.tools[name] for name in body if name in self.tools and not self.tools[name].inputs]
         else:
@@ -141,25 +141,26 @@ class Toolkit:
         )
         for tool in tools:
             if not open_ended and len(tool.inputs) != len(body) - 1:
-                yield f"{shown}: {tool} takes {len(tool.inputs)} inputs, here it gets {len(body) - 1}"
+                yield f"{production}: {tool} takes {len(tool.inputs)} inputs, here it gets {len(body) - 1}"
                 continue
             for symbol, kind in zip(body[1:], tool.inputs, strict=False):
                 if not open_ended and known.get(symbol, kind.name) != kind.name:
                     wanted, given = _with_article(kind.name), _with_article(known[symbol])
-                    yield f"{shown}: {tool} takes {wanted}, {symbol} is {given}"
+                    yield f"{production}: {tool} takes {wanted}, {symbol} is {given}"
             if known.get(head, tool.output.name) != tool.output.name:
-                yield f"{shown}: {tool} gives {_with_article(tool.output.name)}, {head} is {_with_article(known[head])}"
+                given, wanted = _with_article(tool.output.name), _with_article(known[head])
+                yield f"{production}: {tool} gives {given}, {head} is {wanted}"
 
     def limits(self, source: Source, given: Collection[str] | None = None) -> Limits:
-        """Limits of 0 for the terminals that cannot be carried out, so that planning goes around them.
+        """Return limits of 0 for the terminals that cannot be executed, so that planning avoids them.
 
         Args:
             source: a grammar or an automaton.
-            given: the inputs that are given: any other terminal without a tool is not to be had. Where left out, all
-                terminals that the grammar never applies to anything count as given.
+            given: the available inputs: any other terminal without a tool is unavailable. By default all terminals
+                that the grammar never applies to anything are available.
 
         Raises:
-            ToolkitError: an automaton that does not say what its terminals are.
+            ToolkitError: the source is an automaton that does not specify its terminals.
         """
         if isinstance(source, (Flowchart, Behaviour)):
             source = automaton_of(source)
@@ -179,19 +180,19 @@ class Toolkit:
         return Executor(self)
 
     def run(self, plan: Plan, inputs: Inputs) -> Result:
-        """Execute a plan with the usual settings; see :meth:`Executor.run`."""
+        """Execute a plan with the default settings; see :meth:`Executor.run`."""
         return self._executor.run(plan, inputs)
 
 
 class ToolkitMaker(Protocol):
-    """Makes a toolkit. Packages offer theirs in the group ``formal_llm.toolkits``."""
+    """A function that creates a toolkit. Packages offer theirs in the group ``formal_llm.toolkits``."""
 
     def __call__(self) -> Toolkit:
-        """The toolkit; made when it is asked for."""
+        """Create the toolkit."""
         ...
 
 
-#: The names that task packs of this library have for their own toolkits.
+#: The names that the task packs of this library have for their own toolkits.
 OWN_TOOLKITS = ("classical", "experts", "smollm2")
 #: The toolkits of other packages.
 PLUGINS: Plugins[Toolkit] = Plugins(
@@ -200,26 +201,26 @@ PLUGINS: Plugins[Toolkit] = Plugins(
 
 
 def toolkit_named(name: str, own: Mapping[str, ToolkitMaker] | None = None) -> Toolkit:
-    """The toolkit of that name.
+    """Return the toolkit of a name.
 
     Args:
         name: its name.
-        own: the toolkits that a task pack has itself; they come before those of other packages.
+        own: the toolkits of the task pack itself, which take precedence over those of other packages.
 
     Raises:
-        ResourceNotFound: there is none of that name.
-        PluginError: that of another package cannot be used.
+        ResourceNotFound: there is no toolkit of that name.
+        PluginError: the toolkit of another package cannot be used.
     """
     if own and name in own:
         return own[name]()
-    made = PLUGINS.make(name)
-    if made is None:
+    toolkit = PLUGINS.make(name)
+    if toolkit is None:
         raise ResourceNotFound("toolkit", name, [*(own or ()), *PLUGINS.names()])
-    return made
+    return toolkit
 
 
 def applied_terminals(cfg: CFG) -> set[str]:
-    """The terminals that a grammar applies to something: those at the heads of bodies, directly or through a class."""
+    """Return the terminals that a grammar applies to something: the heads of bodies, directly or through a class."""
     return {
         name for production in cfg.productions if len(production.body) > 1 and parse_repetition(production.head) is None
         for name in _members_of_class(cfg, production.body[0])
@@ -227,7 +228,7 @@ def applied_terminals(cfg: CFG) -> set[str]:
 
 
 def _members_of_class(cfg: CFG, symbol: str) -> list[str]:
-    """The terminals that a symbol at the head of a body stands for; none for what is more than a class."""
+    """Return the terminals that a head symbol represents; none if it is more than a class."""
     found = find_reachable([symbol], lambda name: (n for p in cfg.by_head.get(name, ()) for n in p.body))
     if any(len(production.body) != 1 for name in found for production in cfg.by_head.get(name, ())):
         return []

@@ -1,4 +1,4 @@
-"""The process of an isolated tool: reads values from standard input, writes what the tool made of them to the output.
+"""The process of an isolated tool: reads values from standard input and writes the tool's results to the output.
 
 Run: python -m formal_llm.tools.worker MODULE:NAME MEMORY (see :mod:`formal_llm.tools.isolated`)
 """
@@ -13,9 +13,9 @@ from formal_llm.tools.tool import find_tool
 
 
 def serve_calls(where: str, memory: int) -> None:
-    """Answer calls until nobody is left who makes them."""
-    # What the tool prints must not end up among the messages, and what it reads must not be taken from them. The copies
-    # are closed in programs that the tool starts, so that these do not hold the line open.
+    """Answer calls until no caller is left."""
+    # The tool's own output must not mix with the messages, nor its input consume them. The copies are closed in
+    # programs that the tool starts, so that these do not keep the connection open.
     answers, calls = os.fdopen(os.dup(sys.stdout.fileno()), "wb"), os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123
@@ -24,7 +24,7 @@ def serve_calls(where: str, memory: int) -> None:
     if memory:
         try:
             import resource
-        except ImportError:  # a system without such bounds
+        except ImportError:  # a system without such limits
             pass
         else:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -40,7 +40,7 @@ def serve_calls(where: str, memory: int) -> None:
             write_message(
                 answers, {"error": "SystemExit", "text": f"the tool called sys.exit({error.code!r})"[:500]}, []
             )
-        except BaseException as error:  # whatever a tool raises is its answer
+        except BaseException as error:  # any exception of a tool is its answer
             write_message(answers, {"error": type(error).__name__, "text": str(error)[:500]}, [])
         else:
             write_message(answers, {}, [payload])
