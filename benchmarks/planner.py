@@ -27,17 +27,15 @@ from formal_llm import TaskPack, authored
 from formal_llm.errors import MissingDependency
 from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.encoders import EncoderLLM
-from formal_llm.llms.local.planner import PlannerLLM
-from formal_llm.llms.local.similar_words import SimilarWords
+from formal_llm.llms.local.planner import PlannerLLM, SimilarWords
 from formal_llm.packs.openagi.benchmark.intervals import compute_interval
 from formal_llm.packs.openagi.references import tools_called_for
 from formal_llm.packs.training import trainer_of
 from formal_llm.planning import Task
 from formal_llm.planning.rewordings import read_rewordings
-from formal_llm.rltf.curves import Chart, Series
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, read_log
 from formal_llm.rltf.reference_tools import compute_f1
-from formal_llm.rltf.report import LoggedRun
+from formal_llm.rltf.report import Chart, LoggedRun, Series
 from formal_llm.rltf.run_view import RunView
 from formal_llm.rltf.settings import Settings
 

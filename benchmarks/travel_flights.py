@@ -17,7 +17,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from time import process_time
 
-from formal_llm.packs.travel.flight_file import flight_file
+from formal_llm.packs.travel.folder import flight_file
 
 HEADER = ",Flight Number,Price,DepTime,ArrTime,ActualElapsedTime,FlightDate,OriginCityName,DestCityName,Distance\n"
 

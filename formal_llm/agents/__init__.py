@@ -7,7 +7,7 @@ from formal_llm.agents.monitor import Event, Monitor
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Correction, Segment, Transcript, transcript_picture
 from formal_llm.agents.voting import SelfConsistency, Vote
-from formal_llm.automata.languages.front import Allowed
+from formal_llm.automata.languages.fronts import Allowed
 from formal_llm.pictures.drawable import register_picture
 
 register_picture(Transcript, transcript_picture)

@@ -19,7 +19,7 @@ from formal_llm.agents.monitor import Event, EventLike, Monitor
 from formal_llm.agents.refusal import Refusal
 from formal_llm.agents.transcript import Segment
 from formal_llm.automata import PDA, Behaviour, Limits, Source
-from formal_llm.automata.languages.front import Allowed
+from formal_llm.automata.languages.fronts import Allowed
 from formal_llm.automata.models.dfa import DFA, finite_pda
 from formal_llm.automata.models.formula import Formula
 from formal_llm.automata.models.rules import automaton_of

@@ -16,7 +16,7 @@ from formal_llm.agents.compiled import CompiledRules, RuleGroup
 from formal_llm.agents.refusal import explain_refusal
 from formal_llm.automata import PDA, Limits, Lookahead, Word
 from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.front import ConfigurationSet
+from formal_llm.automata.languages.fronts import ConfigurationSet
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from formal_llm.agents.findings import Finding, find_rule_problems
 from formal_llm.agents.refusal import Refusal, explain_refusal
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.automata import Limits, Source, Word
-from formal_llm.automata.languages.front import Allowed, ConfigurationSet
+from formal_llm.automata.languages.fronts import Allowed, ConfigurationSet
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import NotAllowed, SnapshotError
 from formal_llm.planning.checking.verify import Verification

@@ -10,8 +10,8 @@ from warnings import catch_warnings
 from formal_llm.authored.files import lines_of
 from formal_llm.automata import CFG, PDA, Behaviour, Flowchart, Lookahead
 from formal_llm.automata.languages.emptiness import why_empty
+from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
 from formal_llm.automata.languages.spelling import spelling_warnings
-from formal_llm.automata.languages.unused import find_unused_terminals
 from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.errors import AutomatonError, FormalLLMError, NotationError, Undecided
 

@@ -1,7 +1,7 @@
 """The kinds of sentences about steps that are read without a model, and their requirements on plans.
 
 ``patterns.toml`` has their names, examples, meanings and forms, which apply to sentences processed by
-:func:`~formal_llm.authoring.sentences.normalize_text`. A form matches only if every phrase is a name
+:func:`~formal_llm.authoring.english.normalize_text`. A form matches only if every phrase is a name
 (:mod:`formal_llm.authoring.names`), so an unforeseen longer sentence is not understood, instead of only half of it.
 """
 

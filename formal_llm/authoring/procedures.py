@@ -46,7 +46,7 @@ def read_procedure(sentence: str, listed: bool = False) -> Formula | None:
     """Read the steps that a sentence describes; return None if it does not describe a procedure.
 
     Args:
-        sentence: the sentence, normalized by :func:`~formal_llm.authoring.sentences.normalize_text`.
+        sentence: the sentence, normalized by :func:`~formal_llm.authoring.english.normalize_text`.
         listed: whether it is an item of a numbered list, which is a step without any other indication.
 
     Raises:

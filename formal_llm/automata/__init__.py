@@ -77,7 +77,7 @@ _BPMN = LazyFunction("formal_llm.automata.notation.bpmn:read_bpmn")
 
 register_notation(_CFG, Notation(
     LazyFunction("formal_llm.automata.notation.cfg:read_grammar"),
-    LazyFunction("formal_llm.automata.notation.cfg_writing:write_grammar"),
+    LazyFunction("formal_llm.automata.notation.cfg:write_grammar"),
     GrammarError,
     {
         "letters": LazyFunction("formal_llm.automata.notation.letters:read_letters"),
@@ -86,7 +86,7 @@ register_notation(_CFG, Notation(
 ))  # fmt: skip
 register_notation(_PDA, Notation(
     LazyFunction("formal_llm.automata.notation.pda:read_pda"),
-    LazyFunction("formal_llm.automata.notation.pda_writing:write_pda"),
+    LazyFunction("formal_llm.automata.notation.pda:write_pda"),
     others={"scxml": _SCXML, "xml": _SCXML, "xstate": _XSTATE, "json": _XSTATE, "mmd": _MERMAID, "mermaid": _MERMAID},
 ))  # fmt: skip
 register_notation(_FLOWCHART, Notation(

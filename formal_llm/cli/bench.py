@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from formal_llm.cli.bench_tables import Form
+from formal_llm.cli.console import err, out, print_text
+from formal_llm.errors import FormalLLMError, ResourceNotFound
+from formal_llm.llms import LLM, resolve
+from formal_llm.llms.local.adapted import fingerprint, with_adapter
+from formal_llm.llms.local.planner import adapters
+from formal_llm.planning import TaskPack
+from formal_llm.planning.rewordings import read_rewordings
+
+if TYPE_CHECKING:
+    from formal_llm.packs.openagi.benchmark.conditions import Method
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, RunProgress, Skipped
+    from formal_llm.packs.openagi.benchmark.transfer import Transfer
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from formal_llm.errors import InputError, MissingDependency
+
+if TYPE_CHECKING:
+    from formal_llm.packs.openagi.data.samples import TaskData
+    from formal_llm.packs.openagi.scores.choice import Scores
+    from formal_llm.packs.openagi.scores.score import Score
+
+import re
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import TaskID
 
-from formal_llm.cli.bench_judging import ScoreOptions, TextScore, own_data, read_scores, task_data
-from formal_llm.cli.bench_methods import (
-    SENTENCES,
-    Asking,
-    read_methods,
-    show_transfer,
-    spread,
-    transfer_of,
-    who_is_asked,
-)
-from formal_llm.cli.bench_tables import Form, Grouping, TableStyle, tell
+from formal_llm.cli.bench_tables import Grouping, TableStyle, tell
 from formal_llm.cli.console import (
     PlainGroup,
     check_folder,
@@ -36,10 +53,8 @@ from formal_llm.cli.console import (
     without_loading_bars,
 )
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
-from formal_llm.errors import ResourceNotFound
-from formal_llm.llms import LLM, RecordingLLM
+from formal_llm.llms import RecordingLLM
 from formal_llm.llms.llm import check_providers
-from formal_llm.planning import TaskPack
 from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
@@ -48,6 +63,267 @@ if TYPE_CHECKING:
     from formal_llm.packs.openagi.benchmark.plans import RunProgress
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
     from formal_llm.packs.openagi.benchmark.run import Benchmark
+
+
+#: The file of sentences that the pack has for this; and what stands for no file.
+SENTENCES, NONE = "paraphrases.toml", "none"
+#: Where in the folder of a benchmark the plans for sentences are on record, and their table.
+FOLDER, TABLE = "transfer", "transfer.md"
+#: Names of the papers for methods that have another one here.
+_CALLED: Mapping[str, Method] = {"constrained": "typed"}
+_T = TypeVar("_T")
+#: What shows how far a run is, and what ends it.
+Progress: TypeAlias = "AbstractContextManager[tuple[Callable[[RunProgress], None], threading.Event]]"
+
+
+def read_methods(text: str) -> list[Method]:
+    """The methods of a text such as ``zero,few,constrained,formal,rltf``, each once.
+
+    Raises:
+        ResourceNotFound: there is no such method.
+    """
+    from formal_llm.packs.openagi.benchmark.conditions import METHODS
+
+    found: list[Method] = []
+    for name in filter(None, map(str.strip, text.split(","))):
+        method = _CALLED.get(name) or next((one for one in METHODS if one == name), None)
+        if method is None:
+            raise ResourceNotFound("method", name, [*METHODS, *_CALLED])
+        found.append(method)
+    if not found:
+        raise ResourceNotFound("method", text, [*METHODS, *_CALLED])
+    return list(dict.fromkeys(found))
+
+
+def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | None) -> dict[str, AdaptedLLM]:
+    """For LLMs by name the same with trained adapters, where the method ``rltf`` asks for them.
+
+    Those of ``minilm`` come along; any others are in the folder of a training run.
+
+    Raises:
+        FormalLLMError: the adapters fit none of the LLMs.
+    """
+    from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM
+
+    if "rltf" not in methods:
+        if adapter is not None:
+            raise FormalLLMError("--adapter is for the method rltf, which is not asked for: --methods formal,rltf")
+        return {}
+    if adapter is None:
+        names, adapter = [name for name in names if name == "minilm"], adapters()
+    found: dict[str, AdaptedLLM] = {}
+    odd: FormalLLMError | None = None
+    for name in names:
+        try:
+            found[name] = AdaptedLLM(f"{name}+{adapter.name}@{fingerprint(adapter)}", with_adapter(name, adapter))
+        except FormalLLMError as error:
+            odd = error
+    if odd is not None and not found:
+        raise odd
+    return found
+
+
+def spread(items: Sequence[_T], limit: int | None) -> list[_T]:
+    """At most so many items, spread evenly."""
+    if limit is None or limit >= len(items):
+        return list(items)
+    return [items[place * len(items) // limit] for place in range(limit)]
+
+
+def transfer_of(
+    pack: TaskPack, file: str, numbers: Sequence[int], limit: int | None, settings: AskingSettings
+) -> Transfer | None:
+    """The plans for the sentences of a file that say one of these tasks, at most so many; None where none does.
+
+    Raises:
+        ResourceNotFound, NotationError: the file cannot be read.
+    """
+    from formal_llm.packs.openagi.benchmark.transfer import Transfer
+
+    if file == NONE:
+        return None
+    sentences = read_rewordings(pack, file)
+    wanted = {pack.tasks[number].description for number in numbers}
+    chosen = spread([place for place, task in enumerate(sentences) if task.original in wanted], limit)
+    return Transfer(pack, numbers, sentences, chosen, **settings) if chosen else None
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Who is asked how.
+
+    Attributes:
+        llms: by name.
+        methods: the methods.
+        trained: see :func:`trained_llms`.
+        concurrency: how many plans are made at once.
+    """
+
+    llms: Mapping[str, LLM]
+    methods: Sequence[Method]
+    trained: Mapping[str, AdaptedLLM]
+    concurrency: int | None = None
+
+
+def who_is_asked(
+    names: Sequence[str], methods: Sequence[Method], adapter: Path | None, concurrency: int | None
+) -> tuple[Asking, list[Skipped]]:
+    """The LLMs of these names, their models loaded, and the methods that do not apply to some of them.
+
+    Raises:
+        FormalLLMError: no method applies to any of them; the adapters fit none of them.
+    """
+    from formal_llm.packs.openagi.benchmark.plans import not_asked
+
+    trained = trained_llms(names, methods, adapter)  # first: these say before they load a model what is wrong
+    asked = {name: resolve(name) for name in names}
+    skipped = not_asked(asked, methods, trained)
+    if len(skipped) == len(asked) * len(methods):
+        raise FormalLLMError(f"nobody can be asked: {'; '.join(f'{x.llm} {x.method}: {x.why}' for x in skipped)}")
+    return Asking(asked, methods, trained, concurrency), skipped
+
+
+def show_transfer(run: Transfer, asking: Asking, to: Path, form: Form, progress: Progress) -> None:
+    """Make the plans for the sentences that are not on record, and print and write the table."""
+    from rich.table import Table
+
+    from formal_llm.packs.openagi.benchmark.conditions import METHODS
+    from formal_llm.packs.openagi.benchmark.records import Records
+    from formal_llm.packs.openagi.benchmark.tables import markdown_lines
+    from formal_llm.packs.openagi.benchmark.transfer import HEADS, OTHER, OWN, ToolFigures, lines_of
+
+    with Records(to / FOLDER, run.identity) as records:
+        with progress as (show_step, cancel):
+            run.run(
+                asking.llms, asking.methods, records, trained=asking.trained, concurrency=asking.concurrency,
+                on_step=show_step, cancel=cancel,
+            )  # fmt: skip
+        figures = run.compute_figures(records.join_scores())
+    skipped: Sequence[Skipped] = run.list_skipped(asking.llms, asking.methods, asking.trained)
+    figures += [ToolFigures(one.llm, one.method, words, 0, note=one.why) for one in skipped for words in (OWN, OTHER)]
+    order = [*asking.llms, *(one.name for one in asking.trained.values())]
+    figures.sort(key=lambda one: (order.index(one.llm), METHODS.index(one.method)))
+    own, other = run.counts
+    title = (
+        f"What transfers: {own} tasks in the benchmark's sentences and {other} sentences in other words; all tools; in "
+        "brackets the middle 95 % over tasks"
+    )
+    lines = lines_of(figures)
+    markdown = markdown_lines(title, HEADS, lines)
+    (to / TABLE).write_text(markdown, encoding="utf-8")
+    data = json.dumps({"title": title, "figures": [asdict(one) for one in figures]}, indent=1, ensure_ascii=False)
+    (to / "transfer.json").write_text(data + "\n", encoding="utf-8")
+    if form is not Form.table:
+        print_text(data if form is Form.json else markdown)
+    else:
+        table = Table()
+        for place, head in enumerate(HEADS):
+            table.add_column(head, justify="right" if place else "left")
+        for line in lines:
+            table.add_row(*line)
+        print_text(title)
+        out().print(table)
+    err().print(f"on record in {to / FOLDER}; the table: {to / TABLE}")
+
+
+class TextScore(StrEnum):
+    """How texts are compared."""
+
+    bertscore = "bertscore"
+    chrf = "chrf"
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """What the options for scores say."""
+
+    text: TextScore
+    bert: str | None
+    clip: str | None
+    vit: str | None
+    device: str
+
+
+def task_data(folder: Path, numbers: list[int]) -> dict[int, TaskData]:
+    """The task data in a folder.
+
+    Raises:
+        ResourceNotFound: there are none, or none for one of these tasks.
+        InputError: some cannot be used.
+    """
+    from formal_llm.packs.openagi.data.samples import read_data
+
+    found = read_data(folder)
+    if missing := [number for number in numbers if number not in found]:
+        raise ResourceNotFound("data for the task", str(missing[0]), map(str, found))
+    return found
+
+
+def own_data(to: Path, numbers: list[int], samples: int) -> dict[int, TaskData]:
+    """The task data in the folder of ``--out``, which are made if need be.
+
+    Raises:
+        InputError: they were made for other tasks, or some cannot be used.
+    """
+    from formal_llm.packs.openagi.data.making import INDEX, make_data
+
+    own = to / "data"
+    if not (own / INDEX).exists():
+        err().print(f"making task data in {own}")
+        make_data(own, tasks=numbers, samples=samples)
+    try:
+        return task_data(own, numbers)
+    except ResourceNotFound as error:
+        raise InputError(
+            f"{own} was made for other tasks and has no task {error.name}: name another folder with --out, "
+            "or data that have all tasks with --data (formal-llm data openagi makes them)"
+        ) from None
+
+
+def read_scores(options: ScoreOptions) -> Scores:
+    """The scores that the options mean. Checkpoints are loaded at once, before anybody is asked for a plan.
+
+    Raises:
+        MissingDependency: MiniLM is wanted and not installed.
+        ResourceNotFound, CheckpointError: there is no such checkpoint, or it cannot be had.
+        FormalLLMError: the options contradict each other.
+    """
+    from formal_llm.packs.openagi.scores.choice import Scores
+    from formal_llm.packs.openagi.scores.images import SSIM
+    from formal_llm.packs.openagi.scores.neural import CLIPScore, ViTSimilarity
+    from formal_llm.packs.openagi.scores.text import BERTScore, ChrF
+
+    if options.bert is not None and options.text is not TextScore.bertscore:
+        raise FormalLLMError("--bert is for --text-score bertscore")
+    if options.text is TextScore.chrf:
+        texts: Score = ChrF()
+    elif options.bert is not None:
+        texts = BERTScore(options.bert, options.device)
+    else:
+        try:
+            texts = Scores.make_offline().texts
+        except MissingDependency as error:
+            raise MissingDependency(f"{error}; or compare texts with --text-score chrf") from None
+    images: Score = SSIM()
+    clip: Score | None = None
+    if options.vit is not None:
+        images = ViTSimilarity(options.vit, options.device, local_files_only=_only_here(options.vit))
+    if options.clip is not None:
+        clip = CLIPScore(options.clip, options.device, local_files_only=_only_here(options.clip))
+    made = Scores(texts, images, clip)
+    wanted = {made.texts: options.bert, made.images: options.vit, made.image_text: options.clip}
+    for score, checkpoint in wanted.items():
+        if score is not None and checkpoint is not None:
+            score.prepare()
+    return made
+
+
+def _only_here(checkpoint: str) -> bool:
+    """Whether only this machine is to be asked for a checkpoint: it is a folder, or the hub does not answer."""
+    from formal_llm.packs.openagi.experts.loading import hub_answers
+
+    return Path(checkpoint).is_dir() or not hub_answers()
+
 
 HELP = """Compare LLMs and ways of planning on the tasks of a pack: how many plans are valid, and what they are worth.
 
@@ -153,7 +429,6 @@ def bench(
 ) -> None:
     """Run a benchmark and print its table."""
     check_installed()
-    from formal_llm.packs.openagi.benchmark.plans import AskingSettings
     from formal_llm.packs.openagi.benchmark.run import Benchmark
     from formal_llm.packs.openagi.scores.judging import PlanJudge
 

@@ -14,9 +14,9 @@ import typer
 from formal_llm.authoring import load_plan_examples
 from formal_llm.automata import CFG, PDA, Lookahead, Word
 from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.how_many import PlanCount, count_plans
+from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
 from formal_llm.automata.languages.spelling import spelling_warnings
-from formal_llm.automata.languages.unused import find_unused_terminals
+from formal_llm.automata.languages.word_lists import PlanCount, count_plans
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.cli import options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout
@@ -17,19 +18,66 @@ import typer
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
-from formal_llm.cli.certificates import certified
-from formal_llm.cli.console import check_writable, command, err, out, print_text
+from formal_llm.cli.console import check_folder, check_writable, command, err, out, print_text
 from formal_llm.cli.sources import LoadedRules, load, read_limits
 from formal_llm.cli.trace import TracePrinter
-from formal_llm.errors import BudgetExceeded, FormalLLMError, WritesNoText
+from formal_llm.errors import AutomatonError, BudgetExceeded, FormalLLMError, NoValidPlan, Undecided, WritesNoText
 from formal_llm.llms import LLM, CachedLLM, Prices, Question, RecordingLLM, resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.generation import TextLLM
 from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.planning import Budget, Plan, Planner, Task, Wording
+from formal_llm.planning.checking import certificate_checker
+from formal_llm.planning.checking.no_plan import no_plan_certificate
+from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.certificates import compiled_rules
 from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.walks.budget import QUESTIONS
 from formal_llm.planning.walks.wording import adapt_wording
+
+
+def write_certificate(folder: Path, rules: dict[str, JSON], certificate: dict[str, JSON]) -> None:
+    """Write what is needed to check a certificate without this library.
+
+    Raises:
+        FormalLLMError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in (("rules.json", rules), ("certificate.json", certificate)):
+            (folder / name).write_text(json.dumps(data, indent=1), encoding="utf-8")
+        (folder / "check.py").write_bytes(Path(certificate_checker.__file__).read_bytes())
+    except OSError as error:
+        raise FormalLLMError(f"{folder}: the certificate cannot be written: {error.strerror}") from None
+    how = certificate.get("how")
+    if how == "search":
+        err().print("that there is no plan was found by search: the certificate says so and proves nothing")
+    else:
+        said = f"certificate written; check it: python {folder}/check.py {folder}/rules.json {folder}/certificate.json"
+        err().print(said)
+
+
+@contextmanager
+def certified(
+    folder: Path | None, loaded: LoadedRules, which: str, *, inputs: list[str] | None, goal: str | None,
+    limit: list[str] | None, require: list[str] | None,
+) -> Iterator[list[Plan]]:  # fmt: skip
+    """Write the certificate of the plan that is put into the list, or that there is none; nothing without a folder."""
+    if folder is not None:
+        check_folder(folder)
+    made: list[Plan] = []
+    try:
+        yield made
+    except NoValidPlan:
+        if folder is not None:
+            rules, limits = loaded.language(which, inputs=inputs, goal=goal, limit=limit, require=require)
+            try:
+                write_certificate(folder, compiled_rules(rules, limits), no_plan_certificate(rules, limits))
+            except (AutomatonError, Undecided) as error:  # every branch was tried: the rules as such are not to blame
+                err().print(f"no certificate: {error}")
+        raise
+    if folder is not None and made:
+        write_certificate(folder, made[0].compiled_rules(), made[0].certificate())
 
 
 class LookaheadMode(StrEnum):

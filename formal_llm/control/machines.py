@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from formal_llm.automata.languages.front import ConfigurationSet
+from formal_llm.automata.languages.fronts import ConfigurationSet
 from formal_llm.automata.models.dfa import DFA
 
 Letters = frozenset[str]

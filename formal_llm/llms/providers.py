@@ -67,7 +67,7 @@ def _builtin(rest: str | None) -> LLM | None:
     if rest == "synonyms":
         return _made("builtin", "BuiltinLLM", import_module("formal_llm.llms.synonyms").SynonymLikeness())
     if rest == "minilm":
-        return _made("builtin", "BuiltinLLM", import_module("formal_llm.llms.local.similar_words").SimilarWords())
+        return _made("builtin", "BuiltinLLM", import_module("formal_llm.llms.local.planner").SimilarWords())
     return None
 
 

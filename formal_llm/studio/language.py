@@ -6,7 +6,7 @@ import random
 
 from formal_llm.automata import CFG
 from formal_llm.automata.languages.emptiness import why_empty
-from formal_llm.automata.languages.how_many import count_plans
+from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.errors import FormalLLMError, Undecided

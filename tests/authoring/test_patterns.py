@@ -7,9 +7,8 @@ from itertools import product
 
 import pytest
 
-from formal_llm.authoring.english import read_english
+from formal_llm.authoring.english import read_english, split_sentences
 from formal_llm.authoring.patterns import PATTERNS, Misread, Pattern
-from formal_llm.authoring.sentences import split_sentences
 from formal_llm.errors import NotationError, NotUnderstood
 
 Plan = Sequence[str]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from formal_llm.authoring.english import normalize_text
 from formal_llm.authoring.names import NoName
 from formal_llm.authoring.procedures import Ambiguous, read_procedure, rename_steps, weave_steps
-from formal_llm.authoring.sentences import normalize_text
 from formal_llm.automata.models.formula import or_
 
 

@@ -26,9 +26,9 @@ from formal_llm.automata.languages import (
     why_empty,
     words,
 )
-from formal_llm.automata.languages.how_many import count_plans
-from formal_llm.automata.languages.prefixes import ViablePrefixes
-from formal_llm.automata.languages.unused import find_unused_terminals
+from formal_llm.automata.languages.fronts import ViablePrefixes
+from formal_llm.automata.languages.grammar_warnings import find_unused_terminals
+from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, as_automaton
 from formal_llm.errors import BudgetExceeded, InfiniteLanguage, NotationError, NoValidPlan
 from tests.automata.languages.editing import distance

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm.editors.document import Document, DocumentFinding
-from formal_llm.editors.names import NamePlace
+from formal_llm.editors.document import Document, DocumentFinding, NamePlace
 
 
 def test_an_error_at_its_place() -> None:

@@ -9,3 +9,41 @@ def test_core() -> None:
     text = "tools a, b\nrule r: a before b\n"
     assert GuardRules.from_string(text) == GuardRules.from_string("# again\n" + text)
     assert GuardRules.from_string(text).names == ("r",)
+
+
+SHOP = (
+    "tools approve, draft, pay\nrule a: approve before pay\nrule b: never approve after draft\nrule c: at least 1 pay\n"
+)
+
+
+def test_a_trap_with_its_shortest_trace() -> None:
+    (found,) = GuardRules.from_string(SHOP).check()
+    assert (found.kind, found.trace, set(found.constraints)) == ("trap", ("draft",), {"a", "b", "c"})
+
+
+def test_a_conflict_names_the_fewest_rules() -> None:
+    rules = GuardRules.from_string(SHOP + "rule d: never pay\nrule e: at most 2 draft\n")
+    found = rules.check()
+    assert [(one.kind, one.constraints) for one in found] == [("empty", ("c", "d"))]
+
+
+def test_what_comes_from_outside() -> None:
+    text = "ask: ask\nno: ask.result[not ok]\npay: pay\nrule a: ask before pay\nrule b: never pay after no\nrule c: at least 1 pay\n"
+    assert GuardRules.from_string(text).check() != ()
+    (found,) = GuardRules.from_string(text).check(guarantee="whatever")
+    assert found.by_environment
+    assert found.trace == ("ask", "no")
+
+
+def test_a_tool_that_there_is_not() -> None:
+    rules = GuardRules.from_string(SHOP)
+    assert {one.name for one in rules.check(["pay", "draft"]) if one.kind == "never"} >= {"approve"}
+
+
+def test_a_condition_that_nothing_meets() -> None:
+    rules = GuardRules.from_string("big: pay[amount > 100 and amount < 50]\npay: pay\nrule a: never big after pay\n")
+    assert [one.name for one in rules.check() if one.kind == "never"] == ["big"]
+
+
+def test_nothing_wrong() -> None:
+    assert GuardRules.from_string("tools read, write\nrule a: read before write\n").check() == ()

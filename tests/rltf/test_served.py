@@ -16,7 +16,6 @@ from formal_llm.errors import ModelError, ProviderError, TrainingError
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.rltf.advantages import estimate
 from formal_llm.rltf.all_plans import enumerate_episodes
-from formal_llm.rltf.collector import PlanCollector
 from formal_llm.rltf.importance import factors
 from formal_llm.rltf.objective import Objective, log_probabilities_of
 from formal_llm.rltf.policy import Policy
@@ -26,7 +25,7 @@ from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.setup import TrainingSetup
 from formal_llm.rltf.task_memory import TaskMemory
 from formal_llm.rltf.trainer import Trainer
-from formal_llm.rltf.update import Learner
+from formal_llm.rltf.update import Learner, PlanCollector
 from tests import tiny_models
 from tests.rltf import training_runs as runs
 from tests.rltf.vllm_server import VLLMServer

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from formal_llm.automata import Limits, Lookahead, Source, Word
-from formal_llm.automata.languages.front import ConfigurationSet
-from formal_llm.automata.languages.fronts import ConfigurationSets
+from formal_llm.automata.languages.fronts import ConfigurationSet, ConfigurationSets
 from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.errors import AutomatonError, NoValidPlan, Undecided
 from formal_llm.planning.plans.vocabulary import Vocabulary

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from formal_llm.automata.languages.edits import Edit, EditWeights
     from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
     from formal_llm.automata.languages.grammar_warnings import cfg_warnings
-    from formal_llm.automata.languages.lengths import is_finite, longest_length, shortest_length
     from formal_llm.automata.languages.nearest_words import Nearest, nearest
-    from formal_llm.automata.languages.word_lists import words
+    from formal_llm.automata.languages.word_lists import is_finite, longest_length, shortest_length, words
 
 #: For each name the module that defines it.
 _HOMES = {

@@ -13,20 +13,116 @@ context-free): by tabulation where there are no limits, else by lookahead on the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
-from formal_llm.automata.languages.front import ConfigurationSet
-from formal_llm.automata.languages.left_recursion import without_left_recursion
+from formal_llm.automata.languages.grammar_warnings import without_left_recursion
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import TRIES
 from formal_llm.automata.models.automaton import Move, Word
+from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
 from formal_llm.automata.models.tabulation import can_reach_end
 from formal_llm.automata.models.transition import Transition
-from formal_llm.errors import Undecided
+from formal_llm.errors import AutomatonError, Undecided
+
+
+class Allowed(NamedTuple):
+    """What is known of a terminal that may come next.
+
+    Attributes:
+        shortest: how many terminals follow it at least until the word may end; None where that was not decided within
+            the budget of states.
+        certain: whether there certainly is a way to an end after it. False where the budget of states ran out before
+            one was found, and before it was known that there is none.
+    """
+
+    shortest: int | None
+    certain: bool = True
+
+
+class ConfigurationSet(ABC):
+    """Where a word has led. Made by :class:`~formal_llm.automata.languages.fronts.ConfigurationSets`.
+
+    Attributes:
+        word: the word, where there are too many configurations to follow them; else None.
+    """
+
+    __slots__ = ("_allowed", "_known", "_next", "_shortest", "word")
+
+    def __init__(self) -> None:
+        self._next: dict[str, ConfigurationSet] = {}
+        self._allowed: Mapping[str, Allowed] | None = None
+        self._known = False
+        self._shortest: int | None = None
+        self.word: Word | None = None
+
+    @property
+    @abstractmethod
+    def may_stop(self) -> bool:
+        """Whether the word may end here."""
+
+    @property
+    @abstractmethod
+    def is_viable(self) -> bool | None:
+        """Whether some word within the limits goes on from here; None where the budget of states ran out."""
+
+    @property
+    @abstractmethod
+    def next_terminals(self) -> Iterable[str]:
+        """The terminals that can be read next, in the order of the alphabet; they may lead to a dead end."""
+
+    @property
+    @abstractmethod
+    def readable_terminals(self) -> Collection[str]:
+        """The terminals that the automaton can read next where nobody looks ahead, dead ends among them."""
+
+    @property
+    def shortest_length(self) -> int | None:
+        """The least number of terminals to an end; None where there is none, or the budget of states ran out."""
+        if not self._known:
+            self._shortest = 0 if self.may_stop else self._find_shortest()
+            self._known = True
+        return self._shortest
+
+    @property
+    def allowed_terminals(self) -> Mapping[str, Allowed]:
+        """The terminals after which the word can still be completed, in the order of the alphabet."""
+        if self._allowed is None:
+            found = {}
+            for name in self.next_terminals:
+                front = self.after_terminal(name)
+                if front.is_viable is not False:
+                    found[name] = Allowed(front.shortest_length, front.is_viable is True)
+            self._allowed = FrozenDict(found)
+        return self._allowed
+
+    def can_continue_with(self, name: str) -> bool | None:
+        """Whether some word goes on with a terminal; None where that is not known."""
+        return self.after_terminal(name).is_viable
+
+    def after_terminal(self, name: str) -> ConfigurationSet:
+        """The front after one more terminal; one that is not viable where it cannot stand here."""
+        found = self._next.get(name)
+        return self._follow_terminal(name) if found is None else found
+
+    @abstractmethod
+    def _find_shortest(self) -> int | None:
+        """What :attr:`shortest_length` is where the word may not end here."""
+
+    @abstractmethod
+    def _follow_terminal(self, name: str) -> ConfigurationSet:
+        """What :meth:`after_terminal` gives, made and kept."""
+
+    def forget_followers(self) -> None:
+        """Let go of the fronts after this one; they are made anew where they are asked for."""
+        self._next = {}
+        self._allowed = None
+
 
 #: So many ways on are remembered, of all fronts together. They are forgotten all at once; what is still held goes on.
 _KEPT = 100_000
@@ -309,3 +405,78 @@ def prefix_automaton(prefix: Word, alphabet: Iterable[str]) -> PDA:
     steps = [Transition(at, name, None, at + 1) for at, name in enumerate(prefix)]
     loops = [Transition(end, name, None, end) for name in alphabet]
     return PDA([*steps, *loops], start=0, accepting=[end], check=False)
+
+
+class ViablePrefixes:
+    """The viable prefixes of one automaton.
+
+    Args:
+        lookahead: knows the automaton (a pushdown automaton, with or without limits) and what can be completed.
+        max_configurations: how many configurations after one prefix are followed one by one (see
+            :class:`ConfigurationSets`).
+        search_time: the seconds of search that each question may take; None for no bound.
+
+    Raises:
+        AutomatonError: the automaton is no pushdown automaton.
+    """
+
+    def __init__(
+        self, lookahead: Lookahead, *, max_configurations: int | None = None, search_time: float | None = None
+    ) -> None:
+        if lookahead.pda is None:
+            raise AutomatonError("prefixes are known for grammars and pushdown automata, not for other automata")
+        self.pda: PDA = lookahead.pda
+        self._time = search_time
+        self.fronts = ConfigurationSets(lookahead, max_configurations=max_configurations)
+
+    def is_viable(self, prefix: Word) -> bool | None:
+        """Whether some word within the limits begins with ``prefix``; None where the budget of states ran out."""
+        with self.fronts.lookahead.work.limit_seconds(self._time):
+            return self.fronts.after_word(prefix).is_viable
+
+    def longest_viable(self, word: Word) -> tuple[int, bool]:
+        """(length of the longest viable prefix of ``word``, whether that is certain).
+
+        The length is -1 where not even the empty prefix is viable. Where the budget of states ran out, it is that of
+        the longest prefix which is certainly viable.
+        """
+        with self.fronts.lookahead.work.limit_seconds(self._time):
+            return self._walk_to_longest(word)
+
+    def _walk_to_longest(self, word: Word) -> tuple[int, bool]:
+        sure, front = -1, self.fronts.start
+        for end in range(len(word) + 1):
+            front = front.after_terminal(word[end - 1]) if end else front
+            if front.word is not None:
+                return self._bisect_longest(word, sure)
+            if front.is_viable:
+                sure = end
+            elif front.is_viable is False:
+                return sure, sure == end - 1
+        return sure, sure == len(word)
+
+    def _bisect_longest(self, word: Word, low: int) -> tuple[int, bool]:
+        """Each prefix of a viable prefix is viable, so the longest one is found by halving."""
+        high = len(word) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = self.is_viable(word[:middle])
+            if found is None:
+                return low, False
+            low, high = (middle, high) if found else (low, middle)
+        return low, True
+
+    def next_terminals(self, prefix: Word) -> tuple[Word, bool, bool]:
+        """How a prefix can go on.
+
+        Returns:
+            The terminals that keep it viable, in the order of the alphabet; whether it is a word as it is; whether it
+            is certain that there are no more such terminals.
+        """
+        work, found = self.fronts.lookahead.work, dict[str, bool | None]()
+        with work.limit_seconds(self._time):
+            front = self.fronts.after_word(prefix)
+            for place, name in enumerate(names := list(front.next_terminals)):
+                work.share_among(len(names) - place)
+                found[name] = front.can_continue_with(name)
+        return tuple(name for name in found if found[name]), front.may_stop, None not in found.values()

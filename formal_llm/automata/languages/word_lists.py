@@ -6,9 +6,12 @@ way there it is known how many terminals can still follow. So nothing is tried t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
+from formal_llm.automata.lookahead.cheapest import least_costs
+from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import State, Word
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.earley import (
@@ -24,6 +27,7 @@ from formal_llm.automata.models.membership import Recognizer
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import Production
 from formal_llm.automata.models.tabulation import Tabulation
+from formal_llm.errors import InfiniteLanguage, Undecided
 
 
 def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = None) -> Iterator[Word]:
@@ -210,3 +214,96 @@ def _triple_construction(pda: PDA) -> tuple[list[Production], str]:
                 read = () if t.read is None else (t.read,)
                 productions.append(Production(head, (*read, name_nonterminal(t.target, rest, target))))
     return productions, start
+
+
+def shortest_length(cfg: CFG) -> int | None:
+    """The number of terminals of a shortest word, None for the empty language (Knuth 1977)."""
+    costs = least_costs(
+        (p.head, sum(name in cfg.terminals for name in p.body), [name for name in p.body if name not in cfg.terminals])
+        for p in cfg.expanded
+    )
+    return int(costs[cfg.start]) if cfg.start in costs else None
+
+
+def is_finite(cfg: CFG) -> bool:
+    """Whether the language has finitely many words (none at all counts as finite)."""
+    return cfg.recognizer.empty or _longest_word_length(cfg) is not None
+
+
+def longest_length(cfg: CFG) -> int | None:
+    """The number of terminals of a longest word; None where there is none, or no word at all."""
+    return None if cfg.recognizer.empty else _longest_word_length(cfg)
+
+
+def _longest_word_length(cfg: CFG) -> int | None:
+    """The longest word of a language that is not empty, None for an infinite one.
+
+    It is infinite when some useful symbol derives itself with more beside it. Otherwise the lengths are worked out from
+    the symbols that lead to no others upwards; symbols that derive each other have the same.
+    """
+    import networkx
+
+    recognizer = cfg.recognizer
+    rules = {head: bodies for head, bodies in recognizer.by_head.items() if head in cfg.reachable}
+    graph = networkx.DiGraph((head, name) for head in rules for body in rules[head] for name in body)
+    graph.add_node(cfg.start)
+    longest = dict.fromkeys(recognizer.bits, 1)
+    for group in networkx.strongly_connected_components(graph):  # those that are led to come first
+        if any(
+            name in group and any(recognizer.first.get(n) for n in (*body[:place], *body[place + 1 :]))
+            for head in group
+            for body in rules.get(head, ())
+            for place, name in enumerate(body)
+        ):
+            return None
+        lengths = (
+            sum(longest[name] for name in body if name not in group) for head in group for body in rules.get(head, ())
+        )
+        most = max(lengths, default=1)
+        longest.update(dict.fromkeys(group, most))
+    return longest[cfg.start]
+
+
+#: Of an infinite language the plans are counted that are at most so much longer than the shortest.
+FURTHER = 4
+
+
+@dataclass(frozen=True)
+class PlanCount:
+    """How many plans there are, as far as that can be told of an infinite language, too.
+
+    Attributes:
+        number: how many.
+        of: what was counted.
+        bound: the most terminals of those that were counted, where there are infinitely many.
+    """
+
+    number: int
+    of: Literal["words", "derivations"]
+    bound: int | None = None
+
+    def describe_count(self, bounded: str) -> str:
+        """The figure for a person; ``bounded`` says what the bound is a bound of, as in ``of at most {} terminals``."""
+        figure = f"{self.number:,}{'' if self.of == 'words' else ' derivations (a plan may have several)'}"
+        return figure if self.bound is None else f"infinitely many; {figure} {bounded.format(self.bound)}"
+
+
+def count_plans(lookahead: Lookahead, configuration: Hashable = None) -> PlanCount:
+    """Count the completions of a configuration; those of an infinite language up to a length above the shortest.
+
+    Raises:
+        Undecided: they were not counted within the budget.
+    """
+    try:
+        return _count_plans_of(lookahead, configuration, "words")
+    except Undecided:
+        # Words that may have several derivations have to be held one by one; derivations are counted without.
+        return _count_plans_of(lookahead, configuration, "derivations")
+
+
+def _count_plans_of(lookahead: Lookahead, configuration: Hashable, of: Literal["words", "derivations"]) -> PlanCount:
+    try:
+        return PlanCount(lookahead.count(configuration, of=of), of)
+    except InfiniteLanguage:
+        bound = (lookahead.shortest(configuration) or 0) + FURTHER
+        return PlanCount(lookahead.count(configuration, of=of, max_length=bound), of, bound)

@@ -2,20 +2,34 @@
 
 The syntax is in :mod:`formal_llm.automata.notation.cfg_syntax`; here is what the statements mean. Every token knows its
 place, so that an error can name file, line and column and draw a caret. What
-:mod:`formal_llm.automata.notation.cfg_writing` prints of a grammar reads back as an equal one.
+:mod:`formal_llm.automata.notation.cfg` prints of a grammar reads back as an equal one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from formal_llm.automata.models.cfg import CFG, EMPTY_WORDS
+from formal_llm.automata.models.quantities import format_amount
+from formal_llm.automata.models.repetition import MOST_DEEP, parse_repetition, problem_of, write_group
+from formal_llm.automata.models.symbols import quote_text, selection
+from formal_llm.automata.models.written import Comment
+from formal_llm.automata.notation.cfg_syntax import strip_comment
+from formal_llm.automata.notation.comments import add_comments, add_outer_comments, collect_comments, nearest
+from formal_llm.automata.notation.source import Place, SourceText
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from formal_llm.automata.languages.grammar_warnings import cfg_warnings, empty_reason
-from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.quantities import read_amount
-from formal_llm.automata.models.repetition import expand_all_sugar, parse_repetition
+from formal_llm.automata.models.repetition import expand_all_sugar
 from formal_llm.automata.models.symbols import (
     ORDERS,
     Order,
@@ -25,16 +39,180 @@ from formal_llm.automata.models.symbols import (
     selection_members,
     unquote_text,
 )
-from formal_llm.automata.notation.cfg_bodies import Bodies, first_token
 from formal_llm.automata.notation.cfg_syntax import PlainRule, read_statements
-from formal_llm.automata.notation.cfg_writing import comments_of
 from formal_llm.automata.notation.imports import with_imports
 from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord
-from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import GrammarError, unknown
 
 if TYPE_CHECKING:
     from lark import Token, Tree
+
+
+def write_grammar(cfg: CFG) -> str:
+    """The grammar in its notation, with the comments that it was read with; reading it back gives an equal grammar."""
+    order = [f"%order {cfg.order}"] if cfg.order is not None else []
+    lines = [
+        add_comments(line, cfg.comments.get(line.split()[0] if line.startswith(("%start", "%order")) else line))
+        for line in (f"%start {cfg.start}", *order, *cfg.limits.lines())
+    ]
+    described = [add_comments(line, cfg.comments.get(line)) for line in _write_terminals(cfg)]
+    written = [*lines, "", *_write_rules(cfg), *([""] if described else []), *described]
+    return "\n".join(add_outer_comments(written, cfg.comments)) + "\n"
+
+
+def comments_of(cfg: CFG, text: str, anchors: Iterable[tuple[int, str]]) -> dict[str, Comment]:
+    """The comments of a text, by what is printed for the statements of its grammar that they stand with.
+
+    Args:
+        cfg: the grammar.
+        text: the text.
+        anchors: the line and the key of each statement: a production, or after a zero byte the words of another one.
+    """
+    limits = cfg.limits.lines()
+    terminals = {line.split(" ", 1)[0]: line for line in _write_terminals(cfg)}
+    found = []
+    for number, key in anchors:
+        if key.startswith("\0"):
+            key = nearest(key[1:].split(), limits, terminals)
+        if key:
+            found.append((number, key))
+    return collect_comments(text, strip_comment, found)
+
+
+def _write_terminals(cfg: CFG) -> Iterator[str]:
+    """The lines of terminals with labels or numbers."""
+    for name, symbol in cfg.symbols.items():
+        if name in cfg.terminals:
+            numbers = "".join(f" {quantity}={format_amount(value)}" for quantity, value in symbol.numbers.items())
+            yield f"{name}{_write_description(cfg, name)}{numbers}"
+
+
+def _write_rules(cfg: CFG) -> Iterator[str]:
+    """The rules, a line each, and a line more where a comment stands between the productions of one."""
+    line, previous, ended = "", None, False
+    for production in cfg.authored:
+        text = "" if production.text is None else f" {quote_text(production.text)}"
+        body = f"{' '.join(production.body) or 'ε'}{text}"
+        comment = cfg.comments.get(str(production))
+        if production.head == previous and not ended and not (comment and comment.above):
+            line += f" | {body}"
+        else:
+            if previous is not None:
+                yield line
+            if production.head == previous:
+                line = f"    | {body}"
+            else:
+                # A label stands where the symbol has its first rule.
+                first = production is cfg.by_head[production.head][0]
+                line = f"{production.head}{_write_description(cfg, production.head) if first else ''} -> {body}"
+        line = add_comments(line, comment)
+        previous, ended = production.head, bool(comment and comment.beside)
+    yield line
+
+
+def _write_description(cfg: CFG, name: str) -> str:
+    symbol = cfg.symbols.get(name)
+    if symbol is None or not (symbol.label or symbol.description):
+        return ""
+    return f" {quote_text(symbol.label)}" + (f" {quote_text(symbol.description)}" if symbol.description else "")
+
+
+class Bodies:
+    """Reads bodies, and remembers where symbols stand.
+
+    Attributes:
+        chosen: the selections that were read, each with the place of each of its terminals.
+    """
+
+    def __init__(self, source: SourceText) -> None:
+        self.source = source
+        self.chosen: list[tuple[str, Token]] = []
+        self._depth = 0
+
+    def fail_at(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
+        """Raise for a problem at a token."""
+        self.source.fail_at(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
+
+    def read_body(self, alternative: Tree[Token]) -> tuple[tuple[str, ...], Token | None]:
+        """The symbols of a body, and its text."""
+        items, text = _split_alternative(alternative)
+        return tuple(self._read_item(item) for item in items), text
+
+    def note_symbol(self, token: Token) -> str:
+        """The name of a symbol, whose place is remembered."""
+        name = str(token)
+        if name in EMPTY_WORDS:
+            self.fail_at(
+                f"{name!r} cannot be the name of a symbol", token, suggestion="ε stands alone, as an empty body"
+            )
+        self.source.places.setdefault(name, Place(token.line or 1, token.column or 1))
+        return name
+
+    def _read_item(self, item: Tree[Token] | Token) -> str:
+        if isinstance(item, str):
+            found = parse_repetition(str(item))
+            if found is None:
+                return self.note_symbol(item)
+            self.note_symbol(item.update(value=found.of))
+            return self._read_repetition(str(item), item)
+        if item.data == "group":
+            return self._read_group(*item.children)
+        children = cast("list[Token]", item.children)
+        if children[-1].startswith(")"):
+            close = children[-1]
+            self.fail_at(f"a selection cannot be repeated: {close[1:]} behind it", close,
+                      suggestion="give it a name, such as: A -> some(a, b), and repeat A")  # fmt: skip
+        names = [self.note_symbol(name) for name in children]
+        for place, token in enumerate(children):
+            self.chosen.append((selection(*names), token))
+            if names[place] in names[:place]:
+                self.fail_at(f"{selection(*names)} names a terminal twice: {token}", token)
+        return selection(*names)
+
+    def _read_group(self, inner: Tree[Token] | Token, close: Tree[Token] | Token | str = ")") -> str:
+        """``(a b | c)``, and how often it is repeated."""
+        first = first_token(inner)
+        if self._depth >= MOST_DEEP:
+            self.fail_at(f"groups more than {MOST_DEEP} deep", first,
+                      suggestion="give the inner ones a name and a rule")  # fmt: skip
+        bodies = []
+        self._depth += 1
+        for alternative in cast("Tree[Token]", inner).children:
+            items, text = _split_alternative(cast("Tree[Token]", alternative))
+            if text is not None:
+                self.fail_at("a text stands at the end of a production, and not in a group", text,
+                          suggestion="give what is in the brackets a name and a rule of its own")  # fmt: skip
+            bodies.append([self._read_item(item) for item in items])
+        self._depth -= 1
+        return self._read_repetition(write_group(bodies) + str(close)[1:], first)
+
+    def _read_repetition(self, symbol: str, token: Token) -> str:
+        """A repetition or a group as it is kept; ``X{0,}`` is ``X*``."""
+        found = parse_repetition(symbol)
+        wrong = problem_of(symbol)
+        try:
+            kept = symbol if found is None else str(found)
+            wrong = problem_of(kept)
+        except ValueError:
+            kept = symbol
+        if wrong is not None:
+            self.fail_at(wrong[0], token, suggestion=wrong[1])
+        self.source.places.setdefault(kept, Place(token.line or 1, token.column or 1))
+        return kept
+
+
+def first_token(tree: Tree[Token] | Token) -> Token:
+    """Where a part of a rule begins. It does not recurse, since brackets may be nested without end."""
+    while not isinstance(tree, str):
+        tree = tree.children[0]
+    return tree
+
+
+def _split_alternative(alternative: Tree[Token]) -> tuple[list[Tree[Token] | Token], Token | None]:
+    """The symbols of a body, and its text."""
+    items = list(alternative.children)
+    text = cast("Token", items.pop()) if items and getattr(items[-1], "type", "") == "STRING" else None
+    return ([] if alternative.data == "empty" else items), text
 
 
 def read_grammar(text: str, file: str | None = None) -> CFG:

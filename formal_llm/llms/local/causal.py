@@ -21,10 +21,9 @@ from formal_llm.llms.local.packing import (
     write_row,
 )
 from formal_llm.llms.local.prefix_cache import PrefixCache, Trunk, shared_beginnings
-from formal_llm.llms.local.reach import Reach
+from formal_llm.llms.local.reach import Reach, why_not_packed
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.local.scorer import PromptScorer, batches, by_length, checkpoints, tree_log_probabilities
-from formal_llm.llms.local.trial import why_not_packed
 
 if TYPE_CHECKING:
     import torch

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import queue
+import threading
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from formal_llm.errors import LLMError
@@ -12,7 +19,6 @@ from formal_llm.llms.local.loading import DeviceMap, Placement, load, model_and_
 from formal_llm.llms.local.rendering import Renderer
 from formal_llm.llms.local.scorer import PromptScorer
 from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
-from formal_llm.llms.local.token_stream import TokenStream, after, open_tokens, written_pieces
 from formal_llm.llms.question import Question
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED
 from formal_llm.llms.stops import Cutter, cut, first_stop
@@ -21,6 +27,101 @@ from formal_llm.llms.usage import TokenUsage
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+#: What stands for the bytes of a sign that is not whole yet.
+_NOT_WHOLE = "\ufffd"
+#: How many of the tokens before it decide how a text begins.
+_CONTEXT = 16
+
+
+class _Closed(Exception):
+    """No more tokens are wanted."""
+
+
+class TokenStream:
+    """Takes tokens from transformers as they are written (a *streamer*)."""
+
+    def __init__(self) -> None:
+        self.tokens: queue.SimpleQueue[list[int] | BaseException | None] = queue.SimpleQueue()
+        self.closed = threading.Event()
+        self._prompt = True
+
+    def put(self, value: Any) -> None:
+        """One more token; the prompt comes first, and is no part of the text."""
+        if self.closed.is_set():
+            raise _Closed
+        if not self._prompt:
+            self.tokens.put(value.flatten().tolist())
+        self._prompt = False
+
+    def end(self) -> None:
+        """Nothing more comes."""
+
+
+def written_pieces(
+    write: Callable[[TokenStream], None],
+    tokenizer: PreTrainedTokenizerBase,
+    before: Sequence[int],
+    new: list[int],
+) -> Generator[str]:
+    """The pieces of a text as a model writes it.
+
+    Args:
+        write: has the model write its tokens into a stream.
+        tokenizer: of the model.
+        before: the tokens before the text, as the model reads them.
+        new: gets the tokens that are written.
+    """
+    stream = TokenStream()
+
+    def work() -> None:
+        try:
+            write(stream)
+        except _Closed:
+            pass
+        except BaseException as error:
+            stream.tokens.put(error)
+        finally:
+            stream.tokens.put(None)
+
+    thread = threading.Thread(target=work, name="formal_llm stream", daemon=True)
+    thread.start()
+    told = ""
+    try:
+        while (came := stream.tokens.get()) is not None:
+            if isinstance(came, BaseException):
+                raise came
+            new += came
+            text = after(tokenizer, before, new).rstrip(_NOT_WHOLE)
+            if text.startswith(told) and text != told:
+                yield text[len(told) :]
+                told = text
+        whole = after(tokenizer, before, new)
+        if whole.startswith(told) and whole != told:
+            yield whole[len(told) :]
+    finally:
+        stream.closed.set()
+        thread.join()
+
+
+def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequence[int]) -> str:
+    """The text of new tokens behind others: some tokenizers drop a blank where a text begins."""
+    before = before[-_CONTEXT:]
+    first = str(tokenizer.decode(list(before), skip_special_tokens=True)) if before else ""
+    whole = str(tokenizer.decode([*before, *new], skip_special_tokens=True))
+    if whole.startswith(first):
+        return whole[len(first) :]
+    return str(tokenizer.decode(list(new), skip_special_tokens=True))
+
+
+def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    """The tokens of a text that is not closed: with what begins texts, and without what ends them."""
+    ids = [int(one) for one in tokenizer(text)["input_ids"]]
+    if ids and ids[-1] in (tokenizer.eos_token_id, tokenizer.sep_token_id) and ids[-1] != tokenizer.bos_token_id:
+        ids.pop()
+    begins = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    return ids or [int(begins or 0)]
 
 
 #: Changes scores: from the tokens so far, a row for each text, and a row of scores for each, to such rows of scores.

@@ -31,7 +31,7 @@ class FlightTable(Protocol):
 
 
 class FlightList:
-    """Flights in memory; :class:`~formal_llm.packs.travel.flight_file.FlightFile` holds millions in a database file."""
+    """Flights in memory; :class:`~formal_llm.packs.travel.folder.FlightFile` holds millions in a database file."""
 
     def __init__(self, flights: Iterable[Flight] = ()) -> None:
         self._all = tuple(flights)

@@ -12,23 +12,211 @@ Errors are part of the output, as published: an agent reads them and tries again
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import TypeAlias, cast
+from decimal import Decimal
+from typing import TypeAlias, TypeVar, cast
 
+from formal_llm.authored.files import parse_json
 from formal_llm.llms.generation import TextLLM
-from formal_llm.packs.travel.cost_enquiry import bare_city, cost_enquiry
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.printed import (
-    printed_accommodations,
-    printed_attractions,
-    printed_flights,
-    printed_restaurants,
-)
-from formal_llm.packs.travel.rows import Mode
+from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Mode, Money, Restaurant
+from formal_llm.packs.travel.tables import ACCOMMODATIONS, ATTRACTIONS, FLIGHTS, RESTAURANTS
 from formal_llm.tools.tool import Tool, tool
 from formal_llm.tools.toolkit import Toolkit
+
+Cell: TypeAlias = "str | int | float | Decimal | None"
+
+
+def printed_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], numbers: Sequence[int] | None = None) -> str:
+    """Print a table.
+
+    Args:
+        columns: the names of the columns.
+        rows: the cells of each row. Columns with only None are left out.
+        numbers: the row numbers to print before the rows; None for no row numbers.
+    """
+    parts: list[list[str]] = []
+    lead = "" if numbers is None else " "
+    for at, name in enumerate(columns):
+        cells = [row[at] for row in rows]
+        if rows and all(cell is None for cell in cells):
+            continue
+        numeric = all(isinstance(cell, int | float | Decimal) for cell in cells)
+        texts = _format_numbers(cells) if numeric else [_format_text(cell) for cell in cells]
+        # The leading blank of a number is reserved for its sign.
+        texts = [text if numeric and text.startswith("-") else lead + text for text in texts]
+        # The name of a numeric column has a leading blank for the sign, too.
+        header = (" " if numeric else "") + name
+        width = max(map(len, [header, *texts]))
+        parts.append([text.rjust(width) for text in [header, *texts]])
+    if numbers is not None:
+        width = max((len(str(number)) for number in numbers), default=0)
+        parts.insert(0, [" " * width, *(str(number).ljust(width) for number in numbers)])
+    return "\n".join(" ".join(line) for line in zip(*parts, strict=True))
+
+
+def printed_flights(flights: Sequence[Flight]) -> str:
+    """Print the output of FlightSearch."""
+    rows = [
+        (one.number, one.price, one.departure, one.arrival, one.duration, one.day.isoformat(), one.origin,
+         one.destination, one.distance)
+        for one in flights
+    ]  # fmt: skip
+    return printed_table(FLIGHTS.columns, rows)
+
+
+def printed_accommodations(beds: Sequence[Accommodation]) -> str:
+    """Print the output of AccommodationSearch; prices and nights have a decimal, as in the published table."""
+    rows = [
+        (one.name, _convert_price(one.price), one.room_type, " & ".join(one.house_rules), float(one.minimum_nights),
+         one.maximum_occupancy, one.rating, one.city)
+        for one in beds
+    ]  # fmt: skip
+    return printed_table(ACCOMMODATIONS.columns, rows)
+
+
+def printed_restaurants(tables: Sequence[Restaurant], numbers: Sequence[int] | None = None) -> str:
+    """Print the output of RestaurantSearch; row numbers are positions in the whole table."""
+    rows = [(one.name, one.cost, ", ".join(one.cuisines), one.rating, one.city) for one in tables]
+    return printed_table(RESTAURANTS.columns, rows, numbers)
+
+
+def printed_attractions(sights: Sequence[Attraction]) -> str:
+    """Print the output of AttractionSearch."""
+    rows = [(one.name, one.latitude, one.longitude, one.address, one.phone, one.website, one.city) for one in sights]
+    return printed_table(ATTRACTIONS.columns, rows)
+
+
+def _convert_price(price: int | Decimal) -> float:
+    return float(price)
+
+
+def _format_text(cell: Cell) -> str:
+    """Format a text, with line ends and tabs as escapes."""
+    if cell is None:
+        return "NaN"
+    return str(cell).replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
+
+
+def _format_numbers(cells: Sequence[Cell]) -> list[str]:
+    """Format the numbers of a column: integers unchanged, others with the decimals that the longest needs (max. 6)."""
+    if all(isinstance(cell, int) for cell in cells):
+        return [str(cell) for cell in cells]
+    texts = [f"{cell:.6f}" for cell in cells]
+    while all(text.endswith("0") and not text.endswith(".0") for text in texts):
+        texts = [text[:-1] for text in texts]
+    return texts
+
+
+R = TypeVar("R", Accommodation, Restaurant)
+MOST_CHARACTERS = 20_000
+_NO_JSON = "The sub plan can not be parsed into json format, please check."
+_ONE_DAY = f"{_NO_JSON} Only one day plan is supported."
+_NO_WAY = "The transporation information is not valid, please check."
+_WAY = re.compile(r"from\s+(.+?)\s+to\s+([^,]+)(?=[,\s]|$)")
+_PLACE = re.compile(r"(.*?),\s*([^,]+)(\(\w[\w\s]*\))?$")
+_MEALS = {"breakfast": "breakfase", "lunch": "lunch", "dinner": "dinner"}
+
+
+def cost_enquiry(world: World, sub_plan: str) -> str:
+    """Return the answer of ``CostEnquiry`` for a day of a plan.
+
+    Args:
+        world: the database.
+        sub_plan: a JSON object, or a Python dictionary, with ``people_number`` and the keys of a day.
+    """
+    day = _parse_day(sub_plan)
+    if day is None:
+        return _NO_JSON
+    people = day.get("people_number") if isinstance(day, Mapping) else None
+    if not isinstance(day, Mapping) or isinstance(people, bool) or not isinstance(people, int) or people < 1:
+        return _ONE_DAY if not isinstance(day, Mapping) else "The sub plan has no people_number, please check."
+    total, problems = _compute_cost(world, {str(key): value for key, value in day.items()}, people)
+    if not problems:
+        return f"The cost of your plan is {total} dollars."
+    reasons = "".join(f"{number}. {one} \t" for number, one in enumerate(problems, 1))
+    return f"Sorry, the cost of your plan is not available because of the following reasons:{reasons}"
+
+
+def _parse_day(text: str) -> object:
+    if len(text) > MOST_CHARACTERS:
+        return None
+    try:
+        return parse_json(text)
+    except ValueError:
+        pass
+    try:
+        value: object = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value
+
+
+def _compute_cost(world: World, day: Mapping[str, object], people: int) -> tuple[Money, list[str]]:
+    total: Money = 0
+    problems: list[str] = []
+    if way := _read_field(day, "transportation"):
+        cost = _way_cost(world, way, str(day.get("current_city", "")), people)
+        if isinstance(cost, str):
+            problems.append(cost)
+        else:
+            total += cost
+    for meal, called in _MEALS.items():
+        if found := _read_place(_read_field(day, meal)):
+            table = _find_row(world.restaurants(found[1]), found[0])
+            if table is None:
+                problems.append(f"The {called} information is not valid, please check.")
+            else:
+                total += table.cost * people
+    if found := _read_place(_read_field(day, "accommodation")):
+        bed = _find_row(world.accommodations(found[1]), found[0])
+        if bed is None:
+            problems.append("The accommodation information is not valid, please check.")
+        else:
+            total += bed.cost_for(people)
+    return total, problems
+
+
+def _read_field(day: Mapping[str, object], key: str) -> str:
+    value = day.get(key)
+    return value if isinstance(value, str) and value != "-" else ""
+
+
+def _way_cost(world: World, way: str, current_city: str, people: int) -> Money | str:
+    """Return the cost of a way or an error; unknown modes of transport cost nothing, as published."""
+    lower = way.lower()
+    if "flight number" in lower:
+        _, found, rest = way.partition("Flight Number: ")
+        flights = world.flights_numbered(rest.split(",")[0]) if found else ()
+        return flights[0].price * people if flights else "The filght information is not valid"
+    mode: Mode | None = "self-driving" if "self-driving" in lower else "taxi" if "taxi" in lower else None
+    if mode is None:
+        return 0
+    cities = _WAY.search(way) or _WAY.search(current_city)
+    if cities is None:
+        return f"{_NO_WAY} You have to make sure there are two cities (from A to B) in your transportation plan."
+    drive = world.distance(bare_city(cities[1]), bare_city(cities[2]), mode)
+    return drive.cost_for(people) if drive is not None else _NO_WAY
+
+
+def _read_place(text: str) -> tuple[str, str] | None:
+    """Return name and city of ``"Name, City"``; None if the text is empty or has no city."""
+    found = _PLACE.search(text) if text else None
+    return (found[1].strip(), bare_city(found[2].strip()).strip()) if found else None
+
+
+def _find_row(rows: Sequence[R], name: str) -> R | None:
+    return next((row for row in rows if row.name == name), None)
+
+
+def bare_city(text: str) -> str:
+    """Return a city without the text in parentheses after it."""
+    found = re.match(r"(.*?)\([^)]*\)", text)
+    return found[1] if found else text
+
 
 #: Writes a plan from the notes of a session and the query.
 PlanWriter: TypeAlias = Callable[[str, str], str]

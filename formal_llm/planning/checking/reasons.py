@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from formal_llm.automata import PDA, Configuration, Lookahead, Transition, Word
 from formal_llm.automata.languages.emptiness import RuleSet
-from formal_llm.automata.languages.prefixes import ViablePrefixes
+from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from formal_llm.automata import Limits, Lookahead, Source, Word
 from formal_llm.automata.languages.edits import UNIT_WEIGHTS, Edit, EditWeights
 from formal_llm.automata.languages.emptiness import RuleSet, why_empty
+from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.languages.nearest_words import Nearest, nearest
-from formal_llm.automata.languages.prefixes import ViablePrefixes
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.errors import did_you_mean

@@ -13,7 +13,7 @@ from itertools import combinations, islice
 from typing import Literal
 
 from formal_llm.automata import Lookahead, Word
-from formal_llm.automata.languages.how_many import FURTHER
+from formal_llm.automata.languages.word_lists import FURTHER
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, LimitedConfiguration
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import FormalLLMError, InfiniteLanguage, InvalidAnswer, NoValidPlan, Undecided

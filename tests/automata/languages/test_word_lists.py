@@ -4,10 +4,18 @@ import pytest
 from hypothesis import given
 
 from formal_llm import CFG, PDA, Limits, Lookahead
-from formal_llm.automata.languages.word_lists import words
+from formal_llm.automata.languages.word_lists import (
+    PlanCount,
+    count_plans,
+    is_finite,
+    longest_length,
+    shortest_length,
+    words,
+)
 from formal_llm.automata.models import tabulation
+from formal_llm.errors import Undecided
 from tests.automata.languages.order import in_order
-from tests.oracles import all_words, language
+from tests.oracles import all_words, language, rules
 from tests.strategies import automata, examples, grammars
 
 
@@ -44,3 +52,72 @@ class TestWords:
     def test_other_automata_are_an_error(self):
         with pytest.raises(TypeError, match="grammar or a pushdown automaton"):
             words(object(), 3)
+
+
+def pyformlang_is_finite(cfg):
+    from pyformlang.cfg import CFG as Other
+    from pyformlang.cfg import Epsilon, Production, Terminal, Variable
+
+    table = rules(cfg)
+    made = {
+        Production(Variable(head), [Variable(n) if n in table else Terminal(n) for n in body] or [Epsilon()])
+        for head, bodies in table.items()
+        for body in bodies
+    }
+    return Other(start_symbol=Variable(cfg.start), productions=made).is_finite()
+
+
+class TestLengths:
+    @given(grammars())
+    @examples(120)
+    def test_finite_as_pyformlang_says_and_lengths_as_written_out(self, cfg):
+        assert is_finite(cfg) == pyformlang_is_finite(cfg)
+        lengths = {len(word) for word in language(cfg, 5)}
+        if lengths:
+            assert shortest_length(cfg) == min(lengths)
+        else:
+            assert shortest_length(cfg) is None or shortest_length(cfg) > 5
+        if not is_finite(cfg) or shortest_length(cfg) is None:
+            assert longest_length(cfg) is None
+        elif longest_length(cfg) <= 5:
+            assert longest_length(cfg) == max(lengths)
+
+    def test_long_chains(self):
+        rules = [(f"N{n}", (f"N{n + 1}", f"N{n + 1}")) for n in range(3_000)]
+        cfg = CFG([*rules, ("N3000", ("a",)), ("N3000", ("a", "a"))])
+        assert shortest_length(cfg) == 2**3000
+        assert longest_length(cfg) == 2**3001
+
+    def test_cycles_without_growth_are_finite(self):
+        cfg = CFG.from_string("S -> A | E S | a a\nA -> S | a\nE -> ε")
+        assert is_finite(cfg)
+        assert longest_length(cfg) == 2
+
+
+@pytest.mark.parametrize(
+    ("rules", "many", "said"),
+    [
+        ("S -> a b | a b c d | e", PlanCount(3, "words"), "3"),
+        ("S -> a S | b", PlanCount(5, "words", 5), "infinitely many; 5 up to 5"),
+        ("S -> " + " | ".join(f"a{n}" for n in range(1200)), PlanCount(1200, "words"), "1,200"),
+    ],
+)
+def test_how_many_plans_there_are(rules: str, many: PlanCount, said: str) -> None:
+    found = count_plans(Lookahead(CFG.from_string(rules)))
+    assert found == many
+    assert found.describe_count("up to {}") == said
+
+
+def test_derivations_are_counted_where_words_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    lookahead = Lookahead(CFG.from_string("S -> A | B\nA -> a\nB -> a"))
+    count = lookahead.count
+
+    def undecided(configuration: object = None, *, of: str = "words", max_length: int | None = None) -> int:
+        if of == "words":
+            raise Undecided("not counted")
+        return count(configuration, of="derivations", max_length=max_length)
+
+    monkeypatch.setattr(lookahead, "count", undecided)
+    found = count_plans(lookahead)
+    assert found == PlanCount(2, "derivations")
+    assert found.describe_count("") == "2 derivations (a plan may have several)"

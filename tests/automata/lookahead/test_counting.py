@@ -7,8 +7,7 @@ from hypothesis import assume, given
 
 from formal_llm import CFG, Limits, Lookahead
 from formal_llm.automata.languages.ambiguity import derivations
-from formal_llm.automata.languages.lengths import is_finite
-from formal_llm.automata.languages.word_lists import words
+from formal_llm.automata.languages.word_lists import is_finite, words
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counting import DerivationCounter, find_cycles, fixed_counts
 from formal_llm.automata.lookahead.ways import find_ways

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, Lookahead, constraint
-from formal_llm.automata.languages.prefixes import ViablePrefixes
+from formal_llm.automata.languages.fronts import ViablePrefixes
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import ACCEPTING, LENGTH, FlowGrammar

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Behaviour, Flowchart, Limits
 from formal_llm.automata.models.written import Written
-from formal_llm.automata.notation import behaviour, pda_writing
+from formal_llm.automata.notation import behaviour
+from formal_llm.automata.notation import pda as pda_notation
 from formal_llm.automata.notation.cfg_syntax import strip_comment
 from formal_llm.automata.notation.comments import TOP, add_comments, collect_comments
 from formal_llm.errors import AutomatonError, NotationError
@@ -218,7 +219,7 @@ def test_automata_keep_all(automaton: PDA, data: st.DataObject) -> None:
     except NotationError:
         reject()  # no run accepts
     check_all_kept(
-        automaton, data, ["# x", "# p, a -> q 'y\"", "#"], lambda line: pda_writing._CODE.findall(line)[0], beside=True
+        automaton, data, ["# x", "# p, a -> q 'y\"", "#"], lambda line: pda_notation._CODE.findall(line)[0], beside=True
     )
 
 

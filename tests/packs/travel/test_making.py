@@ -1,11 +1,12 @@
 from pathlib import Path
 
+from hypothesis import HealthCheck, given, settings
+
 from formal_llm import authored
 from formal_llm.packs.travel.database import World
-from formal_llm.packs.travel.making import make_world
+from formal_llm.packs.travel.making import make_world, write_folder
 from formal_llm.packs.travel.query import CUISINES, HOUSE_RULES
-from formal_llm.packs.travel.writing import write_folder
-from tests.packs.travel.worlds import rows_of
+from tests.packs.travel.worlds import rows_of, worlds
 
 
 def test_what_ships_is_what_the_script_makes(tmp_path: Path) -> None:
@@ -31,3 +32,11 @@ def test_every_wish_can_be_met_somewhere() -> None:
         for rows in (beds, tables, sights):
             assert len({row.name for row in rows}) == len(rows)
     assert any(not road.usable for road in world.all_roads()) and any(not road.distance for road in world.all_roads())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(worlds)
+def test_what_is_written_is_read_back(tmp_path: Path, world: World) -> None:
+    write_folder(world, tmp_path)
+    read = World.from_folder(tmp_path)
+    assert rows_of(read) == rows_of(world) and all(one.kept for one in read.problems)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import NotationError
-from formal_llm.packs.travel import printed
+from formal_llm.packs.travel import tools as travel_tools
 from formal_llm.packs.travel.reference import read_reference
 from tests.packs.travel.given import cases, needs_data
 from tests.packs.travel.worlds import beds, sights, tables
@@ -53,7 +53,7 @@ def test_what_pandas_prints_of_the_given_references_is_read_back() -> None:
 
 @given(st.lists(tables, min_size=1, max_size=5), st.booleans())
 def test_printed_restaurants_are_read_back(rows: list, numbered: bool) -> None:
-    text = printed.printed_restaurants(rows, range(97, 97 + len(rows)) if numbered else None)
+    text = travel_tools.printed_restaurants(rows, range(97, 97 + len(rows)) if numbered else None)
     found = read_reference([{"Description": "Restaurants in A", "Content": text}]).restaurants
     # A price is printed as a number; names lose the blanks before them.
     assert [(one.name, one.city, one.cuisines, one.rating, float(one.cost)) for one in found] == [
@@ -63,7 +63,7 @@ def test_printed_restaurants_are_read_back(rows: list, numbered: bool) -> None:
 
 @given(st.lists(beds, min_size=1, max_size=5))
 def test_printed_accommodations_are_read_back(rows: list) -> None:
-    text = printed.printed_accommodations(rows)
+    text = travel_tools.printed_accommodations(rows)
     found = read_reference({"Accommodations in A": text}).accommodations
     assert [(one.name, one.house_rules, one.minimum_nights) for one in found] == [
         (one.name.lstrip(" "), one.house_rules, one.minimum_nights) for one in rows
@@ -72,7 +72,7 @@ def test_printed_accommodations_are_read_back(rows: list) -> None:
 
 @given(st.lists(sights, min_size=1, max_size=5))
 def test_printed_attractions_are_read_back(rows: list) -> None:
-    found = read_reference({"Attractions in A": printed.printed_attractions(rows)}).attractions
+    found = read_reference({"Attractions in A": travel_tools.printed_attractions(rows)}).attractions
     assert [(one.name, one.latitude, one.address) for one in found] == [
         (one.name.lstrip(" "), one.latitude, one.address.lstrip(" ")) for one in rows
     ]

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Budget, Limits, Lookahead, Planner, RandomLLM, Task, Walk, constraint
-from formal_llm.automata.lookahead.plain_search import PlainSearch
+from formal_llm.automata.lookahead.lookahead import PlainSearch
 from formal_llm.automata.models.limits import SumLimit
 from formal_llm.errors import BudgetExceeded, NoValidPlan, Undecided
 from formal_llm.planning import ChoiceTable

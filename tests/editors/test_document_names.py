@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm.editors.names import Names
+from formal_llm.editors.document import Names
 
 GRAMMAR = """%start S
 %limit 2 wash

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from formal_llm.errors import ModelError, ResourceNotFound
-from formal_llm.llms.local.gguf_files import written_out
-from formal_llm.llms.local.loading import load
+from formal_llm.llms.local.loading import load, written_out
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Question
 

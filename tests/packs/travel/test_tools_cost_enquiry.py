@@ -3,9 +3,9 @@ from datetime import date
 
 import pytest
 
-from formal_llm.packs.travel.cost_enquiry import cost_enquiry
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.rows import Accommodation, Flight, Restaurant, Road
+from formal_llm.packs.travel.tools import cost_enquiry
 
 WORLD = World(
     [Flight("F1", "A", "B", date(2022, 3, 16), "5:00", "6:00", 70)],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from formal_llm.cli.bench_methods import read_methods, spread, trained_llms
+from formal_llm.cli.bench import read_methods, spread, trained_llms
 from formal_llm.errors import FormalLLMError, ResourceNotFound
 from formal_llm.packs.openagi.data.making import make_data
 from tests.cli.inside import runner

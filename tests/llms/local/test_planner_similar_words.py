@@ -10,7 +10,7 @@ from formal_llm import CFG, Planner
 from formal_llm.llms import resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.local.minilm import find_minilm
-from formal_llm.llms.local.similar_words import ALIKE, UNLIKE, SimilarWords
+from formal_llm.llms.local.planner import ALIKE, UNLIKE, SimilarWords
 from formal_llm.llms.question import Term
 
 torch = pytest.importorskip("torch")
