@@ -1,4 +1,4 @@
-"""Reading a file that somebody named, so that it can neither hang nor fill the memory, and tells what is wrong with it.
+"""Reading a file that a user named: it can neither hang nor fill the memory, and errors name what is wrong with it.
 
 What is no plain file (a pipe, a device, a folder) is an ``OSError``, as a file is that is missing: a pipe is never
 waited for. What is larger than anybody writes is one, too. Only line ends part lines: a text may hold other signs that
@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 
 from formal_llm.errors import NotationError
 
-#: A larger file is refused, where nothing else is said.
+#: A larger file is refused by default.
 MOST_BYTES = 100_000_000
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _KINDS = (
@@ -34,9 +34,9 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     """A plain file, opened to be read.
 
     Raises:
-        OSError: it is missing, may not be read, or is no plain file; ``strerror`` says which.
+        OSError: it is missing, may not be read, or is no plain file; ``strerror`` names which.
     """
-    file = open(path, "rb", opener=_open)  # noqa: SIM115  # whoever calls closes it
+    file = open(path, "rb", opener=_open)  # noqa: SIM115  # the caller closes it
     try:
         _check(os.fstat(file.fileno()).st_mode, path)
     except BaseException:
@@ -75,7 +75,7 @@ def read_text(path: str | Path, error: type[NotationError] = NotationError, most
     """The text of an authored file (UTF-8, with or without a byte order mark).
 
     Raises:
-        NotationError: the file is missing, no plain file, too large, or not UTF-8 text; the message says which.
+        NotationError: the file is missing, no plain file, too large, or not UTF-8 text; the message names which.
     """
     name = str(path)
     try:
@@ -102,7 +102,7 @@ def read_lines(path: str | Path, error: type[NotationError] = NotationError) -> 
     try:
         file = open_file(path)
     except OSError:
-        read_text(path, error)  # says what is wrong
+        read_text(path, error)  # its error names what is wrong
         raise
     with file, TextIOWrapper(file, "utf-8-sig", newline="") as lines:
         try:

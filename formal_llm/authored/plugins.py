@@ -5,7 +5,7 @@ A package offers a plugin as an *entry point* in its ``pyproject.toml``::
     [project.entry-points."formal_llm.providers"]
     keywords = "formal_llm_tea.provider:keywords"
 
-Every plugin is a function. What it is given and what it gives, a :class:`Plugins` says, one for each kind: it is the
+Every plugin is a function. What it takes and returns is declared by a :class:`Plugins`, one for each kind: it is the
 way in for others beside a table of what this library has itself. What the library has comes first and is found without
 a look at any package, so no package can replace it.
 
@@ -76,7 +76,7 @@ class Plugins(Generic[R]):
         """What the plugin of that name gives for these arguments; None where none is installed.
 
         Raises:
-            PluginError: it cannot be used; says whose it is, and why.
+            PluginError: it cannot be used; the message names its package, and why.
             FormalLLMError: what the plugin itself raises of these.
         """
         found = self.find(name)
@@ -151,7 +151,7 @@ def _plugin(entry: EntryPoint) -> Plugin:
 
 
 def _takes(function: Callable[..., object], count: int) -> bool:
-    """Whether a function can be called with so many arguments; yes where it does not tell."""
+    """Whether a function can be called with a number of arguments; yes where its signature is unknown."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:

@@ -1,6 +1,6 @@
-"""Tables that people write, in TOML or JSON: what may stand in them is said in a *shape*, and nothing else is accepted.
+"""Tables that people write, in TOML or JSON: a *shape* defines what may stand in them, and nothing else is accepted.
 
-A key that nobody knows is an error that names the file, the line and the nearest known key, since what a reader passes
+An unknown key is an error that names the file, the line and the nearest known key, since what a reader passes
 over in silence is a rule that does not hold::
 
     GROUP = Keys({"name": str, "text": str, "slots": Items(str)}, needed=("name", "text"))
@@ -83,7 +83,7 @@ class TomlFile:
     """A TOML file whose table has its shape.
 
     Attributes:
-        name: the path, as messages tell it.
+        name: the path, as messages show it.
         text: what is written.
         data: the table.
     """
@@ -161,7 +161,7 @@ def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProb
     Args:
         data: the table.
         shape: what may stand in it.
-        called: what a message calls the table, such as ``"in a wording"``; where its path does not say it.
+        called: what a message calls the table, such as ``"in a wording"``; where its path does not show it.
     """
     todo: list[tuple[TablePath, object, Shape]] = [((), data, shape)]
     while todo:
@@ -170,7 +170,7 @@ def problems(data: object, shape: Shape, called: str = "") -> Iterator[TableProb
         if isinstance(wanted, AlternativeShape):
             if isinstance(value, str) and value in wanted.texts:
                 continue
-            # The first kind that fits says what may stand inside.
+            # The first kind that fits defines what may stand inside.
             chosen = next((one for one in wanted.shapes if _fits(value, one)), None)
             if chosen is None:
                 yield TableProblem(path, f"{_place(path)} is {_told(wanted)}, not {_shown(value)}")
@@ -203,15 +203,15 @@ def _check_keys(path: TablePath, table: Mapping[str | int, object], keys: Keys, 
 
 # -- where something stands in a text ---------------------------------------------------------------------------------
 
-#: How many beginnings of a text are read to find a line; then it is told without the line.
+#: How many beginnings of a text are read to find a line; then a problem is reported without it.
 _TRIES = 200
 
 
 def line_of(text: str, path: TablePath) -> int | None:
     """The line, from 1, in which something stands in a TOML text; None where that is not found out.
 
-    What reads TOML tells no places. But the beginning of a text up to the end of a statement is TOML as well, and the
-    shortest one that holds what is looked for ends with it.
+    The reader of TOML reports no places. But the beginning of a text up to the end of a statement is TOML as well, and
+    the shortest one that holds what is looked for ends with it.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     # The first `before` lines do not hold it, the first `until` do; counts from `middles` to there end in a statement.
@@ -255,7 +255,7 @@ def _held(lines: Sequence[str], path: TablePath) -> bool | None:
     return True
 
 
-# -- what messages say ------------------------------------------------------------------------------------------------
+# -- the words of messages --------------------------------------------------------------------------------------------
 
 
 def _fits(value: object, shape: Shape) -> bool:

@@ -124,7 +124,7 @@ def agent(
         Agent, spec, tools=tools_of(tools, corpus), rules=constraint or (), limits=limits, times=times or TIMES,
         budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown,
     )  # fmt: skip
-    agent_of(RandomTextLLM())  # never asked: what is wrong with the arguments is said before a model is loaded
+    agent_of(RandomTextLLM())  # never asked: wrong arguments are reported before a model is loaded
     with _kept(llm, cache, record) as who:
         _converse(agent_of(who), questions, llm, shown, save=save, page=page)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModularOptions:
-    """What the command line says of a modular agent.
+    """The options of the command line for a modular agent.
 
     Attributes:
         llm: who plans.
@@ -105,7 +105,7 @@ def _agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
     rules = [constraint(text, names, name=text) for text in options.rules]
     budget = RunBudget(requests=options.requests or 100, tokens=options.tokens)
     agent_of = partial(ModularAgent, modules=modules, rules=rules, limits=options.limits, budget=budget)
-    agent_of(RandomObjectLLM())  # never asked: what is wrong with the arguments is said before a model is loaded
+    agent_of(RandomObjectLLM())  # never asked: wrong arguments are reported before a model is loaded
     planner = _writer(options.llm, options, stack)
     caller = None if options.tool_llm is None else _writer(options.tool_llm, options, stack)
     return agent_of(planner, caller)
@@ -141,7 +141,7 @@ def _modules(options: ModularOptions) -> list[Module]:
 
 
 def lines() -> Iterator[str]:
-    """What the user says at the terminal, line by line, to its end."""
+    """The lines that the user types at the terminal, to their end."""
     while True:
         if sys.stdin.isatty():
             err().print("> ", end="")

@@ -65,7 +65,7 @@ def author_(
     check_writable(known)
     old, before, examples = _before(known)
     log = _Log(out)
-    # An answer is kept at once: nothing that the author said is lost.
+    # An answer is kept at once: no answer of the author is lost.
     person = None if yes or rules == "-" else _Person(known.with_suffix(ENDING))
     try:
         made = author(
@@ -136,14 +136,14 @@ class _Log:
 
 
 class _Person:
-    """Asks the person at the terminal, and keeps what was said."""
+    """Asks the person at the terminal, and keeps the answers."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._begun = False
 
     def __call__(self, plan: Shown) -> bool | None:
-        """What the person says of a plan."""
+        """The person's verdict on a plan."""
         console = err()
         if not self._begun:
             console.print("Should these plans be allowed? y, n, Enter to skip, q to end")

@@ -22,17 +22,17 @@ from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.results import FAILED, Results, run_of
 
-#: After so many failures in a row that nobody's plan is to blame for, a run ends: the provider cannot be reached.
+#: The failures in a row, none of them due to a plan, after which a run ends: the provider cannot be reached.
 _IN_A_ROW = 10
 #: Notations of whole files, which have no task on each line.
 _NO_LINES = (".json", ".toml", ".yaml", ".yml")
-#: Where no progress bar can be drawn, a line is printed every so many seconds.
+#: Where no progress bar can be drawn, a line is printed whenever this many seconds have passed.
 _EVERY = 30
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What the options for many tasks say.
+    """The options for many tasks.
 
     Attributes:
         out: the results file.
@@ -118,7 +118,7 @@ def task_of(told: Mapping[str, object], source: LoadedRules) -> Task:
     return replace(task, limits=task.limits & more)
 
 
-#: What a task on a line may say.
+#: The keys of a task on a line.
 TASK = Keys(
     {
         "task": str,

@@ -98,7 +98,7 @@ def read_methods(text: str) -> list[Method]:
 def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | None) -> dict[str, AdaptedLLM]:
     """For LLMs by name the same with trained adapters, where the method ``rltf`` asks for them.
 
-    Those of ``minilm`` come along; any others are in the folder of a training run.
+    Those of ``minilm`` ship with the library; any others are in the folder of a training run.
 
     Raises:
         FormalLLMError: the adapters fit none of the LLMs.
@@ -124,7 +124,7 @@ def trained_llms(names: Sequence[str], methods: Sequence[str], adapter: Path | N
 
 
 def spread(items: Sequence[_T], limit: int | None) -> list[_T]:
-    """At most so many items, spread evenly."""
+    """At most ``most`` items, spread evenly."""
     if limit is None or limit >= len(items):
         return list(items)
     return [items[place * len(items) // limit] for place in range(limit)]
@@ -133,7 +133,7 @@ def spread(items: Sequence[_T], limit: int | None) -> list[_T]:
 def transfer_of(
     pack: TaskPack, file: str, numbers: Sequence[int], limit: int | None, settings: AskingSettings
 ) -> Transfer | None:
-    """The plans for the sentences of a file that say one of these tasks, at most so many; None where none does.
+    """The plans for the sentences of a file that reword one of these tasks, at most ``most``; None where none does.
 
     Raises:
         ResourceNotFound, NotationError: the file cannot be read.
@@ -175,7 +175,7 @@ def who_is_asked(
     """
     from formal_llm.packs.openagi.benchmark.plans import not_asked
 
-    trained = trained_llms(names, methods, adapter)  # first: these say before they load a model what is wrong
+    trained = trained_llms(names, methods, adapter)  # first: these report what is wrong before they load a model
     asked = {name: resolve(name) for name in names}
     skipped = not_asked(asked, methods, trained)
     if len(skipped) == len(asked) * len(methods):
@@ -235,7 +235,7 @@ class TextScore(StrEnum):
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What the options for scores say."""
+    """The options for scores."""
 
     text: TextScore
     bert: str | None
@@ -353,7 +353,7 @@ class Benchmarks(PlainGroup):
     """The benchmarks."""
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The benchmark of that name, else an error that says which there are."""
+        """The benchmark of that name, else an error that lists them."""
         found = super().get_command(ctx, cmd_name)
         if found is None:
             with errors_told():
@@ -432,7 +432,7 @@ def bench(
     from formal_llm.packs.openagi.benchmark.run import Benchmark
     from formal_llm.packs.openagi.scores.judging import PlanJudge
 
-    # All that can be wrong with the arguments is said before a model is loaded.
+    # All that can be wrong with the arguments is reported before a model is loaded.
     names = list(dict.fromkeys(llm or ["builtin"]))
     check_providers(*names)
     check_folder(to)

@@ -91,7 +91,9 @@ def bench_agents(
         known = tools_of(tools, corpus)
     for name in names:
         if name not in benchmark.VOTES:
-            Agent(name, RandomTextLLM(), known)  # never asked: what is wrong with it is said before a model is loaded
+            Agent(
+                name, RandomTextLLM(), known
+            )  # never asked: what is wrong with it is reported before a model is loaded
     who = {name: ensure_text_llm(resolve(name)) for name in dict.fromkeys(llm)}
     rows = []
     with ExitStack() as opened, progress_bars() as bars:

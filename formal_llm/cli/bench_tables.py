@@ -35,7 +35,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True)
 class TableStyle:
-    """How the tables are shown; ``in_cells``: methods that do not apply have columns, which say why."""
+    """How the tables are shown; ``in_cells``: methods that do not apply have columns, which explain why."""
 
     form: Form
     published: bool

@@ -1,4 +1,4 @@
-"""``formal-llm calibrate``: how often an LLM is right where it says so, and a temperature that mends it."""
+"""``formal-llm calibrate``: how often an LLM is right at each confidence, and a temperature that corrects it."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _references(rules: LoadedRules, planner: Planner, text: str) -> dict[Task, l
 
 
 def answers(llm: LLM, questions: Sequence[KnownQuestion]) -> list[Judged | None]:
-    """What an LLM answers to each question, judged; None where it tells no probabilities."""
+    """What an LLM answers to each question, judged; None where it gives no probabilities."""
     found: list[Judged | None] = []
     with progress_bars() as bars:
         bar = bars.add_task("", total=len(questions), said="questions")

@@ -149,7 +149,7 @@ def _guard(source: str) -> dict[str, object]:
         "rules": ", ".join(rule.name for rule in rules.rule_set.rules),
     }
     weak = rules.check()
-    # Of the stronger guarantee what the weaker one does not tell: rules that results or users can make impossible.
+    # Of the stronger guarantee what the weaker one does not report: rules that results or users can make impossible.
     strong = [one for one in rules.check(guarantee="whatever") if one.kind == "empty" and one not in weak]
     for title, told in (
         ("conflicts", [one for one in (*weak, *strong) if one.kind == "empty"]),
@@ -178,7 +178,7 @@ def _agent(source: str, behaviour: Behaviour, whole: CFG | PDA) -> dict[str, obj
     ends = [one for one in Monitor(whole).check(environment=outside) if one.kind in ("trap", "not decided")]
     if ends:
         found["dead ends"] = [str(one) for one in ends]
-    with catch_warnings(action="ignore"):  # they were told when the rules were read
+    with catch_warnings(action="ignore"):  # they were reported when the rules were read
         examples = load_examples(source)
     if examples:
         found["examples"] = f"{len(examples)}, all allowed"
@@ -254,7 +254,7 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
 def _longest(lookahead: Lookahead, all_: PlanCount, at_least: int) -> int:
     """The length of the longest of finitely many plans: the least bound that leaves none out.
 
-    One of them has ``at_least`` so many terminals.
+    One of them has ``at_least`` this many terminals.
     """
 
     def within(length: int) -> int:

@@ -84,7 +84,7 @@ def exit_code(error: FormalLLMError) -> int:
 
 
 def said_of(error: Exception) -> str:
-    """What is said of an error at the command line, which has options where Python has arguments."""
+    """The message of an error at the command line, which has options where Python has arguments."""
     said = str(error)
     if isinstance(error, OSError) and error.strerror and not isinstance(error, FormalLLMError):
         # Without the number that Python puts before it, and with the place where it belongs.
@@ -138,11 +138,11 @@ def needs_extra(extra: str, what: str) -> Iterator[None]:
 
 @contextmanager
 def errors_told() -> Iterator[None]:
-    """Tell an expected error in one readable block on standard error and end with its exit code."""
+    """Report an expected error in one readable block on standard error and end with its exit code."""
     try:
         yield
     except BrokenPipeError:
-        # Whoever reads our output has seen enough (head, a pager that was left). What is still buffered goes nowhere.
+        # The reader of our output has seen enough (head, a pager that was left). What is still buffered goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except (FormalLLMError, ValueError, TypeError, OSError) as error:
@@ -161,7 +161,7 @@ def errors_told() -> Iterator[None]:
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """A command whose errors are told to a person."""
+    """A command whose errors are reported to a person."""
 
     @functools.wraps(function)
     def told(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -183,7 +183,7 @@ def write_visibly(stream: TextIO, text: str) -> None:
 
 
 def check_writable(*files: Path | None) -> None:
-    """Tell before anything is asked that a file cannot be written where it is wanted.
+    """Report before anything is asked that a file cannot be written where it is wanted.
 
     Raises:
         InputError: its folder is not there, or may not be written, or a folder stands there.
@@ -198,7 +198,7 @@ def check_writable(*files: Path | None) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Tell before anything is asked that a folder cannot be made where it is wanted, or not be written.
+    """Report before anything is asked that a folder cannot be made where it is wanted, or not be written.
 
     Raises:
         InputError: something else stands there or on the way there, or it may not be written.
@@ -219,7 +219,7 @@ def write_to(file: Path, text: str) -> None:
 
 
 def guard_errors() -> None:
-    """Make visible, too, what Python itself writes of warnings and of errors that nobody expected."""
+    """Make visible, too, what Python itself writes of warnings and of unexpected errors."""
 
     def show_warning(
         message: Warning | str,

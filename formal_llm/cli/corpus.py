@@ -88,7 +88,7 @@ def articles_of(path: Path) -> ArticleSource:
     """The articles of a file, by its ending.
 
     Raises:
-        InputError: it cannot be read, or has an ending that nobody knows.
+        InputError: it cannot be read, or has an unknown ending.
     """
     from formal_llm.agents.tools.articles import JsonArticles, TextArticles
     from formal_llm.agents.tools.wikipedia import WikipediaDump

@@ -223,7 +223,7 @@ def plan(
         err().print(f"warning: {warning}")
     planner = Planner(
         loaded.source,
-        RandomTextLLM(),  # never asked: all that can be wrong with the arguments is said before a model is loaded
+        RandomTextLLM(),  # never asked: wrong arguments are reported before a model is loaded
         constraints=loaded.constraints,
         limits=read_limits(limit, require),
         lookahead=lookahead.value,
@@ -259,7 +259,7 @@ def plan(
 def _made(planner: Planner, task: Task, asking: Callable[[], AbstractContextManager[None]], forms: list[Show]) -> Plan:
     """The plan of a task; where a budget is used up, what there is of it is printed."""
     try:
-        planner.start(task)  # that there is no plan is said before a model is loaded as well
+        planner.start(task)  # that there is no plan is reported before a model is loaded as well
         with asking():
             return planner.plan(task)
     except BudgetExceeded as error:
@@ -268,7 +268,7 @@ def _made(planner: Planner, task: Task, asking: Callable[[], AbstractContextMana
 
 
 def worded(loaded: LoadedRules, file: Path | None, *, conversation: bool, rules: bool) -> Wording:
-    """The wording of a file or of the rules, in one conversation or telling the rules where that is wanted."""
+    """The wording of a file or of the rules, in one conversation or with the rules where that is wanted."""
     words = loaded.wording_of(file)
     words = replace(words, conversation=conversation or words.conversation)
     return words.with_rules() if rules else words
@@ -306,7 +306,7 @@ def check_penalty(penalty: float, search: Search) -> None:
 
 
 def results_file(out: Path | None, beside: object) -> Path:
-    """Where the results of many tasks go; raise where that is not told, or where there are options for one task."""
+    """Where the results of many tasks go; raise where that is not given, or where there are options for one task."""
     if out is None:
         raise FormalLLMError("--tasks needs --out FILE, where the results go")
     if beside:
@@ -315,7 +315,7 @@ def results_file(out: Path | None, beside: object) -> Path:
 
 
 def form_for(out: Path | None) -> Show:
-    """The form that the ending of a file says; steps for all others."""
+    """The form for the ending of a file; steps for all others."""
     return {".json": Show.json, ".mmd": Show.mermaid}.get(out.suffix if out is not None else "", Show.steps)
 
 
@@ -345,7 +345,7 @@ def answerer(name: str, cache: Path | None, record: Path | None) -> Iterator[LLM
 
 @contextmanager
 def _ties_told(llm: BuiltinLLM, name: str) -> Iterator[None]:
-    """Say afterwards how often the first of equally good options was taken, and which were the first such ones."""
+    """Report afterwards how often the first of equally good options was taken, and which were the first such ones."""
     first, times = "", 0
 
     def told(question: Question, best: tuple[int, ...]) -> None:

@@ -192,7 +192,7 @@ def cancelling(cancel: threading.Event) -> Iterator[None]:
 
 
 def read_toolkit(pack: TaskPack, name: str) -> Toolkit:
-    """The toolkit of that name: one of the pack, or of another package. What it lacks is told on standard error.
+    """The toolkit of that name: one of the pack, or of another package. What it lacks is reported on standard error.
 
     Raises:
         ResourceNotFound: there is none of that name.
@@ -260,7 +260,7 @@ def read_inputs(pack: TaskPack, pairs: list[str]) -> tuple[list[str], dict[str, 
     """The names of the pack's inputs that ``--input NAME=FILE`` gives, and the values by terminal.
 
     Several files for one input go to its places in the plan in their order, as a tuple. They are an error for an input
-    of which the pack does not say that there are several.
+    of which the pack does not declare that there are several.
 
     Raises:
         FormalLLMError: one is not of that form, or is too many.

@@ -108,7 +108,7 @@ class LoadedRules:
 
         Args:
             which: the task.
-            inputs: its inputs, where they are not told from the task.
+            inputs: its inputs, where they are not read from the task.
             goal: its goal, likewise.
             limit: limits, as :func:`read_limits` takes them.
             require: required uses, likewise.

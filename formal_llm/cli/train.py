@@ -58,7 +58,7 @@ _INTERRUPTED = 130
 def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False, **options: object) -> None:
     """Train a model."""
     changes = {name: value for name, value in options.items() if value is not None}
-    first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started; the others say nothing
+    first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started; the others print nothing
     try:
         settings = read_settings(recipe, changes)
         if ":" in settings.reward and str(Path.cwd()) not in sys.path:
@@ -95,7 +95,7 @@ def read_settings(recipe: str, changes: Mapping[str, object]) -> Settings:
 
     Raises:
         ResourceNotFound: there is no such recipe.
-        NotationError: a setting that is none, or has a value that it cannot have; says which and where.
+        NotationError: a setting that is none, or has a value that it cannot have; the message names it and the place.
     """
     found = Settings.read(authored.find("training", recipe, (".toml",)))
     if not changes:
@@ -111,7 +111,7 @@ def _run(settings: Settings, folder: Path, resume: bool) -> Trained:
     from formal_llm.rltf.run_view import RunView
     from formal_llm.rltf.threads import slow_threads
 
-    if (folder / LOG).exists() and not resume:  # said before a large model is loaded
+    if (folder / LOG).exists() and not resume:  # reported before a large model is loaded
         raise TrainingError(f"{folder} has a run already: go on with it (--resume), or give another folder")
     check_folder(folder)
     without_loading_bars()
@@ -197,7 +197,7 @@ def _told(trained: Trained) -> Iterator[str]:
 
 
 def _command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
-    """The command that goes on, in as many processes as there are."""
+    """The command that continues, in as many processes as there are."""
     words = ["formal-llm", "train", recipe]
     if (size := os.environ.get("WORLD_SIZE", "1")) != "1":
         here = os.environ.get("LOCAL_WORLD_SIZE", size)
@@ -234,7 +234,7 @@ def _parameters() -> Iterator[inspect.Parameter]:
 
 
 def _annotation(name: str, setting: FieldInfo, panel: str) -> Any:
-    """The type of an option with what the help says of it; left out, it is None and the recipe counts."""
+    """The type of an option with its help; left out, it is None and the recipe counts."""
     kind: Any = setting.annotation
     if get_origin(kind) is tuple:
         kind = list[str]

@@ -202,11 +202,11 @@ def read_wishes(text: str, world: World, reader: str, today: datetime | None) ->
     if reader == "rules":
         return read_query(text, world, day)
     with answerer(reader, None, None) as who:
-        return read_query_with(who, text, world, day)  # type: ignore[arg-type]  # says itself who cannot write
+        return read_query_with(who, text, world, day)  # type: ignore[arg-type]  # reports itself who cannot write
 
 
 def tell_reading(reading: QueryReading) -> None:
-    """Tell on standard error what was taken for granted, and what was not understood."""
+    """Report on standard error what was taken for granted, and what was not understood."""
     for said in reading.assumed:
         err().print(f"taken for granted: {said}")
     for said in reading.not_understood:
@@ -247,7 +247,7 @@ def _cases(data: Path, file: Path | None, reader: str, today: datetime | None) -
 
 
 def _tell(judged: list[JudgedPlan], *, as_json: bool) -> None:
-    """Print what the evaluators say: of one plan all of it, of many a line each and the rates."""
+    """Print the verdicts of the evaluators: of one plan all of them, of many a line each and the rates."""
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.tables import as_data, rates_table
     from formal_llm.packs.travel.trip_text import format_money, understood_text, verdicts_text

@@ -88,7 +88,7 @@ def _say(text: str) -> None:
 
 
 def _tell(event: Event) -> None:
-    """Say what happens without being asked."""
+    """Print what happens without being asked."""
     if isinstance(event, Forced):
         _say(f"taken without a question: {event.text} ({event.left_out} left out)")
     elif isinstance(event, Backtracked):
@@ -106,7 +106,7 @@ class _Trial:
         self._walk = walk
         self._lookahead = lookahead
         self._reasons = reasons
-        #: Before each answer: the walk as it stood, and the answer. Going back is standing there again.
+        #: Before each answer: the walk as it stood, and the answer. Going back restores it.
         self._past: list[tuple[Walk, Answer]] = []
         self._undone: list[Answer] = []
         self._random = random.Random(0)

@@ -30,7 +30,7 @@ _PAUSE = 0.2
 #: How many looks in a row may find other files each time; then they are checked as they are.
 _RESTLESS = 25
 
-#: What tells whether a file is the one that it was: which file it is, when it was written, its size; None: missing.
+#: What identifies a version of a file: which file it is, when it was written, its size; None: missing.
 _Stamp = tuple[int, int, int] | None
 
 
@@ -38,7 +38,7 @@ def changes(files: Callable[[], Iterable[Path]], pause: Callable[[], None]) -> I
     """Yield whenever some of the files have changed, and have then been left alone for one pause.
 
     An editor that writes a new file and gives it the name of the old one is understood: names are looked up each time,
-    and a file that is missing for a moment is waited for. A file that is written to all the time is told of now and
+    and a file that is missing for a moment is waited for. A file that is written to all the time is reported now and
     then.
 
     Args:

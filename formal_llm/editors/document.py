@@ -111,7 +111,7 @@ class Names:
 
     Args:
         text: the text.
-        file: the file it is, or is to be, in; its ending tells the notation.
+        file: the file it is, or is to be, in; its ending determines the notation.
 
     Attributes:
         rules: where names have their first rule.
@@ -134,7 +134,7 @@ class Names:
                 try:
                     self._read(read_text(other), other)
                 except NotationError:
-                    continue  # told as an error of the import
+                    continue  # reported as an error of the import
 
     def _read(self, text: str, file: Path) -> None:
         for number, line in enumerate(text.split("\n")):
@@ -215,7 +215,7 @@ class Document:
 
     Args:
         text: the text.
-        file: the file that it is, or is to be, in; its ending tells the notation, and imports are relative to it.
+        file: the file that it is, or is to be, in; its ending determines the notation, and imports are relative to it.
         before: the document as it was: while the text cannot be read, names mean what they meant then.
     """
 
@@ -229,7 +229,7 @@ class Document:
             self.rules = before.rules
 
     def _read(self) -> list[DocumentFinding]:
-        """Read the rules; what is told of them."""
+        """Read the rules; return the reports about them."""
         found = []
         with catch_warnings(record=True, action="always") as caught:
             try:
@@ -251,7 +251,7 @@ class Document:
     ) -> DocumentFinding:
         lines = self.text.split("\n")
         if told.file is not None and told.file != str(self.file):
-            # It is told where the other file is imported.
+            # It is reported where the other file is imported.
             place = "" if told.line is None else f":{told.line}:{told.column}"
             other = Path(told.file).resolve()
             named = {number: self.names.imported_at(number) for number in range(len(lines))}

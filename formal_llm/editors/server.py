@@ -26,7 +26,7 @@ _turns: dict[str, int] = {}
 
 
 def _path(uri: str) -> Path:
-    """The file of a document; one that is not saved yet is taken for a grammar where its name does not tell."""
+    """The file of a document; one that is not saved yet is taken for a grammar where its name does not determine it."""
     path = Path(uris.to_fs_path(uri) or "untitled.cfg")
     return path if path.suffix in (*endings(), ".guard") else path.with_suffix(".cfg")
 
@@ -68,7 +68,7 @@ def opened(ls: LanguageServer, params: types.DidOpenTextDocumentParams) -> None:
 
 
 async def changed(ls: LanguageServer, params: types.DidChangeTextDocumentParams) -> None:
-    """Read a text once nobody has typed for a moment."""
+    """Read a text once typing has paused for a moment."""
     uri = params.text_document.uri
     turn = _turns[uri] = _turns.get(uri, 0) + 1
     await asyncio.sleep(_CALM)

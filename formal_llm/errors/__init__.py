@@ -14,15 +14,15 @@
     ├── PluginError                      what an installed package offers cannot be used: whose it is, and why
     ├── PlanningError
     │   ├── NoValidPlan                  nothing follows all the rules: grammar, constraints, limits
-    │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can go on
+    │   ├── BudgetExceeded               a walk used up its questions, steps or backtracks; it can continue
     │   ├── WalkError                    a walk was asked for what it cannot do now
     │   ├── ResultsError                 a results file is in use, damaged, or another run's
-    │   ├── QueryError (ValueError)      wishes in words that tell too little or contradict each other: what, way out
+    │   ├── QueryError (ValueError)      wishes in words that contain too little or contradict each other: what, way out
     │   ├── NoPlanWorked                 plans were made and run, and each met a tool that failed: which tools
     │   ├── TooManyPlans                 a task has more plans than shall be listed
     │   └── SnapshotError (ValueError)   a snapshot is damaged or belongs to another automaton
     ├── ExecutionError                   base of what can go wrong when a plan is executed
-    │   ├── ToolkitError (ValueError)    tools contradict each other or the grammar; told before anything runs
+    │   ├── ToolkitError (ValueError)    tools contradict each other or the grammar; reported before anything runs
     │   ├── InputError (ValueError)      an input is missing, too large, damaged, outside its folder, of another kind
     │   ├── ToolError                    a tool failed, hung, used too much memory, or returned the wrong kind
     │   ├── CheckpointError              the model of a tool cannot be had or does not fit: tool, checkpoint, way out
@@ -36,7 +36,7 @@
     │   ├── TraceError (ValueError)      a trace of an agent cannot be read: file, line, what was expected
     │   └── WritingError                 a model did not get to an end within the bounds of its writer
     ├── RewardError (ValueError)         a reward is no finite number, or its cache cannot be used: task, word, file
-    ├── TrainingError                    training cannot begin or go on: settings, checkpoint, a figure that is none
+    ├── TrainingError                    training cannot begin or continue: settings, checkpoint, a figure that is none
     └── LLMError
         ├── UnknownProvider (ValueError) a provider string that names no provider
         ├── MissingKey                   a hosted model without its key
@@ -50,7 +50,7 @@
         ├── NotAuthored                  a model drafted no clean rules in its tries: what was tried, what was wrong
         └── NotRecorded (LookupError)    a transcript has no answer, or none left, to a question
 
-``GrammarWarning`` is the one warning: a grammar that works but probably says something else than its author meant.
+``GrammarWarning`` is the one warning: a grammar that works but probably means something else than its author intended.
 
 An exception carries its facts as attributes; its text is for a person.
 """

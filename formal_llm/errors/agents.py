@@ -53,7 +53,7 @@ class EarlyStop(Protocol):
 
     @property
     def message(self) -> str:
-        """What the model was told."""
+        """The text that the model received."""
         ...
 
 

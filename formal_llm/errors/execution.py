@@ -44,7 +44,7 @@ class ToolError(ExecutionError):
     Attributes:
         tool: its name.
         reason: ``"failed"`` (it raised), ``"timeout"``, ``"memory"`` (it used or returned too much) or ``"kind"`` (what
-            it returned is not what it says it returns).
+            it returned is not what it declares).
         problem: what happened, in words, without the name of the tool.
         position: its place in the word of the plan, from 0; None outside a plan.
         step: the step of the plan, where there is one for it.

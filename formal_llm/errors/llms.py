@@ -72,7 +72,7 @@ class MissingKey(LLMError):
 
 
 class MissingDependency(LLMError, ImportError):
-    """An optional library is not installed; the message says which extra brings it."""
+    """An optional library is not installed; the message names the extra that brings it."""
 
 
 class InvalidAnswer(LLMError):
@@ -93,7 +93,7 @@ class InvalidAnswer(LLMError):
 
 
 class ModelError(LLMError):
-    """A local model that cannot be loaded or used; the message says what is wrong with it and what to do."""
+    """A local model that cannot be loaded or used; the message explains what is wrong with it and what to do."""
 
 
 class WritesNoText(LLMError, TypeError):

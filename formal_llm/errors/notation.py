@@ -1,4 +1,4 @@
-"""What can be wrong with rules: their text, what they say together, what can be found out about them."""
+"""What can be wrong with rules: their text, what they mean together, what can be found out about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = 160
 
 
 class GrammarWarning(UserWarning):
-    """A grammar, formula or behaviour that can be used, but probably says something else than its author meant.
+    """A grammar, formula or behaviour that can be used, but probably means something else than its author intended.
 
     Attributes:
         problem: what looks wrong, in one sentence.

@@ -56,9 +56,9 @@ class NoValidPlan(PlanningError):
 
 
 class BudgetExceeded(PlanningError):
-    """A walk used up one of its budgets. Raise the budget on the walk and it goes on from where it stands.
+    """A walk used up one of its budgets. Raise the budget on the walk and it continues from where it stands.
 
-    A best-first search does not go on but starts anew; what it has found is in ``plan``.
+    A best-first search does not continue but starts anew; what it has found is in ``plan``.
 
     Attributes:
         kind: ``"questions"``, ``"steps"``, ``"backtracks"``, ``"requests"``, ``"tokens"`` or ``"cost"``.
@@ -150,7 +150,7 @@ class SnapshotError(PlanningError, ValueError):
 
 
 class QueryError(PlanningError, ValueError):
-    """Wishes in words that tell too little, contradict each other, or name what is not there.
+    """Wishes in words that contain too little, contradict each other, or name what is not there.
 
     Attributes:
         text: what was written.

@@ -30,4 +30,4 @@ class RewardError(FormalLLMError, ValueError):
 
 
 class TrainingError(FormalLLMError):
-    """Training that cannot begin or go on; what was trained until then is in the last checkpoint."""
+    """Training that cannot begin or continue; what was trained until then is in the last checkpoint."""

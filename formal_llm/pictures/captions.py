@@ -28,7 +28,7 @@ def wrap_text(text: str, width: int) -> str:
 
 
 def cut_lines(lines: Sequence[str], most: int) -> tuple[str, ...]:
-    """At most ``most`` lines, and one that says how many are left out (a single one is not worth that)."""
+    """At most ``most`` lines, and one with the number of those left out (a single one is not worth that)."""
     if len(lines) <= most + 1:
         return tuple(lines)
     return (*lines[:most], f"… and {len(lines) - most} more")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 #: The kinds of media that notebooks draw; the second is what Mermaid is called there.
 SVG, MERMAID = "image/svg+xml", "text/vnd.mermaid"
-#: A notebook is shown no picture of more boxes or arrows, which nobody could read, or of a longer text. With as many
-#: arrows between any boxes, Graphviz takes nearly a second of the processor, and soon much more
+#: A notebook is shown no picture of more boxes or arrows, which would be too many to read, or of a longer text. With as
+#: many arrows between any boxes, Graphviz takes nearly a second of the processor, and soon much more
 #: (``python benchmarks/notebooks.py``).
 _MOST_BOXES, _MOST_ARROWS, _MOST_CHARACTERS = 150, 160, 60_000
 #: And it waits no longer for Graphviz.

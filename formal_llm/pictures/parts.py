@@ -10,7 +10,7 @@ from formal_llm.pictures.picture import Picture, Tone
 
 
 def cut_around(picture: Picture, centres: Iterable[str], most: int) -> Picture:
-    """The part of a picture nearest to some boxes, of at most so many boxes; the title tells what is left out.
+    """The part of a picture nearest to some boxes, of at most ``most`` boxes; the title names what is left out.
 
     Args:
         picture: the picture; given back as it is where it has no more boxes than that.

@@ -1,7 +1,7 @@
 """A picture as plain data, and its forms: Mermaid, Graphviz, SVG, PNG.
 
 A :class:`Picture` knows nothing of grammars or plans: it has boxes of a few kinds and arrows between them. What a
-grammar, an automaton or a plan looks like is told in the modules that draw them.
+grammar, an automaton or a plan looks like is defined in the modules that draw them.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ __all__ = ["Arrow", "Box", "BoxKind", "Direction", "Picture", "Tone", "printable
 
 _FONT = "Helvetica,Arial,sans-serif"
 _NO_BREAK_SPACE = "\u00a0"
-#: What Graphviz is told of some kinds besides. A diamond leaves enough room around its text without a margin.
+#: Further attributes of some kinds for Graphviz. A diamond leaves enough room around its text without a margin.
 _MORE: dict[BoxKind, str] = {"point": ", width=0.12, height=0.12", "decision": ', margin="0.01,0.01"'}
 #: Dots to the inch of a PNG picture.
 _RESOLUTION = 110
@@ -121,7 +121,7 @@ class Box:
 
     Attributes:
         id: its name in the picture, never shown.
-        label: what it says; may have several lines.
+        label: its text; may have several lines.
         kind: what it stands for, which gives it shape and colour.
         details: more lines, smaller, under the label.
         tone: whether it is marked or faded, in a picture with something drawn over it.

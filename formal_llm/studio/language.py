@@ -1,4 +1,4 @@
-"""What is said of rules while they are typed: what is wrong, the picture, how many plans, some of them."""
+"""The analysis of rules while they are typed: what is wrong, the picture, how many plans, some of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from formal_llm.studio.rules import MAX_STATES, ReadRules, asked_rules, problem
 
 #: How many plans are drawn at random.
 _SAMPLES = 5
-#: How many names of unused terminals are told.
+#: How many names of unused terminals are shown.
 _NAMES = 20
 
 

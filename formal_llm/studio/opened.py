@@ -1,4 +1,4 @@
-"""The file that the studio was opened with: read, and written back where nobody else has changed it meanwhile."""
+"""The file that the studio was opened with: read, and written back where it was not changed by others meanwhile."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Opened:
         name: what it is called.
         ending: of which notation it is.
         text: what it held when it was read.
-        version: tells whether it is still the same; empty for a file that is not there yet.
+        version: identifies its contents; empty for a file that is not there yet.
     """
 
     path: Path | None

@@ -14,7 +14,7 @@ Asked = Mapping[str, object]
 
 
 class BadQuestion(ValueError):
-    """The page asked something that is no question; the message says what is wrong."""
+    """The page asked something that is no question; the message explains what is wrong."""
 
 
 def text_of(asked: Asked, name: str, default: str | None = None) -> str:

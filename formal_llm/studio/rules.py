@@ -31,7 +31,7 @@ class ReadRules:
     Attributes:
         rules: as they are written.
         source: what a planner walks; a chart's placeholders stand in braces.
-        warnings: what is probably not meant, as the page is told.
+        warnings: what is probably not meant, as the page receives it.
     """
 
     rules: Rules

@@ -73,7 +73,7 @@ def serve(opened: Opened, port: int, tell: Callable[[str], None], *, browser: bo
     Args:
         opened: what is edited.
         port: where; 0 for any port that is free.
-        tell: is told the address.
+        tell: called with the address.
         browser: whether a browser is opened there.
 
     Raises:

@@ -1,7 +1,7 @@
 """Being the model on the page: where a walk stands after some answers, and how many plans lie behind each option.
 
 The page keeps the answers, so going back is asking with one answer less; a walk is made anew from them each time. What
-there is to say of where it stands, :class:`~formal_llm.planning.drivers.stepping.Stepping` says.
+is known of where it stands, :class:`~formal_llm.planning.drivers.stepping.Stepping` determines.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _MEMORY = 8 << 30
 
 
 def serve(connection: Connection) -> None:
-    """Answer questions until nobody asks any more: what a worker process does."""
+    """Answer questions until no more come: the work of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its workers
     with contextlib.suppress(AttributeError, OSError):
         os.setsid()  # so that what it starts (Graphviz) is ended with it
@@ -51,7 +51,7 @@ def serve(connection: Connection) -> None:
             except OSError:
                 raise
             except Exception as error:
-                # An error of ours: it is shown, and the page can go on.
+                # An error of ours: it is shown, and the page continues.
                 connection.send_bytes(_line({"part": "bad question", "reason": f"{type(error).__name__}: {error}"}))
             connection.send_bytes(_line({"part": "end", "seconds": round(time.process_time() - begun, 3)}))
             connection.send_bytes(b"")
