@@ -1,8 +1,8 @@
-"""Rules that look at the same tools, stepped together; nothing is multiplied out before it is reached.
+"""Rules that depend on the same tools, advanced together; their product is built only as far as it is reached.
 
-A rule ``for each`` order has a copy for each order that came (parametric trace slicing, Roşu and Chen 2012): an event
-of an order moves its copy, an event without one moves all copies. Of orders that did not come yet there is one copy to
-begin from. What can follow depends only on how many copies stand where, not on which orders they are of.
+A rule ``for each`` order has a copy for each order seen so far (parametric trace slicing, Roşu and Chen 2012): an
+event of an order moves its copy, an event without an order moves all copies. One more copy represents the orders not
+seen yet. What can follow depends only on how many copies are in which state, not on the orders they belong to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from formal_llm.control.machines import Letters, Machine, State
 from formal_llm.control.plant import Plant, PlantSymbol
 
 Vector = tuple[State, ...]
-#: Rules with more states together are measured one by one.
+#: Rules with more states together are measured separately.
 _MOST = 300
 
 
@@ -50,7 +50,7 @@ class ControlledRule(Protocol):
 
 
 class MachineMove(NamedTuple):
-    """What an event does to a rule: its place, those of its letters, and what is added to its sum."""
+    """The effect of an event on a rule: the index of the rule, its letters in the event, and the amount for its sum."""
 
     place: int
     letters: Letters
@@ -58,24 +58,24 @@ class MachineMove(NamedTuple):
 
 
 def apply_moves(machines: Sequence[Machine], vector: Vector, moves: Sequence[MachineMove]) -> Vector | None:
-    """Where an event leads; None where it breaks a rule."""
+    """Return where an event leads; None if it breaks a rule."""
     if not moves:
         return vector
-    made = list(vector)
+    states = list(vector)
     for place, letters, weight in moves:
         after = machines[place].step(vector[place], letters, weight)
         if after is None:
             return None
-        made[place] = after
-    return tuple(made)
+        states[place] = after
+    return tuple(states)
 
 
 class CopyDistances:
-    """Distances of copies.
+    """The distances of copies from acceptance.
 
     Args:
         machines: the rules.
-        events: of each event that can come, what it does to all copies, and what besides to the copy that it is about.
+        events: for each possible event its effect on all copies, and its additional effect on the copy it belongs to.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class CopyDistances:
         self._known: dict[Vector, int | None] = {}
 
     def measure_distance(self, vector: Vector) -> int | None:
-        """The fewest events after which all rules of a copy are kept; None where they cannot be.
+        """Return the minimum number of events until all rules of a copy are kept; None if they cannot be.
 
-        Where they have too many states together, the sum of what each rule by itself needs.
+        If they have too many states together, return the sum of the distances of the rules.
         """
         if vector not in self._known:
             self._known[vector] = self._search_distance(vector)
@@ -105,8 +105,8 @@ class CopyDistances:
             seen.update(level)
         if not level:
             return None
-        apart = [machine.distance_to_acceptance(state) for machine, state in zip(self._machines, vector, strict=True)]
-        return None if None in apart else sum(one for one in apart if one is not None)
+        parts = [machine.distance_to_acceptance(state) for machine, state in zip(self._machines, vector, strict=True)]
+        return None if None in parts else sum(one for one in parts if one is not None)
 
     def _is_accepting(self, vector: Vector) -> bool:
         return all(machine.is_accepting(state) for machine, state in zip(self._machines, vector, strict=True))
@@ -122,19 +122,19 @@ class CopyDistances:
                 yield mine
 
 
-#: Of rules with the same keys: the copy for what did not come yet (None: nothing new may come), and how many copies
-#: stand where.
+#: For rules with the same keys: the copy for values not seen yet (None: no new value may occur), and the number of
+#: copies in each state.
 Copies = tuple[Vector | None, frozenset[tuple[Vector, int]]]
-#: A call under way: the tool, and the letters of the call.
+#: A pending call: the tool, and the letters of the call.
 Pending = tuple[str, Letters]
 
 
-#: Further than so many events no guess looks.
+#: The maximum number of events that an estimate looks ahead.
 _DEEPEST = 50
 
 
 class ComponentNode(NamedTuple):
-    """Where rules stand that look at the same tools."""
+    """The states of rules that depend on the same tools."""
 
     plain: Vector
     copies: tuple[Copies, ...]
@@ -142,12 +142,12 @@ class ComponentNode(NamedTuple):
 
 
 class ComponentStep(NamedTuple):
-    """A symbol, and whom it moves.
+    """A symbol, and the moves that it causes.
 
     Attributes:
         symbol: the symbol.
-        plain: the rules without keys.
-        each: of each group of rules with the same keys those that all copies make, and those that one copy makes.
+        plain: the moves of the rules without keys.
+        each: for each group of rules with the same keys the moves of all copies, and those of a single copy.
     """
 
     symbol: PlantSymbol
@@ -156,11 +156,11 @@ class ComponentStep(NamedTuple):
 
 
 class Component:
-    """Rules that look at the same tools.
+    """A group of rules that depend on the same tools.
 
     Args:
         parts: the rules, by number.
-        plant: what can happen.
+        plant: the possible events.
     """
 
     def __init__(self, parts: Mapping[int, ControlledRule], plant: Plant) -> None:
@@ -171,7 +171,7 @@ class Component:
         self.keys = tuple(keys)
         self.groups = tuple(tuple(number for number, part in parts.items() if part.keys == each) for each in self.keys)
         letters = frozenset(name for part in parts.values() for name in part.machine.letters)
-        #: Tools whose calls under way matter here.
+        #: The tools whose pending calls matter here.
         self.answering = frozenset(
             symbol.tool for symbol in plant.symbols if symbol.kind == "result" and symbol.letters & letters
         )
@@ -179,14 +179,14 @@ class Component:
         self._by_place: dict[int, list[ComponentStep]] = {}
         self._needed: dict[tuple[MachineMove, State], int] = {}
         self.steps = tuple(self._build_steps(plant.symbols))
-        #: Of each group its machines.
+        #: The machines of each group.
         self.machines = tuple(tuple(parts[number].machine for number in group) for group in self.groups)
         self._distances = tuple(
             CopyDistances(machines, [step.each[place] for step in self.steps])
             for place, machines in enumerate(self.machines)
         )
         self.resources = tuple(place for place, number in enumerate(self.plain) if parts[number].machine.resource)
-        #: What comes that the agent does not decide.
+        #: The steps that the agent does not control.
         self.steps_outside = tuple(step for step in self.steps if not step.symbol.is_controllable)
 
     # -- symbols ------------------------------------------------------------------------------------------------
@@ -194,35 +194,35 @@ class Component:
     def _build_steps(self, symbols: Sequence[PlantSymbol]) -> Iterator[ComponentStep]:
         merged: dict[tuple[str, str, Letters, bool], PlantSymbol] = {}
         for symbol in symbols:
-            here = symbol.letters & self.letters
+            own_letters = symbol.letters & self.letters
             tracked = symbol.tool in self.answering and symbol.kind in ("call", "result")
-            if not here and not tracked:
+            if not own_letters and not tracked:
                 continue
-            # What these rules see of a call under way are its letters here.
+            # These rules see a pending call only through their own letters.
             after = frozenset(call & self.letters for call in symbol.after)
-            kept = (symbol.kind, symbol.tool, here, symbol.doubtful)
-            old = merged.get(kept)
+            key = (symbol.kind, symbol.tool, own_letters, symbol.doubtful)
+            old = merged.get(key)
             least = dict(symbol.least)
             if old is not None:
                 for name, amount in old.least.items():
                     least[name] = min(amount, least.get(name, amount))
                 after |= old.after
-            merged[kept] = PlantSymbol(symbol.kind, symbol.tool, here, least, symbol.doubtful, after)
-        for (kind, tool, here, doubtful), symbol in merged.items():
-            if not doubtful or (kind, tool, here, False) not in merged:
+            merged[key] = PlantSymbol(symbol.kind, symbol.tool, own_letters, least, symbol.doubtful, after)
+        for (kind, tool, own_letters, doubtful), symbol in merged.items():
+            if not doubtful or (kind, tool, own_letters, False) not in merged:
                 yield self._build_step(symbol)
 
     def _build_step(self, symbol: PlantSymbol) -> ComponentStep:
         def collect_moves(numbers: Sequence[int], keyed: bool | None) -> tuple[MachineMove, ...]:
-            found = []
+            moves = []
             for place, number in enumerate(numbers):
                 part = self.parts[number]
                 letters = symbol.letters.intersection(part.machine.letters)
                 if letters and (keyed is None or bool(letters & part.keyed) is keyed):
                     quantity = getattr(part.machine, "quantity", None)
                     weight = symbol.least.get(quantity, Fraction(0) if symbol.doubtful else None) if quantity else None
-                    found.append(MachineMove(place, letters, weight))
-            return tuple(found)
+                    moves.append(MachineMove(place, letters, weight))
+            return tuple(moves)
 
         each = tuple((collect_moves(group, False), collect_moves(group, True)) for group in self.groups)
         return ComponentStep(symbol, collect_moves(self.plain, None), each)
@@ -230,7 +230,7 @@ class Component:
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def is_accepting(self, node: ComponentNode) -> bool:
-        """Whether all rules are kept if nothing more comes."""
+        """Return whether all rules are kept if no event follows."""
         parts = self.parts
         if not all(
             parts[number].machine.is_accepting(state) for number, state in zip(self.plain, node.plain, strict=True)
@@ -244,7 +244,7 @@ class Component:
         )
 
     def distance_to_acceptance(self, node: ComponentNode) -> int | None:
-        """The sum of what each rule and each copy by itself still needs; None where one cannot be kept any more."""
+        """Return the sum of the distances of all rules and copies; None if one cannot be kept any more."""
         total = 0
         for number, state in zip(self.plain, node.plain, strict=True):
             left = self.parts[number].machine.distance_to_acceptance(state)
@@ -260,7 +260,7 @@ class Component:
         return total
 
     def distance_after(self, before: ComponentNode, after: ComponentNode, step: ComponentStep, left: int) -> int | None:
-        """The distance of a node that a step leads to, from that of the node before."""
+        """Return the distance of a node that a step leads to, computed from that of the previous node."""
         if any(for_all or for_one for for_all, for_one in step.each):
             return self.distance_to_acceptance(after)
         for move in step.plain:
@@ -272,56 +272,56 @@ class Component:
         return left
 
     def estimate_missing_events(self, node: ComponentNode) -> int:
-        """A guess at how many events have to come before those that are needed may come."""
+        """Estimate how many events have to happen before the required ones may happen."""
         total = 0
         for place, state in enumerate(node.plain):
             machine = self.parts[self.plain[place]].machine
-            owed = machine.distance_to_acceptance(state)
-            if not owed:
+            distance = machine.distance_to_acceptance(state)
+            if not distance:
                 continue
             best: int | None = None
             for step in self._find_moving_steps(place):
                 move = next(one for one in step.plain if one.place == place)
                 after = machine.step(state, move.letters, move.weight)
-                if after is not None and (machine.distance_to_acceptance(after) or 0) < owed:
-                    found = sum(self._count_events_until(one, node.plain[one.place]) for one in step.plain)
-                    best = found if best is None else min(best, found)
+                if after is not None and (machine.distance_to_acceptance(after) or 0) < distance:
+                    estimate = sum(self._count_events_until(one, node.plain[one.place]) for one in step.plain)
+                    best = estimate if best is None else min(best, estimate)
             total += best or 0
         return total
 
     def _find_moving_steps(self, place: int) -> Sequence[ComponentStep]:
-        found = self._by_place.get(place)
-        if found is None:
-            found = [step for step in self.steps if any(move.place == place for move in step.plain)]
-            self._by_place[place] = found
-        return found
+        steps = self._by_place.get(place)
+        if steps is None:
+            steps = [step for step in self.steps if any(move.place == place for move in step.plain)]
+            self._by_place[place] = steps
+        return steps
 
     def _count_events_until(self, move: MachineMove, state: State) -> int:
-        """How many events a rule by itself needs until an event may come."""
-        kept = (move, state)
-        if kept not in self._needed:
+        """Count the events that a rule alone needs until an event may happen."""
+        key = (move, state)
+        if key not in self._needed:
             machine = self.parts[self.plain[move.place]].machine
-            seen, level, found = {state}, [state], 0
+            seen, level, depth = {state}, [state], 0
             while level and not any(machine.step(one, move.letters, move.weight) is not None for one in level):
-                found += 1
+                depth += 1
                 further = []
                 for one in level:
                     for step in self._find_moving_steps(move.place):
-                        made = next(each for each in step.plain if each.place == move.place)
-                        after = machine.step(one, made.letters, made.weight)
-                        if after is not None and after not in seen and found < _DEEPEST:
+                        other_move = next(each for each in step.plain if each.place == move.place)
+                        after = machine.step(one, other_move.letters, other_move.weight)
+                        if after is not None and after not in seen and depth < _DEEPEST:
                             seen.add(after)
                             further.append(after)
                 level = further
-            self._needed[kept] = found
-        return self._needed[kept]
+            self._needed[key] = depth
+        return self._needed[key]
 
     def find_successors(
         self, node: ComponentNode, step: ComponentStep, *, again: bool = False
     ) -> Iterator[ComponentNode | None]:
-        """Where a symbol leads: one node for each copy that it may be about; None where it breaks a rule.
+        """Yield where a symbol leads: a node for each copy it may belong to, or None if it breaks a rule.
 
-        Nothing where the plant does not let it come. ``again`` lets a tool be called while a call of it is under way.
+        Yield nothing if the plant rules the symbol out. ``again`` allows a tool to be called while a call is pending.
         """
         for pending in self._move_pending_calls(node.pending, step.symbol, again):
             plain = apply_moves(self.plain_machines, node.plain, step.plain)
@@ -333,8 +333,8 @@ class Component:
                 for group, copies, moves in zip(self.machines, node.copies, step.each, strict=True)
             ]
             for chosen in product(*choices):
-                found = [one for one in chosen if one is not None]
-                yield ComponentNode(plain, tuple(found), pending) if len(found) == len(chosen) else None
+                copies_after = [one for one in chosen if one is not None]
+                yield ComponentNode(plain, tuple(copies_after), pending) if len(copies_after) == len(chosen) else None
 
     def _move_copies(
         self, group: Sequence[Machine], copies: Copies, moves: tuple[tuple[MachineMove, ...], tuple[MachineMove, ...]]
@@ -373,7 +373,7 @@ class Component:
             yield self._drop_idle_copies(group, after_base, changed)
 
     def _drop_idle_copies(self, group: Sequence[Machine], base: Vector | None, count: Counter[Vector]) -> Copies:
-        """Copies without those that stand where one that did not come yet does, and owe nothing."""
+        """Remove copies in the same state as the copy for unseen values for which no event is due."""
         return base, frozenset(
             (vector, number)
             for vector, number in count.items()
@@ -385,7 +385,7 @@ class Component:
         )
 
     def build_copies(self, group: Sequence[Machine], base: Vector | None, vectors: Sequence[Vector]) -> Copies:
-        """The copies of rules that stand at these vectors."""
+        """Build the copies of rules in these states."""
         return self._drop_idle_copies(group, base, Counter(vectors))
 
     def _move_pending_calls(
@@ -408,7 +408,7 @@ class Component:
 
 
 def count_pending_calls(calls: Sequence[Pending], component: Component) -> tuple[tuple[Pending, int], ...]:
-    """The calls under way that matter to some rules."""
+    """Count the pending calls that matter to the rules of a component."""
     if not calls or not component.answering:
         return ()
     count = Counter((tool, letters & component.letters) for tool, letters in calls if tool in component.answering)
@@ -420,21 +420,21 @@ def _pending_sort_key(item: tuple[Pending, int]) -> tuple[str, list[str]]:
     return tool, sorted(letters)
 
 
-#: What tells one case of a rule ``for each`` from another.
+#: The values that distinguish the cases of a rule ``for each``.
 Key = tuple[str, ...]
 Live = Mapping[Key, State]
 Times = tuple[datetime, ...]
 
 
 class Position(NamedTuple):
-    """Where all rules stand.
+    """The states of all rules.
 
     Attributes:
-        states: of each machine its state; of one ``for each`` that for what did not come yet (None: nothing new may).
-        live: of each machine ``for each`` the state of each case that came; all machines of the same keys have the
-            same cases.
-        times: of each machine about when, and each case, when its events were.
-        calls: the calls under way: id, tool, letters.
+        states: the state of each machine; for one ``for each`` that of unseen cases (None: no new case may occur).
+        live: for each machine ``for each`` the state of each case seen so far; all machines with the same keys have
+            the same cases.
+        times: for each timed machine and each case the times of its events.
+        calls: the pending calls: id, tool, letters.
     """
 
     states: tuple[State | None, ...]

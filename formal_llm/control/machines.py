@@ -1,8 +1,8 @@
-"""What a rule remembers: a state, how events change it, and whether the rule is kept where things stand.
+"""The memory of a rule: a state, how events change it, and whether the rule is currently kept.
 
-An event is a set of letters, since a payment over 100 is a payment too. A machine is told those of its own letters that
-an event has, never none. It answers the next state, or None where the event breaks the rule for good. ``distance`` is
-how many events it takes at least until the rule is kept; where the rule looks at nothing else, so many do.
+An event is a set of letters, since a payment over 100 is a payment too. A machine receives those of its own letters
+that an event has, never none. It returns the next state, or None if the event breaks the rule for good. The distance is
+the minimum number of events until the rule is kept; if no other rule interferes, that many suffice.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ State = Hashable
 
 
 class Machine(ABC):
-    """A rule as it runs.
+    """A rule as an executable state machine.
 
     Attributes:
-        letters: what it looks at, in the order in which they were declared.
+        letters: the letters it depends on, in the order of their declaration.
         start: the state before any event.
-        resource: whether its states are numbers of which more is never worse, whatever comes.
+        resource: whether its states are numbers of which a larger one is never worse, whatever follows.
     """
 
     letters: tuple[str, ...]
@@ -37,20 +37,20 @@ class Machine(ABC):
 
     @abstractmethod
     def step(self, state: State, letters: Letters, weight: Fraction | None) -> State | None:
-        """The state after an event that has these of its letters; ``weight`` is what the event adds to its sum."""
+        """Return the state after an event with these of its letters; ``weight`` is what the event adds to its sum."""
 
     def is_accepting(self, state: State) -> bool:
-        """Whether the rule is kept if nothing more comes."""
+        """Return whether the rule is kept if no event follows."""
         return self.distance_to_acceptance(state) == 0
 
     def distance_to_acceptance(self, state: State) -> int | None:
-        """How many events it takes at least until it is kept; None where it cannot be any more."""
+        """Return the minimum number of events until the rule is kept; None if it cannot be kept any more."""
         return 0
 
 
 @dataclass(frozen=True)
 class NeverMachine(Machine):
-    """No ``names``; where ``after`` is given, none after one of these."""
+    """Forbids ``names``; if there are letters in ``after``, only after one of these."""
 
     letters: tuple[str, ...]
     names: Letters
@@ -65,7 +65,7 @@ class NeverMachine(Machine):
 
 @dataclass(frozen=True)
 class BeforeMachine(Machine):
-    """So many ``first`` before ``then``: the state counts them, as far as they are needed."""
+    """Requires ``count`` times ``first`` before ``then``: the state counts them up to that number."""
 
     letters: tuple[str, ...]
     first: Letters
@@ -85,7 +85,7 @@ class BeforeMachine(Machine):
 
 @dataclass(frozen=True)
 class AfterMachine(Machine):
-    """A ``first`` behind each ``then``: the state is whether one is owed."""
+    """Requires a ``first`` after each ``then``: the state is whether one is due."""
 
     letters: tuple[str, ...]
     first: Letters
@@ -101,7 +101,7 @@ class AfterMachine(Machine):
 
 @dataclass(frozen=True)
 class AtLeastMachine(Machine):
-    """So many of its letters at least: the state is how many are lacking."""
+    """Requires a minimum number of its letters: the state is how many are missing."""
 
     letters: tuple[str, ...]
     start: State
@@ -117,7 +117,7 @@ class AtLeastMachine(Machine):
 
 @dataclass(frozen=True)
 class AtMostMachine(Machine):
-    """So many ``names`` at most, since the last of ``since``: the state is how many are left."""
+    """Limits the number of ``names`` since the last of ``since``: the state is how many are left."""
 
     letters: tuple[str, ...]
     names: Letters
@@ -133,13 +133,13 @@ class AtMostMachine(Machine):
             left -= 1
             if left < 0:
                 return None
-        # What comes with the event that begins anew still belongs to what was before.
+        # The letters of the event that restarts the count still belong to the time before it.
         return self.start if letters & self.since else left
 
 
 @dataclass(frozen=True)
 class BudgetMachine(Machine):
-    """A sum of what events add: the state is what is left. What adds no amount from 0 breaks the rule."""
+    """Limits a sum over events: the state is what is left. An event without an amount of at least 0 breaks the rule."""
 
     letters: tuple[str, ...]
     quantity: str
@@ -153,7 +153,7 @@ class BudgetMachine(Machine):
 
 @dataclass(frozen=True)
 class TableMachine(Machine):
-    """A finite automaton over sets of letters, from a formula."""
+    """A finite automaton over sets of letters, compiled from a formula."""
 
     letters: tuple[str, ...]
     dfa: DFA
@@ -174,14 +174,14 @@ class TableMachine(Machine):
         for source, row in enumerate(self.dfa.table):
             for target in row.values():
                 before.setdefault(target, set()).add(source)
-        found = dict.fromkeys(self.dfa.accepting, 0)
-        todo = list(found)
+        distances = dict.fromkeys(self.dfa.accepting, 0)
+        todo = list(distances)
         for state in todo:
             for source in before.get(state, ()):
-                if source not in found:
-                    found[source] = found[state] + 1
+                if source not in distances:
+                    distances[source] = distances[state] + 1
                     todo.append(source)
-        return found
+        return distances
 
     def distance_to_acceptance(self, state: State) -> int | None:
         assert isinstance(state, int)
@@ -190,7 +190,7 @@ class TableMachine(Machine):
 
 @dataclass(frozen=True)
 class ConfigurationMachine(Machine):
-    """Rules in another notation, as fronts. An event that has several of their letters is the one declared first."""
+    """Rules in another notation, as sets of configurations. Of the letters of an event the first declared counts."""
 
     letters: tuple[str, ...]
     start: ConfigurationSet
@@ -216,14 +216,14 @@ class ConfigurationMachine(Machine):
         return state.shortest_length or 0
 
 
-# -- rules about when --------------------------------------------------------------------------------------------------
+# -- rules about time --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TimedMachine:
-    """``most`` events ``within`` so long: the state is when the last of them were.
+    """Limits events to ``most`` ``within`` a duration: the state is the times of the last ones.
 
-    Time passes by itself, so such a rule can always be kept by waiting; it plays no part in looking ahead.
+    Time passes by itself, so such a rule can always be kept by waiting; looking ahead ignores it.
     """
 
     letters: tuple[str, ...]
@@ -232,11 +232,11 @@ class TimedMachine:
 
     @property
     def start(self) -> tuple[datetime, ...]:
-        """No event yet."""
+        """The state before any event."""
         return ()
 
     def find_wait_end(self, state: Sequence[datetime], now: datetime) -> datetime | None:
-        """Until when an event has to wait; None where it may come now."""
+        """Return the time until which an event has to wait; None if it may happen now."""
         if not self.most:
             return datetime.max.replace(tzinfo=now.tzinfo)
         if len(state) < self.most or state[-self.most] + self.within <= now:
@@ -244,19 +244,19 @@ class TimedMachine:
         return state[-self.most] + self.within
 
     def step(self, state: tuple[datetime, ...], now: datetime) -> tuple[datetime, ...]:
-        """The state after an event."""
+        """Return the state after an event."""
         return (*state, now)[-self.most :] if self.most else ()
 
 
 def list_letter_sets(letters: Sequence[str], together: Iterable[tuple[str, str]], most: int) -> list[Letters] | None:
-    """The sets of letters that one event may have, none empty; None where there are more than ``most``."""
-    friends = {frozenset(pair) for pair in together}
-    found: list[Letters] = []
-    grown: list[tuple[str, ...]] = [()]
+    """List the nonempty sets of letters that one event may have; return None if there are more than ``most``."""
+    compatible = {frozenset(pair) for pair in together}
+    sets: list[Letters] = []
+    chains: list[tuple[str, ...]] = [()]
     for name in letters:
-        new = [(*old, name) for old in grown if all(frozenset((name, other)) in friends for other in old)]
-        grown += new
-        found += [frozenset(one) for one in new]
-        if len(found) > most:
+        new = [(*chain, name) for chain in chains if all(frozenset((name, other)) in compatible for other in chain)]
+        chains += new
+        sets += [frozenset(one) for one in new]
+        if len(sets) > most:
             return None
-    return found
+    return sets

@@ -11,15 +11,15 @@ from formal_llm.control.machines import Letters
 
 @dataclass(frozen=True)
 class PlantSymbol:
-    """One kind of event, as the rules tell events apart.
+    """A class of events that the rules do not distinguish.
 
     Attributes:
         kind: ``"call"``, ``"result"``, ``"user"`` or ``"assistant"``.
         tool: the tool; empty for texts.
         letters: the letters that the event has.
-        least: the least that it adds to each quantity.
-        doubtful: whether it is not known that there are such events.
-        after: of a result, the letters of the calls that it may come for.
+        least: the minimum that it adds to each quantity.
+        doubtful: whether it is unknown if such events exist.
+        after: for a result, the letters of the calls that it may belong to.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class PlantSymbol:
 
     @property
     def is_controllable(self) -> bool:
-        """Whether the agent decides that it comes."""
+        """Whether the agent controls its occurrence."""
         return self.kind in ("call", "assistant")
 
 

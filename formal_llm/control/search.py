@@ -1,14 +1,14 @@
-"""Whether the rules can still be kept, under either guarantee.
+"""The search that decides whether the rules can still be kept, under either guarantee.
 
-*Some*: there is a continuation after which all rules are kept (nonblocking). Nodes are searched, those first that seem
-nearest; where only counts and sums differ, a node with less left than one seen before is left out, since it can do
+*Some*: there is a continuation after which all rules are kept (nonblocking). The search visits the apparently nearest
+nodes first; a node that differs from a visited one only in smaller remaining counts and sums is pruned, since it allows
 nothing more.
 
-*Whatever*: the agent can go on so that, whatever tools return and users say, there always is a continuation
-(controllable and nonblocking). The nodes from which it can are the largest set out of which nothing leads that the
-agent does not decide, and in which an end can be reached from everywhere: the supremal controllable sublanguage (Wonham
-and Ramadge 1987). Of rules with too many nodes only those near are looked at, once as if the others were all good and
-once as if they were all bad; what both agree on is certain.
+*Whatever*: the agent can act so that, whatever tools return and users write, there always is a continuation
+(controllable and nonblocking). The nodes where it can are the largest set that no uncontrollable event leaves, and in
+which an end is reachable from everywhere: the supremal controllable sublanguage (Wonham and Ramadge 1987). If there are
+too many nodes, only the nearest are examined, once as if all others were good and once as if they were bad; a result is
+certain if both agree.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from formal_llm.control.component import (
 from formal_llm.control.machines import Machine, State
 from formal_llm.control.plant import Plant, PlantSymbol
 
-#: So many places of the rules without keys and one copy are looked at.
+#: The maximum number of nodes to examine for the rules without keys and one copy.
 _PLACES = 1_000
-#: A rule with more states, as a grammar has, is not ruled out so.
+#: The relaxation gives up on a rule with more states, as grammars have.
 _MOST = 200
 
 
 def can_keep_relaxed(component: Component, node: ComponentNode, *, doubtful: bool) -> bool:
-    """Whether the rules could be kept if nothing that a rule has reached were ever lost again.
+    """Return whether the rules could be kept if a rule never lost a state it has reached.
 
-    Each rule keeps all states that it has had, of a sum the largest that is left, and an event can come where each rule
-    lets it in one of them. What cannot be done so, cannot be done (delete relaxation, Bonet and Geffner 2001).
+    Each rule keeps all states that it has had, of a sum the largest remainder, and an event can happen if each rule
+    allows it in one of them. What is impossible then is impossible (delete relaxation, Bonet and Geffner 2001).
     """
     return _Relaxation(component, node).can_keep(doubtful=doubtful)
 
@@ -120,10 +120,10 @@ def _states_after(machine: Machine, states: Iterable[State], move: MachineMove) 
 
 
 def can_keep_each_copy(component: Component, node: ComponentNode) -> bool:
-    """Whether the rules without keys could be kept together with each copy, if there were no other copies.
+    """Return whether the rules without keys could be kept together with each copy, if there were no other copies.
 
-    What other copies owe or forbid is left out, and so is which calls are under way; what cannot be done so, cannot be
-    done. Where that takes too many places, it is taken as possible.
+    The obligations and prohibitions of other copies and the pending calls are ignored; what is impossible then is
+    impossible. If there are too many nodes, it counts as possible.
     """
     return all(
         _can_keep_copy(component, node.plain, place, vector)
@@ -147,11 +147,11 @@ def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vect
         for step in component.steps:
             every, one = step.each[group]
             after = apply_moves(rules, now, step.plain)
-            other = None if after is None else apply_moves(machines, copy, every)
-            if after is None or other is None:
+            copy_after = None if after is None else apply_moves(machines, copy, every)
+            if after is None or copy_after is None:
                 continue
-            mine = apply_moves(machines, other, one)
-            for following in ((after, other), *(((after, mine),) if mine is not None else ())):
+            copy_alone = apply_moves(machines, copy_after, one)
+            for following in ((after, copy_after), *(((after, copy_alone),) if copy_alone is not None else ())):
                 if following not in seen:
                     seen.add(following)
                     todo.append(following)
@@ -159,7 +159,7 @@ def _can_keep_copy(component: Component, plain: Vector, group: int, vector: Vect
 
 
 class Edge(NamedTuple):
-    """A symbol, and where it leads; None where it breaks a rule."""
+    """A symbol, and where it leads; None if it breaks a rule."""
 
     symbol: PlantSymbol
     target: ComponentNode | None
@@ -172,14 +172,14 @@ def find_controllable_set(
     *,
     hopeful: bool,
 ) -> set[ComponentNode]:
-    """The largest set of nodes that nothing outside leads out of and in which an end is always reached.
+    """Find the largest set of nodes that no uncontrollable event leaves and in which an end is always reachable.
 
     Args:
         component: the rules.
-        edges: where the symbols lead, of the nodes that were looked at.
-        some: what is known of whether some continuation keeps the rules.
-        hopeful: what is not known is taken for good: other nodes, and what the agent may perhaps do. Else for bad,
-            and for what perhaps comes from outside.
+        edges: where the symbols lead, for each examined node.
+        some: for each node, if known, whether some continuation keeps the rules.
+        hopeful: whether unknown nodes count as good, and doubtful events of the agent as possible. Otherwise they count
+            as bad, and doubtful events from outside as possible.
     """
 
     def is_considered(symbol: PlantSymbol) -> bool:
@@ -188,22 +188,22 @@ def find_controllable_set(
     before: dict[ComponentNode, list[tuple[ComponentNode, bool]]] = {}
     inside = set(edges)
     out: list[ComponentNode] = []
-    edge_of_known: set[ComponentNode] = set()  # nodes from which one that was not looked at can be reached
-    for node, found in edges.items():
-        for edge in found:
+    boundary: set[ComponentNode] = set()  # nodes with an edge to an unexamined node
+    for node, outgoing in edges.items():
+        for edge in outgoing:
             if not is_considered(edge.symbol):
                 continue
             target = edge.target
-            beyond = target is not None and target not in edges
-            good = target is not None and (not beyond or (hopeful and some.get(target) is not False))
+            unexamined = target is not None and target not in edges
+            good = target is not None and (not unexamined or (hopeful and some.get(target) is not False))
             if not good and not edge.symbol.is_controllable:
                 out.append(node)
-            elif good and beyond:
-                edge_of_known.add(node)
+            elif good and unexamined:
+                boundary.add(node)
             elif good:
                 assert target is not None
                 before.setdefault(target, []).append((node, edge.symbol.is_controllable))
-    accepting = {node for node in edges if component.is_accepting(node)} | edge_of_known
+    accepting = {node for node in edges if component.is_accepting(node)} | boundary
     while True:
         _remove_uncontrolled(inside, out, before)
         reached = set(find_reachable(accepting & inside, lambda node: (
@@ -228,20 +228,20 @@ def _remove_uncontrolled(
 
 
 Guarantee = Literal["some", "whatever"]
-#: How many nodes are searched before a guess is made at what has to come first, and how many edges count for a node.
+#: The number of nodes to search before estimating what has to happen first, and the number of edges per node.
 _FIRST, _EDGES = 300, 10
-#: How many answers are kept.
+#: The maximum number of cached answers.
 _KEPT = 100_000
 
 
 class ViabilitySearch:
-    """Looks ahead for rules that look at the same tools.
+    """A search that looks ahead for rules that depend on the same tools.
 
     Args:
         component: the rules.
-        plant: what can happen.
-        guarantee: which answer is asked for.
-        max_states: how many nodes one question may visit.
+        plant: the possible events.
+        guarantee: the guarantee to decide.
+        max_states: the maximum number of nodes that one query may visit.
     """
 
     def __init__(self, component: Component, plant: Plant, guarantee: Guarantee, max_states: int) -> None:
@@ -249,7 +249,7 @@ class ViabilitySearch:
         self.plant = plant
         self.guarantee: Guarantee = guarantee if component.steps_outside else "some"
         self.max_states = max_states
-        #: How many nodes were looked at so far, of all questions.
+        #: The number of nodes examined by all queries so far.
         self.visited = 0
         self._some: dict[ComponentNode, bool | None] = {}
         self._whatever: dict[ComponentNode, bool | None] = {}
@@ -260,26 +260,26 @@ class ViabilitySearch:
         self._doubtful = any(step.symbol.doubtful for step in component.steps)
 
     def is_viable(self, node: ComponentNode) -> bool | None:
-        """Whether the rules can still be kept from here; None where the bound was hit before that was known."""
+        """Return whether the rules can still be kept from a node; None if the bound was hit before."""
         if self.guarantee == "some":
             return self.has_continuation(node)
-        found = self._whatever.get(node, self)
-        if found is self:
+        verdict = self._whatever.get(node, self)
+        if verdict is self:
             self._trim_cache(self._whatever)
-            found = self._can_control(node) if self.has_continuation(node) is not False else False
-            self._whatever[node] = found
-        return found  # type: ignore[return-value]  # what is kept is a verdict
+            verdict = self._can_control(node) if self.has_continuation(node) is not False else False
+            self._whatever[node] = verdict
+        return verdict  # type: ignore[return-value]  # only verdicts are cached
 
     def has_continuation(self, node: ComponentNode) -> bool | None:
-        """Whether some continuation keeps the rules."""
+        """Return whether some continuation keeps the rules; None if the bound was hit before."""
         if node in self._some:
             return self._some[node]
         if self.component.is_accepting(node):
             return True
         self._trim_cache(self._some)
-        found = self._decide_continuation(node)
-        self._some[node] = found
-        return found
+        verdict = self._decide_continuation(node)
+        self._some[node] = verdict
+        return verdict
 
     def _trim_cache(self, kept: dict[ComponentNode, bool | None]) -> None:
         if len(kept) > _KEPT:
@@ -292,28 +292,28 @@ class ViabilitySearch:
         if not can_keep_relaxed(self.component, node, doubtful=True) or not can_keep_each_copy(self.component, node):
             return False
         if self._doubtful and not can_keep_relaxed(self.component, node, doubtful=False):
-            return None  # only what may never come could lead on
-        first = self._search_continuation(node, doubtful=False, most=min(_FIRST, self.max_states))
-        if first is None:
-            first = self._search_continuation(node, doubtful=False, most=self.max_states // 4, guided=True)
-        if first is None:
-            first = self._search_continuation(node, doubtful=False, most=self.max_states)
-        if first is not False or not self._doubtful:
-            return first
+            return None  # only events that may not exist could lead on
+        verdict = self._search_continuation(node, doubtful=False, most=min(_FIRST, self.max_states))
+        if verdict is None:
+            verdict = self._search_continuation(node, doubtful=False, most=self.max_states // 4, guided=True)
+        if verdict is None:
+            verdict = self._search_continuation(node, doubtful=False, most=self.max_states)
+        if verdict is not False or not self._doubtful:
+            return verdict
         return False if self._search_continuation(node, doubtful=True, most=self.max_states) is False else None
 
     def _replay_last_way(self, start: ComponentNode) -> bool:
-        """Whether the way that was found last leads to an end from here, too, as it does after most events."""
-        came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None] = {start: None}
+        """Return whether the last way that was found also leads to an end from here, as it does after most events."""
+        predecessors: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None] = {start: None}
         node = start
         for step in self._way:
             after = next((one for one in self.component.find_successors(node, step) if one is not None), None)
-            if after is None or after in came:
+            if after is None or after in predecessors:
                 continue
-            came[after] = (node, step.symbol)
+            predecessors[after] = (node, step.symbol)
             node = after
             if self._some.get(node) or self.component.is_accepting(node):
-                self._remember_hints(node, came)
+                self._remember_hints(node, predecessors)
                 return True
         return False
 
@@ -322,10 +322,10 @@ class ViabilitySearch:
     def _search_continuation(
         self, start: ComponentNode, *, doubtful: bool, most: int, guided: bool = False
     ) -> bool | None:
-        """Whether an end can be reached; what leads there is kept as a hint.
+        """Return whether an end can be reached; remember the way there as hints.
 
-        ``most`` nodes are visited, fewer where many symbols can come. Where it is guided, what has to come before an
-        event that is needed counts for how near a node seems.
+        At most ``most`` nodes are visited, fewer if many symbols are possible. A guided search includes the events that
+        have to precede the required ones in its estimates.
         """
         component = self.component
         left = component.distance_to_acceptance(start)
@@ -334,46 +334,46 @@ class ViabilitySearch:
         tie = count()
         steps = [step for step in component.steps if doubtful or not step.symbol.doubtful]
         heap = [(left, next(tie), left, start)]
-        came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None] = {start: None}
+        predecessors: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None] = {start: None}
         seen: dict[tuple[object, ...], list[tuple[State, ...]]] = {}
-        done = 0
+        work = 0
         while heap:
             _, _, left, node = heappop(heap)
             if (left == 0 and component.is_accepting(node)) or (not doubtful and self._some.get(node)):
                 if not doubtful:
-                    self._remember_hints(node, came)
-                    self._way = self._collect_steps_to(node, came)
+                    self._remember_hints(node, predecessors)
+                    self._way = self._collect_steps_to(node, predecessors)
                 return True
             if self._some.get(node) is False or self._is_dominated(node, seen):
                 continue
-            done += len(steps) * (1 + sum(len(live) for _, live in node.copies))  # each copy is moved
+            work += len(steps) * (1 + sum(len(live) for _, live in node.copies))  # each copy is moved
             self.visited += 1
-            if done > most * _EDGES:
+            if work > most * _EDGES:
                 return None
             for step in steps:
                 for after in component.find_successors(node, step):
-                    if after is None or after in came:
+                    if after is None or after in predecessors:
                         continue
                     further = component.distance_after(node, after, step, left)
                     if further is not None:
-                        came[after] = (node, step.symbol)
-                        seems = further + component.estimate_missing_events(after) if guided else further
-                        heappush(heap, (seems, next(tie), further, after))
+                        predecessors[after] = (node, step.symbol)
+                        estimate = further + component.estimate_missing_events(after) if guided else further
+                        heappush(heap, (estimate, next(tie), further, after))
         if not self._doubtful or doubtful:
-            self._some.update(dict.fromkeys(came, False))
+            self._some.update(dict.fromkeys(predecessors, False))
         return False
 
     def _is_dominated(self, node: ComponentNode, seen: dict[tuple[object, ...], list[tuple[State, ...]]]) -> bool:
-        """Whether a node was seen that differs only in having more left; else it is noted."""
+        """Return whether a visited node differs only in larger remainders; otherwise record the node."""
         places = self.component.resources
         if not places:
             return False
         rest = tuple(None if place in places else state for place, state in enumerate(node.plain))
-        mine = tuple(node.plain[place] for place in places)
+        amounts = tuple(node.plain[place] for place in places)
         others = seen.setdefault((rest, node.copies, node.pending), [])
-        if any(all(a <= b for a, b in zip(mine, other, strict=True)) for other in others):  # type: ignore[operator]
+        if any(all(a <= b for a, b in zip(amounts, other, strict=True)) for other in others):  # type: ignore[operator]
             return True
-        others.append(mine)
+        others.append(amounts)
         return False
 
     def _remember_hints(
@@ -385,7 +385,7 @@ class ViabilitySearch:
             node = before[0]
 
     def find_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:
-        """The symbols of a way to an end: a shortest one where few nodes have to be looked at for it."""
+        """Return the symbols of a way to an end: a shortest one if few nodes have to be examined for it."""
         if node not in self._ways:
             if len(self._ways) > _KEPT:
                 self._ways.clear()
@@ -393,9 +393,9 @@ class ViabilitySearch:
         return self._ways[node]
 
     def find_closed_tools(self, node: ComponentNode) -> frozenset[str]:
-        """The tools of which no call is allowed from here."""
-        found = self._closed.get(node)
-        if found is None:
+        """Find the tools of which no call is allowed at a node."""
+        closed = self._closed.get(node)
+        if closed is None:
             if len(self._closed) > _KEPT:
                 self._closed.clear()
             open_: set[str] = set()
@@ -406,8 +406,8 @@ class ViabilitySearch:
                     nodes = self.component.find_successors(node, step, again=True)
                     if any(after is not None and self.is_viable(after) is not False for after in nodes):
                         open_.add(step.symbol.tool)
-            found = self._closed[node] = frozenset(tools - open_)
-        return found
+            closed = self._closed[node] = frozenset(tools - open_)
+        return closed
 
     def _search_way(self, node: ComponentNode) -> tuple[PlantSymbol, ...] | None:
         if self.component.is_accepting(node):
@@ -428,23 +428,23 @@ class ViabilitySearch:
                     continue
                 seen.add(after)
                 todo.append((after, (*way, edge.symbol)))
-        found: list[PlantSymbol] = []
+        symbols: list[PlantSymbol] = []
         while not self.component.is_accepting(node):
             if node not in self._hints:
                 return None
             symbol, node = self._hints[node]
-            found.append(symbol)
-        return tuple(found)
+            symbols.append(symbol)
+        return tuple(symbols)
 
     def _collect_steps_to(
         self, node: ComponentNode, came: dict[ComponentNode, tuple[ComponentNode, PlantSymbol] | None]
     ) -> tuple[ComponentStep, ...]:
-        found = []
+        symbols = []
         while (before := came[node]) is not None:
             node, symbol = before
-            found.append(symbol)
+            symbols.append(symbol)
         by_symbol = {id(step.symbol): step for step in self.component.steps}
-        return tuple(by_symbol[id(symbol)] for symbol in reversed(found))
+        return tuple(by_symbol[id(symbol)] for symbol in reversed(symbols))
 
     # -- whatever -----------------------------------------------------------------------------------------------
 
@@ -458,34 +458,34 @@ class ViabilitySearch:
         ]
 
     def _can_control(self, start: ComponentNode) -> bool | None:
-        """Whether the agent can keep the rules whatever comes."""
-        quick = self._try_strategy(start)
-        if quick is not None:
-            return quick
+        """Return whether the agent can keep the rules whatever happens; None if the bound was hit before."""
+        verdict = self._try_strategy(start)
+        if verdict is not None:
+            return verdict
         edges: dict[ComponentNode, list[Edge]] = {}
         todo = deque([start])
         while todo and len(edges) < self.max_states:
             node = todo.popleft()
             if node in edges:
                 continue
-            found = self._list_edges(node)
-            edges[node] = found
-            todo += [edge.target for edge in found if edge.target is not None and edge.target not in edges]
+            outgoing = self._list_edges(node)
+            edges[node] = outgoing
+            todo += [edge.target for edge in outgoing if edge.target is not None and edge.target not in edges]
         sure = find_controllable_set(self.component, edges, self._some, hopeful=False)
         if start in sure:
             self._whatever.update(dict.fromkeys(sure, True))
             return True
-        hoped = find_controllable_set(self.component, edges, self._some, hopeful=True)
+        possible = find_controllable_set(self.component, edges, self._some, hopeful=True)
         for node in edges:
-            if node not in hoped:
+            if node not in possible:
                 self._whatever[node] = False
-        return None if start in hoped else False
+        return None if start in possible else False
 
     def _try_strategy(self, start: ComponentNode) -> bool | None:
-        """What a look at few nodes says: those that come from outside, and those of one way on from each.
+        """Examine a few nodes: those reached by events from outside, and those of one way on from each.
 
-        If these are good by themselves, the agent can keep to them. If what comes from outside alone leads to where no
-        way goes on, it cannot do anything. Else nothing is known yet.
+        If these are good by themselves, the agent can stay within them. If events from outside alone lead to a dead
+        end, it is powerless. Otherwise the result is unknown.
         """
         forced, inside = [start], {start}
         good = True
@@ -533,7 +533,7 @@ class ViabilitySearch:
         return True
 
     def _list_outside_edges(self, node: ComponentNode) -> list[Edge]:
-        """Where what the agent does not decide leads."""
+        """List the edges of events that the agent does not control."""
         self.visited += 1
         return [
             Edge(step.symbol, after)

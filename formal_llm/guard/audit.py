@@ -1,15 +1,15 @@
-"""The audit log of a guard: JSON lines, each with the hash of the one before, so that what is changed later is found.
+"""The audit log of a guard: JSON lines, each with the hash of the previous one, so that later changes are detected.
 
 ::
 
     {"format":"formal-llm guard log 1","rules":"9f2c...","before":"0000...","hash":"51ab..."}
     {"at":"2026-11-22T16:00:00+00:00","event":{"call":"pay"},"told":true,"before":"51ab...","hash":"c07e..."}
 
-The hash of a line is the SHA-256 of all that stands before it in the line, the hash of the line before included. A log
-is appended under a lock of its file, and a line is on the disk before it counts. A line that was cut off, because the
-machine or the process died while it was written, never counted: it is told in the next line.
+The hash of a line is the SHA-256 of everything before it in the line, including the hash of the previous line. A log
+is extended under a lock of its file, and a line counts only once it is on the disk. A line that was cut off, because
+the machine or the process died while it was written, never counted: the next line records it.
 
-What is cut off at the end of a log leaves no trace in it. Who has to find that keeps the last hash somewhere else.
+Removing lines at the end of a log leaves no trace in it. To detect that, keep the last hash somewhere else.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from formal_llm.guard.live import Audit, Noted
 from formal_llm.planning.json_data import JSON
 
 FORMAT = "formal-llm guard log 1"
-#: What stands for the line before the first one.
+#: The hash that precedes the first line.
 NOTHING = "0" * 64
-#: The end of a line: its hash.
+#: The length of the end of a line, which contains its hash.
 _TAIL = len(',"hash":""}') + 64
-#: How much of a line that was cut off is kept.
+#: The maximum number of bytes kept of a line that was cut off.
 _MOST_TORN = 2_000
-#: A line or a log with more bytes is not read.
+#: The maximum size in bytes of a line and of a log.
 MOST_LINE = 64_000_000
 MOST_LOG = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of a log: its number from 1, what it says, its hash."""
+    """A line of a log: its number from 1, its content, its hash."""
 
     line: int
     row: Mapping[str, JSON]
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Where a log is not what was written: the line, and what is wrong with it."""
+    """A place where a log differs from what was written: the line, and the problem."""
 
     line: int
     problem: str
@@ -65,13 +65,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """What a log says, and whether it is what was written.
+    """The content of a log, and whether it is what was written.
 
     Attributes:
-        entries: its lines, the damaged ones left out.
-        faults: where it was changed.
-        torn: the last line where it was cut off; empty where it was not. Such a line never counted.
-        rules: the fingerprint of the rules it was written under; empty where it does not say.
+        entries: its lines without the damaged ones.
+        faults: the places where it was changed.
+        torn: the last line if it was cut off, otherwise empty. Such a line never counted.
+        rules: the fingerprint of the rules it was written under; empty if it does not record one.
     """
 
     entries: tuple[Entry, ...]
@@ -81,12 +81,12 @@ class LogReading:
     @property
     def rules(self) -> str:
         """The fingerprint of the rules."""
-        found = self.entries[0].row.get("rules") if self.entries else None
-        return found if isinstance(found, str) else ""
+        fingerprint = self.entries[0].row.get("rules") if self.entries else None
+        return fingerprint if isinstance(fingerprint, str) else ""
 
     @property
     def head(self) -> str:
-        """The hash of the last line: who keeps it can tell later whether lines are missing at the end."""
+        """The hash of the last line; a copy of it reveals later whether lines are missing at the end."""
         return self.entries[-1].hash if self.entries else NOTHING
 
 
@@ -94,11 +94,11 @@ class AuditLog:
     """A log on disk that several processes may append to.
 
     Args:
-        path: the file; it is made where it is missing.
+        path: the file; it is created if it is missing.
         rules: the fingerprint of the rules, for the first line.
 
     Raises:
-        AuditError: the path is no plain file, or cannot be written.
+        AuditError: the path is not a regular file, or cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], rules: str = "") -> None:
@@ -106,7 +106,7 @@ class AuditLog:
         self.rules = rules
 
     def append(self, row: Mapping[str, JSON]) -> str:
-        """Append a line, and wait until it is on the disk; gives its hash.
+        """Append a line, wait until it is on the disk, and return its hash.
 
         Raises:
             AuditError: it cannot be written, or the last line of the log was changed.
@@ -116,7 +116,7 @@ class AuditLog:
 
     @contextmanager
     def held(self) -> Iterator[HeldLog]:
-        """The log, held against all others who write to it while the block lasts.
+        """Lock the log against all other writers for the duration of a ``with`` block.
 
         Raises:
             AuditError: the file cannot be opened.
@@ -132,7 +132,7 @@ class AuditLog:
 
 
 class HeldLog:
-    """A log while nobody else writes to it."""
+    """A log that is locked against other writers."""
 
     def __init__(self, number: int, path: Path, rules: str) -> None:
         self._number = number
@@ -142,7 +142,7 @@ class HeldLog:
         self._torn = ""
 
     def read(self) -> LogReading:
-        """All that the log says."""
+        """Read the whole log."""
         size = os.fstat(self._number).st_size
         if size > MOST_LOG:
             raise AuditError(f"the log {self._path} has more than {MOST_LOG:,} bytes; begin another one")
@@ -152,7 +152,7 @@ class HeldLog:
         return reading
 
     def append(self, row: Mapping[str, JSON]) -> str:
-        """As :meth:`AuditLog.append`."""
+        """Append a line as :meth:`AuditLog.append` does."""
         self._cut_torn_line()
         if self._head is None:
             self._head = self._read_last_hash()
@@ -168,9 +168,9 @@ class HeldLog:
         if len(written) > MOST_LINE:
             raise AuditError(f"a line of a log has at most {MOST_LINE:,} bytes")
         try:
-            done = 0
-            while done < len(written):
-                done += os.write(self._number, written[done:])
+            count = 0
+            while count < len(written):
+                count += os.write(self._number, written[count:])
             os.fsync(self._number)
         except OSError as error:
             raise AuditError(f"the log {self._path} cannot be written: {error.strerror}") from error
@@ -178,7 +178,7 @@ class HeldLog:
         return head
 
     def _cut_torn_line(self) -> None:
-        """Take away a last line that was cut off, and remember it for the next one."""
+        """Remove a last line that was cut off, and remember it for the next one."""
         size = os.fstat(self._number).st_size
         if not size or os.pread(self._number, 1, size - 1) == b"\n":
             return
@@ -188,17 +188,17 @@ class HeldLog:
         self._head = None
 
     def _find_line_start(self, end: int) -> int:
-        """Where the line begins that goes up to a place."""
+        """Find the start of the line that ends at a position."""
         while end > 0:
             begin = max(0, end - 65_536)
-            found = os.pread(self._number, end - begin, begin).rfind(b"\n")
-            if found >= 0:
-                return begin + found + 1
+            newline = os.pread(self._number, end - begin, begin).rfind(b"\n")
+            if newline >= 0:
+                return begin + newline + 1
             end = begin
         return 0
 
     def _read_last_hash(self) -> str:
-        """The hash of the last line."""
+        """Read the hash of the last line."""
         size = os.fstat(self._number).st_size
         if not size:
             return NOTHING
@@ -212,7 +212,7 @@ class HeldLog:
 
 
 class _LockedDescriptor:
-    """A descriptor that is locked while the block lasts, and closed at its end."""
+    """A descriptor that is locked during a ``with`` block, and closed at its end."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -220,7 +220,7 @@ class _LockedDescriptor:
     def __enter__(self) -> None:
         try:
             import fcntl
-        except ImportError:  # Windows has no flock: its lock is one of a byte
+        except ImportError:  # Windows has no flock, but it can lock a byte
             import msvcrt
 
             os.lseek(self.number, 0, os.SEEK_SET)
@@ -231,19 +231,19 @@ class _LockedDescriptor:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self.number)  # which gives the lock back
+        os.close(self.number)  # which releases the lock
 
 
 def seal_line(row: Mapping[str, JSON], before: str) -> tuple[bytes, str]:
-    """A line of a log with its end, and its hash."""
+    """Write a line of a log, and return it with its hash."""
     body = json.dumps({**row, "before": before}, ensure_ascii=False, separators=(",", ":"))
-    body = body.encode("utf-8", "backslashreplace").decode("utf-8")  # half a surrogate pair is no UTF-8
-    made = hashlib.sha256(body[:-1].encode()).hexdigest()
-    return f'{body[:-1]},"hash":"{made}"}}\n'.encode(), made
+    body = body.encode("utf-8", "backslashreplace").decode("utf-8")  # a lone surrogate is not valid UTF-8
+    digest = hashlib.sha256(body[:-1].encode()).hexdigest()
+    return f'{body[:-1]},"hash":"{digest}"}}\n'.encode(), digest
 
 
 def read_log(path: str | os.PathLike[str]) -> LogReading:
-    """What a log on disk says, and whether it is what was written.
+    """Read a log on disk, and check that it is what was written.
 
     Raises:
         AuditError: the file cannot be read.
@@ -258,7 +258,7 @@ def read_log(path: str | os.PathLike[str]) -> LogReading:
 
 
 def is_log(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as a log does."""
+    """Return whether a file begins like a log."""
     try:
         check_plain(path)
         with Path(path).open("rb") as file:
@@ -268,7 +268,7 @@ def is_log(path: str | os.PathLike[str]) -> bool:
 
 
 def read_lines(data: bytes) -> LogReading:
-    """What the lines of a log say, and where they are not what was written."""
+    """Read the lines of a log, and check that they are what was written."""
     *lines, last = data.split(b"\n")
     entries: list[Entry] = []
     faults: list[Fault] = []
@@ -291,26 +291,26 @@ def read_lines(data: bytes) -> LogReading:
 def _read_line(line: bytes, number: int) -> tuple[Entry | None, str]:
     if len(line) < _TAIL or line[-_TAIL:-66] != b',"hash":"':
         return None, "it is no line of a log: it does not end with its hash"
-    made = hashlib.sha256(line[:-_TAIL]).hexdigest()
-    if line[-66:] != f'{made}"}}'.encode():
+    digest = hashlib.sha256(line[:-_TAIL]).hexdigest()
+    if line[-66:] != f'{digest}"}}'.encode():
         return None, "it was changed: its hash does not fit what it says"
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
         return None, "it is no JSON"
-    return Entry(number, row, made), ""
+    return Entry(number, row, digest), ""
 
 
 def build_row(
     event: GuardEvent | None, decision: Decision | None = None, *, told: bool = True, approved: bool | None = None
 ) -> dict[str, JSON]:
-    """A line of a log.
+    """Build a line of a log.
 
     Args:
-        event: what happened or was wanted; None where the agent wanted to stop.
-        decision: what was decided about it.
-        told: whether the state took it.
-        approved: what a person said of it.
+        event: what happened or was requested; None if the agent wanted to stop.
+        decision: the decision about it.
+        told: whether the state accepted it.
+        approved: the answer of a person about it.
     """
     row: dict[str, JSON] = {"event": None if event is None else as_row(event)}
     if decision is not None:
@@ -324,7 +324,7 @@ def build_row(
 
 
 def make_audit(log: AuditLog) -> Audit:
-    """What writes the record of a run into a log."""
+    """Make a function that writes the record of a run to a log."""
 
     def append_line(noted: Noted) -> None:
         log.append(build_row(noted.event, noted.decision, told=noted.told, approved=noted.approved))
@@ -333,10 +333,10 @@ def make_audit(log: AuditLog) -> Audit:
 
 
 def read_event(entry: Entry) -> GuardEvent | None:
-    """The event of a line; None for one that has none.
+    """Read the event of a line; return None if it has none.
 
     Raises:
-        AuditError: it cannot be read.
+        AuditError: the event cannot be read.
     """
     row = entry.row.get("event")
     if not isinstance(row, Mapping):
@@ -348,16 +348,16 @@ def read_event(entry: Entry) -> GuardEvent | None:
 
 
 def list_recorded_events(entries: Iterable[Entry]) -> list[tuple[Entry, GuardEvent]]:
-    """The events that the state took, each with its line."""
-    found = [(entry, read_event(entry)) for entry in entries if entry.row.get("told") is True]
-    return [(entry, event) for entry, event in found if event is not None]
+    """List the events that the state accepted, each with its line."""
+    events = [(entry, read_event(entry)) for entry in entries if entry.row.get("told") is True]
+    return [(entry, event) for entry, event in events if event is not None]
 
 
 def replay_entries(guard: Guard, entries: Iterable[Entry]) -> GuardState:
-    """The state that a log leads to.
+    """Compute the state to which a log leads.
 
     Raises:
-        AuditError: an event of it cannot be read.
+        AuditError: an event of the log cannot be read.
     """
     state = guard.start()
     for _, event in list_recorded_events(entries):

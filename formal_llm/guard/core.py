@@ -1,4 +1,4 @@
-"""What a guard knows before any run: the rules, compiled, what can happen, and what looks ahead."""
+"""The static part of a guard: the compiled rules, the possible events, and the supervisors that look ahead."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ Trace = tuple[PlantSymbol, ...]
 def find_problems(
     supervisor: Supervisor, positions: PositionTracker, plant: Plant, letters: Sequence[Letter], max_places: int
 ) -> tuple[Finding, ...]:
-    """What is wrong with rules.
+    """Find problems of rules.
 
     Args:
-        supervisor: what looks ahead for the rules that stop a call.
-        positions: where the rules stand.
-        plant: what can happen.
+        supervisor: the supervisor of the rules that can stop a call.
+        positions: the tracker of the states of the rules.
+        plant: the possible events.
         letters: the letters.
-        max_places: how many places of rules that look at the same tools are looked at.
+        max_places: the maximum number of nodes to examine for rules that depend on the same tools.
 
     Returns:
-        Rules that nothing keeps together; of each event the shortest trap; letters that no event can have, and such
-        that no run holds which keeps the rules.
+        Rules that cannot be kept together; the shortest trap for each event; letters that no event can have, and
+        letters that no run contains which keeps the rules.
     """
     possible = {name for symbol in plant.symbols for name in symbol.letters}
-    found = [
+    findings = [
         Finding("never", letter.name, f"{letter.name} can never come: no event is {letter}")
         for letter in letters
         if letter.name not in possible
     ]
-    shown = {letter.name: letter.name for letter in letters}
+    letter_names = {letter.name: letter.name for letter in letters}
     start = positions.start
     for lookout in supervisor.lookouts:
         node = project_node(start, lookout.component)
@@ -58,26 +58,26 @@ def find_problems(
             names = tuple(
                 dict.fromkeys(positions.parts[place].rule.name for place in supervisor.find_minimal_conflict(start))
             )
-            found.append(_describe_conflict(lookout, node, names, shown))
+            findings.append(_describe_conflict(lookout, node, names, letter_names))
         else:
-            found += _find_traps(lookout, node, shown, max_places)
-    return tuple(found)
+            findings += _find_traps(lookout, node, letter_names, max_places)
+    return tuple(findings)
 
 
 def _describe_conflict(
     lookout: ViabilitySearch, node: ComponentNode, names: tuple[str, ...], shown: Mapping[str, str]
 ) -> Finding:
-    said = "; ".join(names)
+    rule_list = "; ".join(names)
     if lookout.has_continuation(node) is False:
-        return Finding("empty", "", f"nothing keeps these rules together: {said}", (), (), names)
+        return Finding("empty", "", f"nothing keeps these rules together: {rule_list}", (), (), names)
     trace = describe_way(_find_uncontrollable_trace(lookout, node), shown)
     after = f", for instance {', then '.join(trace)}" if trace else ""
-    message = f"these rules cannot be kept whatever tools return and users say{after}: {said}"
+    message = f"these rules cannot be kept whatever tools return and users say{after}: {rule_list}"
     return Finding("empty", "", message, trace, (), names, by_environment=True)
 
 
 def _find_uncontrollable_trace(lookout: ViabilitySearch, start: ComponentNode) -> Trace:
-    """The shortest trace to where something that the agent does not decide breaks the rules."""
+    """Find the shortest trace after which an event that the agent does not control breaks the rules."""
     todo: deque[tuple[ComponentNode, Trace]] = deque([(start, ())])
     seen = {start}
     while todo and len(seen) < lookout.max_states:
@@ -100,8 +100,8 @@ def _find_traps(
     todo: deque[tuple[ComponentNode, Trace]] = deque([(start, ())])
     seen = {start}
     traps: dict[tuple[str, str, Letters], Trace] = {}
-    come: set[str] = set()
-    whole = True
+    occurring: set[str] = set()
+    complete = True
     while todo:
         node, trace = todo.popleft()
         for step in component.steps:
@@ -113,74 +113,74 @@ def _find_traps(
                     if _can_keep_separately(lookout, after):
                         traps.setdefault((step.symbol.kind, step.symbol.tool, step.symbol.letters), now)
                     continue
-                come |= step.symbol.letters
+                occurring |= step.symbol.letters
                 if after not in seen:
                     if len(seen) >= max_places:
-                        whole = False
+                        complete = False
                         continue
                     seen.add(after)
                     todo.append((after, now))
     for trace in traps.values():
         yield _describe_trap(lookout, trace[-1], describe_way(trace, shown))
-    if whole:
+    if complete:
         doubtful = {name for step in component.steps if step.symbol.doubtful for name in step.symbol.letters}
         known = {name for step in component.steps for name in step.symbol.letters}
-        for name in sorted(known - come - doubtful):
+        for name in sorted(known - occurring - doubtful):
             yield Finding("never", name, f"{name} can never come: no run that keeps the rules holds it")
     else:
         yield Finding("not decided", "", f"only the {max_places} places nearest to the start were looked at for traps")
 
 
 def _can_keep_separately(lookout: ViabilitySearch, node: ComponentNode) -> bool:
-    """Whether each rule by itself can still be kept, so that none of them alone forbids what led here."""
+    """Return whether each rule alone can still be kept, so that none of them alone forbids the last event."""
     return lookout.component.distance_to_acceptance(node) is not None
 
 
 def _describe_trap(lookout: ViabilitySearch, symbol: PlantSymbol, trace: tuple[str, ...]) -> Finding:
     names = tuple(dict.fromkeys(part.name for part in lookout.component.parts.values()))
     after = f"after {', '.join(trace[:-1])}" if trace[:-1] else "at the start"
-    who = "" if symbol.is_controllable else ", which the agent does not decide,"
+    note = "" if symbol.is_controllable else ", which the agent does not decide,"
     message = (
-        f"{after} {trace[-1]}{who} can come, and then these rules can no longer be kept together: {'; '.join(names)}"
+        f"{after} {trace[-1]}{note} can come, and then these rules can no longer be kept together: {'; '.join(names)}"
     )
     return Finding("trap", trace[-1], message, trace, (), names, by_environment=not symbol.is_controllable)
 
 
 class GuardRules:
-    """Rules for tool calls, compiled; a guard is made of them.
+    """Compiled rules for tool calls, from which guards are built.
 
     Args:
         rules: letters and rules.
-        file: where they are from, for messages.
+        file: the file name for messages.
 
     Raises:
-        NotationError: a rule in another notation cannot be read, or names what is no letter.
+        NotationError: a rule in another notation cannot be read, or names something that is not a letter.
 
-    ``str(rules)`` prints them; what is read back is equal.
+    ``str(rules)`` prints them; reading the text back gives equal rules.
     """
 
     def __init__(self, rules: GuardRuleSet, file: str | None = None) -> None:
         self.rule_set = rules
         self.parts, self.timed = compile_rules(rules, file)
         self.labeller = Labeller(rules.letters)
-        #: Whether events need a time.
+        #: Whether the rules depend on the times of events.
         self.needs_time = bool(self.timed) or "now" in str(rules)
 
     @classmethod
     def from_string(cls, text: str, *, file: str | None = None, folder: str = "") -> GuardRules:
-        """The rules that a text writes; ``folder`` is where the files are that they name.
+        """Read rules from a text; ``folder`` contains the files that they name.
 
         Raises:
-            NotationError: with line, column, a caret, what was expected and the nearest name.
+            NotationError: with line, column, a caret, the expected tokens and the nearest name.
         """
         return cls(read_rules(text, file, folder), file)
 
     @classmethod
     def from_file(cls, path: str | Path) -> GuardRules:
-        """The rules in a ``.guard`` file; files that they name are looked for beside it.
+        """Read rules from a ``.guard`` file; files that they name are looked up in its folder.
 
         Raises:
-            NotationError: as :meth:`from_string`, and where the file cannot be read.
+            NotationError: as for :meth:`from_string`, or the file cannot be read.
         """
         return cls.from_string(read_text(path, NotationError), file=str(path), folder=str(Path(path).parent))
 
@@ -192,12 +192,12 @@ class GuardRules:
     def check(
         self, tools: Collection[str] = (), guarantee: Guarantee = "some", *, max_places: int = 2_000
     ) -> tuple[Finding, ...]:
-        """What is wrong with the rules, told before any run: conflicts, traps, what can never come.
+        """Find problems of the rules before any run: conflicts, traps, letters that can never occur.
 
         Args:
-            tools: the tools that there are; empty where that is not known.
-            guarantee: what a guard is to promise.
-            max_places: how many places are looked at, the nearest to the start first.
+            tools: the available tools; empty if they are unknown.
+            guarantee: the guarantee that a guard has to provide.
+            max_places: the maximum number of positions to examine, the nearest to the start first.
         """
         core = GuardCore(self, tools, guarantee)
         strict = [
@@ -225,7 +225,7 @@ def _get_current_time() -> datetime:
 
 
 class GuardCore:
-    """What all states of one guard share; as of :class:`formal_llm.guard.Guard`."""
+    """The data that all states of one guard share; for the arguments see :class:`formal_llm.guard.Guard`."""
 
     def __init__(
         self,
@@ -253,45 +253,45 @@ class GuardCore:
         self._supervisors: dict[frozenset[int], Supervisor] = {}
 
     def list_supervisors(self, lost: frozenset[int]) -> tuple[tuple[Severity, Supervisor], ...]:
-        """For each severity that rules have, the strictest first, what looks ahead for the rules that are as strict.
+        """List for each severity in use, the strictest first, the supervisor of all rules that are at least as strict.
 
-        Rules that are lost are left out: what happened cannot be undone, and the others still can be kept.
+        Lost rules are ignored: past events cannot be undone, and the others can still be kept.
         """
-        found = self._tiers.get(lost)
-        if found is None:
+        supervisors = self._tiers.get(lost)
+        if supervisors is None:
             numbers: list[int] = []
-            made = []
+            tiers = []
             for severity in SEVERITIES:
-                new = [place for place, part in enumerate(self.rules.parts) if part.rule.severity == severity]
-                numbers += [place for place in new if place not in lost]
-                if new:
-                    made.append((severity, self._get_supervisor(frozenset(numbers))))
-            found = self._tiers[lost] = tuple(made)
-        return found
+                places = [place for place, part in enumerate(self.rules.parts) if part.rule.severity == severity]
+                numbers += [place for place in places if place not in lost]
+                if places:
+                    tiers.append((severity, self._get_supervisor(frozenset(numbers))))
+            supervisors = self._tiers[lost] = tuple(tiers)
+        return supervisors
 
     def _get_supervisor(self, numbers: frozenset[int]) -> Supervisor:
-        found = self._supervisors.get(numbers)
-        if found is None:
-            found = Supervisor(numbers, self.positions.parts, self.plant, self.guarantee, self.max_states)
-            self._supervisors[numbers] = found
-        return found
+        supervisor = self._supervisors.get(numbers)
+        if supervisor is None:
+            supervisor = Supervisor(numbers, self.positions.parts, self.plant, self.guarantee, self.max_states)
+            self._supervisors[numbers] = supervisor
+        return supervisor
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short name that guards with equal rules, tools and guarantee share."""
+        """A short identifier shared by guards with equal rules, tools and guarantee."""
         return make_fingerprint([str(self.rules), self.tools, self.guarantee])
 
     @cached_property
     def letter_texts(self) -> Mapping[str, str]:
-        """Each letter as its first pattern is written, without the values that it gives."""
+        """The first pattern of each letter as text, without its fields."""
         return {letter.name: str(replace(letter.patterns[0], fields=())) for letter in self.rules.rule_set.letters}
 
     def find_closed_tools(self, position: Position, lost: frozenset[int]) -> frozenset[str]:
-        """The tools of which no call is allowed from here."""
+        """Find the tools of which no call is allowed at a position."""
         strict = next((supervisor for severity, supervisor in self.list_supervisors(lost) if severity == "block"), None)
         return frozenset() if strict is None else strict.find_closed_tools(position)
 
     def find_allowed_tools(self, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
-        """The tools that may be called from here: of those that were told, else of those that the rules name."""
+        """Find the tools that may be called, out of the specified tools, or else of those that the rules name."""
         closed = self.find_closed_tools(position, lost)
         return tuple(tool for tool in self.tools or self.plant.tools if tool not in closed)

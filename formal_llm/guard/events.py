@@ -1,4 +1,4 @@
-"""What a guard is told, and what it answers: calls, results, texts, decisions."""
+"""The inputs and outputs of a guard: calls, results, texts, decisions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Literal, cast
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.planning.json_data import JSON
 
-#: What happens to a call: it runs, it runs and is written down, it runs and the model is warned, a person is asked, it
-#: does not run. From the mildest to the strictest.
+#: What happens to a call, from the mildest to the strictest: it runs, it runs and is logged, it runs and the model is
+#: warned, a person is asked, it does not run.
 Action = Literal["allow", "log", "warn", "ask", "block"]
 
 
@@ -22,9 +22,9 @@ class Call:
     Attributes:
         tool: the name of the tool.
         arguments: its arguments, as JSON.
-        id: what the provider calls it; a result belongs to the call of the same id.
+        id: the provider's identifier; a result belongs to the call with the same id.
         approved: whether a person has approved it.
-        at: when; the guard's clock says it where it is left out.
+        at: its time; by default the time of the guard's clock.
     """
 
     tool: str
@@ -41,10 +41,10 @@ class Result:
     Attributes:
         tool: the name of the tool.
         arguments: the arguments of its call.
-        value: what it returned, as JSON. A text that is a JSON object or list is read as one.
-        id: that of its call.
+        value: the returned value, as JSON. A text that is a JSON object or list is read as one.
+        id: the id of its call.
         error: whether the call failed.
-        at: when.
+        at: its time.
     """
 
     tool: str
@@ -57,12 +57,12 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A text: what the user said, or what the assistant answered.
+    """A text of the user or the assistant.
 
     Attributes:
         role: ``"user"``, ``"assistant"`` or another role that the rules name.
         text: the text.
-        at: when.
+        at: its time.
     """
 
     role: str
@@ -70,23 +70,23 @@ class Said:
     at: datetime | None = None
 
 
-#: What a guard is told.
+#: An event that a guard is notified of.
 GuardEvent = Call | Result | Said
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a guard says of a call, or of stopping.
+    """The decision of a guard about a call, or about stopping.
 
     Attributes:
-        action: what is to happen.
-        rule: the rule that asks for it; where several rules together do, the first; empty where it is allowed.
-        reason: why, in a sentence; empty where there is nothing to say.
-        allowed: what could be done instead: the tools that may be called, of those told to the guard, else the letters
-            of the rules that may come.
-        way: the shortest way to an end that keeps the rules, a step at a time; empty where none is known.
-        rules: all the rules that ask for it together.
-        certain: False where a bound on the search was hit, so that it is not known whether the rules can be kept.
+        action: what has to happen.
+        rule: the rule that requires it, the first one if several do; empty if it is allowed.
+        reason: a sentence that explains it; empty if there is nothing to explain.
+        allowed: the tools that may be called instead, out of the tools of the guard, or else of those that the rules
+            name.
+        way: the steps of the shortest way to an end that keeps the rules; empty if none is known.
+        rules: all the rules that require it together.
+        certain: False if the search hit a bound, so that it is unknown whether the rules can be kept.
     """
 
     action: Action
@@ -99,24 +99,24 @@ class Decision:
 
     @property
     def runs(self) -> bool:
-        """Whether the call is made without asking anybody."""
+        """Whether the call is made without asking a person."""
         return self.action in ("allow", "log", "warn")
 
     @property
     def message(self) -> str:
-        """What the model is told: the rule, what is allowed, and the shortest way on."""
+        """The message to the model: the rule, what is allowed, and the shortest way on."""
         if self.action in ("allow", "log"):
             return ""
-        said = [self.reason]
+        sentences = [self.reason]
         if self.action in ("ask", "block"):
             if self.allowed:
-                said.append(f"Allowed now: {_join_names(self.allowed)}.")
+                sentences.append(f"Allowed now: {_join_names(self.allowed)}.")
             if self.way:
-                said.append(f"The shortest way on: {', then '.join(self.way)}.")
-        return " ".join(said)
+                sentences.append(f"The shortest way on: {', then '.join(self.way)}.")
+        return " ".join(sentences)
 
 
-#: How many names a message lists.
+#: The maximum number of names in a message.
 _LISTED = 12
 
 
@@ -130,7 +130,7 @@ UNSURE = Decision("allow", certain=False)
 
 
 def as_row(event: GuardEvent) -> dict[str, JSON]:
-    """An event as plain data for JSON."""
+    """Convert an event to plain data for JSON."""
     at = {} if event.at is None else {"at": event.at.isoformat()}
     if isinstance(event, Said):
         return {"said": event.role, "text": event.text, **at}
@@ -145,10 +145,10 @@ def as_row(event: GuardEvent) -> dict[str, JSON]:
 
 
 def from_row(row: Mapping[str, JSON]) -> GuardEvent:
-    """The event that :func:`as_row` wrote.
+    """Read an event from the data that :func:`as_row` wrote.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none.
+        KeyError, TypeError, ValueError: the data is not an event.
     """
     at = datetime.fromisoformat(cast("str", row["at"])) if "at" in row else None
     if "said" in row:

@@ -1,7 +1,7 @@
-"""Examples of traces beside rules for tool calls: such that keep the rules, and such that break them.
+"""Example traces for rules for tool calls: traces that keep the rules, and traces that break them.
 
-``shop.examples`` lies beside ``shop.guard``, in the form of examples beside any rules
-(:mod:`formal_llm.authoring.examples`); a line is an event::
+``shop.examples`` is in the folder of ``shop.guard`` and has the same form as examples for any rules
+(:mod:`formal_llm.authoring.examples`); each line is an event::
 
     --- allowed
     user: Please pay order 7.
@@ -11,8 +11,8 @@
     --- not allowed: nobody approved it
     pay {"order": 7, "amount": 20}
 
-A call is its tool and its arguments as JSON, which may be left out; ``approved`` behind it: a person approved it.
-Behind an arrow stands what it returned, as JSON; ``-> error`` says that it failed. A text is a role, a colon, the text.
+A call is its tool and its arguments as JSON, which are optional; ``approved`` after it means that a person approved it.
+An arrow precedes the returned JSON; ``-> error`` means that the call failed. A text is a role, a colon, the text.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class TraceExample:
 
     Attributes:
         trace: the trace; its places are lines of the file.
-        allowed: whether nothing of it may be refused.
-        why: what is said of it in the file.
-        line: where it stands in its file.
+        allowed: whether the guard must allow all of it.
+        why: its description in the file.
+        line: its line in the file.
     """
 
     trace: Trace
@@ -56,7 +56,7 @@ class TraceExample:
     line: int
 
     def describe_mismatch(self, guard: Guard) -> str:
-        """In what the rules of a guard do not keep it; empty where they do."""
+        """Describe how the rules of a guard contradict the example; return an empty text if they do not."""
         report = verify_trace(guard, self.trace, repair=False)
         if report.valid == self.allowed:
             return ""
@@ -65,23 +65,23 @@ class TraceExample:
 
 
 def read_trace_examples(text: str, file: str | None = None) -> tuple[TraceExample, ...]:
-    """The traces that a text of examples holds.
+    """Read the traces from a text of examples.
 
     Raises:
-        NotationError: a line is neither a call nor a text; with its place.
+        NotationError: a line is neither a call nor a text; the error names its position.
     """
     source = SourceText.from_text(text, file, NotationError)
-    found = []
+    examples = []
     for section in sections(source):
         events = list(_read_events(source, section))
         line = source.place_of(section.at).line
         trace = Trace(f"line {line}", tuple(one for one, _ in events), tuple(place for _, place in events))
-        found.append(TraceExample(trace, section.allowed, section.title.partition(":")[2].strip(), line))
-    return tuple(found)
+        examples.append(TraceExample(trace, section.allowed, section.title.partition(":")[2].strip(), line))
+    return tuple(examples)
 
 
 def load_trace_examples(rules: str | Path) -> tuple[TraceExample, ...]:
-    """The traces beside a file of rules; none where there is no such file. Raises as :func:`read_trace_examples`."""
+    """Read the traces beside a rule file, if it has an example file. Raises as :func:`read_trace_examples`."""
     beside = examples_beside(rules)
     return () if beside is None else read_trace_examples(read_text(beside), str(beside))
 
@@ -91,19 +91,19 @@ def _read_events(source: SourceText, section: Section) -> Iterator[tuple[GuardEv
     for line in source.text[section.begin : section.end].split("\n"):
         place = source.place_of(at + len(line) - len(line.lstrip()))
         at += len(line) + 1
-        said = _SAID.fullmatch(line.strip())
+        match = _SAID.fullmatch(line.strip())
         try:
-            events = [Said(said[1], said[2])] if said is not None else _read_call(line.strip(), str(place.line))
+            events = [Said(match[1], match[2])] if match is not None else _read_call(line.strip(), str(place.line))
         except (ValueError, RecursionError) as error:
             source.fail_at(f"this is no event: {error}", place, suggestion=_FORM)
         yield from ((event, f"line {place.line}") for event in events)
 
 
 def _read_call(line: str, name: str) -> list[GuardEvent]:
-    """The call that a line writes, and its result; nothing of an empty line.
+    """Read a call and its result from a line; return nothing for an empty line.
 
     Raises:
-        ValueError, RecursionError: it writes something else.
+        ValueError, RecursionError: the line contains something else.
     """
     tool, _, rest = line.partition(" ")
     arguments: Mapping[str, JSON] = {}
@@ -111,14 +111,14 @@ def _read_call(line: str, name: str) -> list[GuardEvent]:
     if rest.startswith("{"):
         _, end = json.JSONDecoder().raw_decode(rest)
         arguments, rest = cast("Mapping[str, JSON]", parse_json(rest[:end], once=True)), rest[end:]
-    found = _BEHIND.fullmatch(rest)
+    match = _BEHIND.fullmatch(rest)
     if tool.startswith(("->", "{")):
         raise ValueError("the name of a tool stands first")
-    if found is None:
+    if match is None:
         raise ValueError(f"{rest.strip()!r} is neither arguments nor a result")
-    events: list[GuardEvent] = [Call(tool, arguments, name, approved=found[1] is not None)] if tool else []
-    if found[2] is not None:
-        failed = found[2].strip() == "error"
-        value = None if failed else cast("JSON", parse_json(found[2]))
+    events: list[GuardEvent] = [Call(tool, arguments, name, approved=match[1] is not None)] if tool else []
+    if match[2] is not None:
+        failed = match[2].strip() == "error"
+        value = None if failed else cast("JSON", parse_json(match[2]))
         events.append(Result(tool, arguments, value, name, error=failed))
     return events

@@ -1,6 +1,6 @@
-"""The guard: which tool calls may be made now, so that the rules can still be kept.
+"""The guard: it decides which tool calls may be made now so that the rules can still be kept.
 
-A guard stands above an agent that exists already. It is asked before each call, and told what happened. It looks ahead:
+A guard supervises an existing agent. It is consulted before each call, and notified of what happened. It looks ahead:
 a call after which the rules cannot be kept any more is not allowed, however harmless it looks.
 """
 
@@ -31,7 +31,7 @@ def _sort_by_severity(trouble: Iterable[Objection]) -> tuple[Objection, ...]:
 
 
 class _EventHistory:
-    """What happened, the last event first; each shares all but its event with the one before."""
+    """The past events as a linked list, the last event first; states share the common part."""
 
     __slots__ = ("before", "event", "length")
 
@@ -42,12 +42,12 @@ class _EventHistory:
 
 
 class GuardState:
-    """Where a run stands. Made by ``guard.start()``; :meth:`after` gives another one.
+    """The state of a run, an immutable value. ``guard.start()`` creates it; :meth:`after` returns the next one.
 
     Attributes:
         guard: the guard.
-        position: where the rules stand.
-        lost: the numbers of rules that what happened has broken for good, and that are left out since.
+        position: the position in the rules.
+        lost: the numbers of the rules that past events have broken for good, and that are ignored since then.
     """
 
     __slots__ = ("_asked", "_seen", "_told", "guard", "lost", "position")
@@ -65,17 +65,17 @@ class GuardState:
         self.lost = lost
         self._seen = seen
         self._told = past
-        #: What was asked last, with what was found out: what is asked is mostly told right after.
+        #: The last event that was checked, with the results: most checked events happen immediately afterwards.
         self._asked: tuple[GuardEvent, EventLabels, Movement, tuple[Objection, ...]] | None = None
 
-    # -- what may come ------------------------------------------------------------------------------------------
+    # -- decisions ----------------------------------------------------------------------------------------------
 
     def check_said(self, text: Said) -> Decision:
-        """What is to happen with a text that the assistant wants to write."""
+        """Decide about a text that the assistant wants to write."""
         return self._decide_event(text)
 
     def check(self, call: Call) -> Decision:
-        """What is to happen with a call. It is not made yet, and is told with :meth:`after` where it is."""
+        """Decide about a call before it is made; if it is made, record it with :meth:`after`."""
         return self._decide_event(call)
 
     def _decide_event(self, call: Call | Said) -> Decision:
@@ -83,80 +83,80 @@ class GuardState:
         labels = self.guard.rules.labeller.label_event(call, self._seen)
         trouble = self._find_objections(call, labels, labels.letters)
         if labels.unsure and not (trouble and trouble[0].severity == "block"):
-            # An argument is missing, so it cannot be told which rules it is about: then those on both sides count.
-            also = (
+            # An argument is missing, so it is unknown which letters the event has: all that it may have count.
+            doubtful = (
                 one for one in self._judge_event(call, select_letters(labels, unsure=True))[1] if one not in trouble
             )
-            trouble = _sort_by_severity([*trouble, *(replace(one, notes=labels.notes) for one in also)])
-        found = [one for one in trouble if not (isinstance(call, Call) and call.approved and one.severity == "ask")]
-        strict = [one for one in found if one.rules]
+            trouble = _sort_by_severity([*trouble, *(replace(one, notes=labels.notes) for one in doubtful)])
+        relevant = [one for one in trouble if not (isinstance(call, Call) and call.approved and one.severity == "ask")]
+        strict = [one for one in relevant if one.rules]
         if not strict:
-            return UNSURE if any(one.severity in ("block", "ask") for one in found) else ALLOW
+            return UNSURE if any(one.severity in ("block", "ask") for one in relevant) else ALLOW
         return decide_refusal(self.guard, self.position, self.lost, call, strict)
 
     def check_all(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
-        """What is to happen with the calls of one turn, each as if those before it that may run had been made."""
-        state, found = self, []
+        """Decide about the calls of one turn, each as if the allowed calls before it had been made."""
+        state, decisions = self, []
         for call in calls:
             call = state.timed(call)
             decision = state.check(call)
-            found.append(decision)
+            decisions.append(decision)
             if decision.runs:
                 state = state.after(call)
-        return tuple(found)
+        return tuple(decisions)
 
     def allowed_tools(self) -> tuple[str, ...]:
-        """Of the tools told to the guard those for which some call is allowed, or a person may allow it."""
+        """Return those of the guard's tools for which some call is allowed, or may be allowed by a person."""
         return self.guard.find_allowed_tools(self.position, self.lost) if self.guard.tools else ()
 
     def allows_tool(self, tool: str) -> bool:
-        """Whether some call of a tool is allowed, or a person may allow it."""
+        """Return whether some call of a tool is allowed, or may be allowed by a person."""
         return tool not in self.guard.find_closed_tools(self.position, self.lost)
 
     def may_stop(self, *, final: bool = True) -> Decision:
-        """Whether the run may end here.
+        """Decide whether the run may end here.
 
         Args:
-            final: whether nothing comes any more. Else the agent hands over to the user, which it may do too where
-                the next thing on the shortest way is said by the user.
+            final: whether no event follows. Otherwise the agent hands over to the user, which is also allowed if
+                the next event on the shortest way is a text of the user.
         """
         return decide_stop(self.guard, self.position, self.lost, final=final)
 
-    # -- what happened ------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------
 
     def after(self, event: GuardEvent) -> GuardState:
-        """The state after an event that has happened, whether it was allowed or not.
+        """Return the state after an event that has happened, whether it was allowed or not.
 
-        A rule that the event breaks stays where it was. Where rules cannot be kept together any more after it, the
-        mildest of them, the last written first, are left out from here on (:attr:`lost_rules`).
+        A rule that the event breaks keeps its state. If rules cannot be kept together any more after the event, the
+        mildest of them, the last in the file first, are ignored from now on (:attr:`lost_rules`).
         """
         event = self.timed(event)
         if self._asked is not None and self._asked[0] == event:
-            _, labels, moved, trouble = self._asked
+            _, labels, movement, objections = self._asked
         else:
             labels = self.guard.rules.labeller.label_event(event, self._seen)
-            moved, trouble = self._judge_event(event, labels.letters)
-        seen = (
+            movement, objections = self._judge_event(event, labels.letters)
+        letter_history = (
             self._seen.with_event(labels, self.guard.rules.labeller.asked)
             if self.guard.rules.labeller.asked
             else self._seen
         )
-        lost = self._find_lost_rules(moved.position) if trouble else self.lost
-        return GuardState(self.guard, moved.position, seen, _EventHistory(self._told, event), lost)
+        lost = self._find_lost_rules(movement.position) if objections else self.lost
+        return GuardState(self.guard, movement.position, letter_history, _EventHistory(self._told, event), lost)
 
     @property
     def history(self) -> tuple[GuardEvent, ...]:
-        """What happened so far."""
-        found = []
-        told = self._told
-        while told is not None:
-            found.append(told.event)
-            told = told.before
-        return tuple(reversed(found))
+        """The events so far."""
+        events = []
+        entry = self._told
+        while entry is not None:
+            events.append(entry.event)
+            entry = entry.before
+        return tuple(reversed(events))
 
     @property
     def lost_rules(self) -> tuple[str, ...]:
-        """The rules that can no longer be kept, whatever comes."""
+        """The names of the rules that can no longer be kept, whatever happens."""
         parts = self.guard.rules.parts
         return tuple(dict.fromkeys(parts[place].rule.name for place in sorted(self.lost)))
 
@@ -170,7 +170,7 @@ class GuardState:
         return f"<GuardState after {len(self)} events>"
 
     def snapshot(self) -> dict[str, JSON]:
-        """The state as plain data for JSON: what happened, and which rules it was under."""
+        """Return the state as plain data for JSON: the events, and a fingerprint of the rules."""
         return {
             "format": FORMAT,
             "fingerprint": self.guard.fingerprint,
@@ -178,10 +178,10 @@ class GuardState:
         }
 
     def replayed(self, rows: Sequence[Mapping[str, JSON]]) -> GuardState:
-        """The state after the events of a snapshot.
+        """Return the state after the events of a snapshot.
 
         Raises:
-            SnapshotError: one of them is damaged.
+            SnapshotError: an event is damaged.
         """
         state = self
         for place, row in enumerate(rows, 1):
@@ -192,10 +192,10 @@ class GuardState:
             state = state.after(event)
         return state
 
-    # -- how ----------------------------------------------------------------------------------------------------
+    # -- details ------------------------------------------------------------------------------------------------
 
     def timed(self, event: E) -> E:
-        """An event with the time at which it came, where the rules look at it; so a record has it too."""
+        """Return an event with its time if the rules depend on it, so that records contain it too."""
         if event.at is not None or not self.guard.rules.needs_time:
             return event
         return replace(event, at=self.guard.clock())
@@ -203,34 +203,34 @@ class GuardState:
     def _find_objections(
         self, call: Call | Said, labels: EventLabels, letters: Mapping[str, Fields]
     ) -> tuple[Objection, ...]:
-        moved, trouble = self._judge_event(call, letters)
-        self._asked = (call, labels, moved, trouble)
-        return trouble
+        movement, objections = self._judge_event(call, letters)
+        self._asked = (call, labels, movement, objections)
+        return objections
 
     def _judge_event(self, event: GuardEvent, letters: Mapping[str, Fields]) -> tuple[Movement, tuple[Objection, ...]]:
-        """Where an event leads, and which rules of which severity mind; of none, what is not known."""
+        """Return where an event leads and the objections; one without rules means that the search hit its bound."""
         guard = self.guard
-        moved = guard.positions.apply_event(self.position, event, letters)
-        found: list[Objection] = []
+        movement = guard.positions.apply_event(self.position, event, letters)
+        objections: list[Objection] = []
         parts = guard.rules.parts
-        direct = [one for one in moved.refused if one.timed or one.place not in self.lost]
+        direct = [one for one in movement.refused if one.timed or one.place not in self.lost]
         for one in direct:
             rule = (guard.rules.timed if one.timed else parts)[one.place].rule
-            found.append(Objection(rule.severity, (rule.name,), one.said))
+            objections.append(Objection(rule.severity, (rule.name,), one.said))
         for severity, supervisor in guard.list_supervisors(self.lost):
-            looking = supervisor.select_searches(letters, "" if isinstance(event, Said) else event.tool)
-            viable = supervisor.is_viable(moved.position, looking) if looking else True
+            searches = supervisor.select_searches(letters, "" if isinstance(event, Said) else event.tool)
+            viable = supervisor.is_viable(movement.position, searches) if searches else True
             if viable is False:
-                blamed = supervisor.find_minimal_conflict(moved.position)
-                names = tuple(dict.fromkeys(parts[place].rule.name for place in blamed))
-                found.append(Objection(severity, names, ahead=True))
+                conflict = supervisor.find_minimal_conflict(movement.position)
+                names = tuple(dict.fromkeys(parts[place].rule.name for place in conflict))
+                objections.append(Objection(severity, names, ahead=True))
                 break
             if viable is None:
-                found.append(Objection(severity, ()))
-        return moved, _sort_by_severity(found)
+                objections.append(Objection(severity, ()))
+        return movement, _sort_by_severity(objections)
 
     def _find_lost_rules(self, position: Position) -> frozenset[int]:
-        """The rules that are to be left out, so that the others can be kept."""
+        """Find the rules that have to be ignored so that the others can be kept."""
         lost = self.lost
         tiers = self.guard.list_supervisors(lost)
         for severity, _ in tiers:
@@ -238,57 +238,57 @@ class GuardState:
                 supervisor = dict(self.guard.list_supervisors(lost))[severity]
                 if supervisor.is_viable(position) is not False:
                     break
-                blamed = supervisor.find_minimal_conflict(position) or tuple(supervisor.numbers)
+                conflict = supervisor.find_minimal_conflict(position) or tuple(supervisor.numbers)
                 parts = self.guard.rules.parts
-                worst = max(blamed, key=lambda place: (_ORDER.index(parts[place].rule.severity), place))
+                worst = max(conflict, key=lambda place: (_ORDER.index(parts[place].rule.severity), place))
                 lost |= {worst}
         return lost
 
 
 class Guard(GuardCore):
-    """Decides about tool calls.
+    """A guard, which decides about tool calls.
 
     Args:
         rules: the rules.
-        tools: the names of the tools that the agent has. Where they are told, no way on goes over another one.
-        guarantee: ``"some"``: after what is allowed, some continuation keeps the rules (nonblocking supervision).
-            ``"whatever"``: the agent can go on so that there always is one, whatever tools return and users say
+        tools: the names of the agent's tools. If they are specified, no continuation uses any other tool.
+        guarantee: ``"some"``: after each allowed call, some continuation keeps the rules (nonblocking supervision).
+            ``"whatever"``: the agent can act so that there always is one, whatever tools return and users write
             (controllable and nonblocking supervision, Ramadge and Wonham 1987).
-        clock: what says the time of an event that does not.
-        max_states: how many places one look ahead may visit before the answer is that it is not known.
+        clock: returns the time for events without one.
+        max_states: the maximum number of nodes that one look ahead may visit before the answer is "unknown".
     """
 
     def start(self) -> GuardState:
-        """Where a run begins."""
+        """Return the state at the beginning of a run."""
         return GuardState(self, self.positions.start, LetterHistory(), None, frozenset())
 
     def resume(self, snapshot: Mapping[str, JSON] | str) -> GuardState:
-        """The state that a snapshot was taken of.
+        """Restore the state from a snapshot.
 
         Raises:
-            SnapshotError: it is damaged, or was taken under other rules, tools or another guarantee.
+            SnapshotError: it is damaged, or was taken under other rules, other tools or another guarantee.
         """
         try:
-            read = json.loads(snapshot) if isinstance(snapshot, str) else snapshot
+            data = json.loads(snapshot) if isinstance(snapshot, str) else snapshot
         except ValueError as error:
             raise SnapshotError(f"the snapshot is damaged: {error}") from error
-        if not isinstance(read, Mapping) or read.get("format") != FORMAT or not isinstance(read.get("events"), list):
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT or not isinstance(data.get("events"), list):
             raise SnapshotError("the snapshot is damaged: it is none of a guard")
-        if read.get("fingerprint") != self.fingerprint:
+        if data.get("fingerprint") != self.fingerprint:
             raise SnapshotError("the snapshot was taken under other rules, tools or another guarantee")
-        return self.start().replayed(cast("Sequence[Mapping[str, JSON]]", read["events"]))
+        return self.start().replayed(cast("Sequence[Mapping[str, JSON]]", data["events"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Rules that mind an event.
+    """An objection of rules to an event.
 
     Attributes:
-        severity: how strict the mildest of them is.
-        rules: their names; empty where it is only not known whether they can be kept.
-        said: what is to be said besides.
-        ahead: whether none of them minds by itself, but together they cannot be kept after the event.
-        notes: what could not be told of the event.
+        severity: the severity of the mildest of the rules.
+        rules: their names; empty if it is merely unknown whether they can be kept.
+        said: an additional explanation.
+        ahead: whether the event breaks none of them directly, but they cannot be kept together after it.
+        notes: what could not be determined about the event.
     """
 
     severity: Severity
@@ -301,28 +301,28 @@ class Objection:
 def decide_refusal(
     core: GuardCore, position: Position, lost: frozenset[int], call: Call | Said, trouble: Sequence[Objection]
 ) -> Decision:
-    """The decision about a call that rules mind, the strictest of them first."""
+    """Build the decision about a call or text to which rules object, the strictest objection first."""
     first = trouble[0]
     action = first.severity
     stops = action in ("block", "ask")
     notes = "; ".join(dict.fromkeys(note for one in trouble for note in one.notes))
-    who = {"block": "cannot be called now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
+    problem = {"block": "cannot be called now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
     if isinstance(call, Said):
-        who = {"block": "cannot be given now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
-    what = call.tool if isinstance(call, Call) else "An answer"
-    reason = f"{what} {who}: {_explain_objection(core, first)}." + (f" ({notes}.)" if notes else "")
+        problem = {"block": "cannot be given now", "ask": "needs the approval of a person"}.get(action, "breaks a rule")
+    subject = call.tool if isinstance(call, Call) else "An answer"
+    reason = f"{subject} {problem}: {_explain_objection(core, first)}." + (f" ({notes}.)" if notes else "")
     rules = tuple(dict.fromkeys(name for one in trouble if one.severity == action for name in one.rules))
     allowed = core.find_allowed_tools(position, lost) if stops else ()
     return Decision(action, first.rules[0], reason, allowed, _find_way(core, position, lost) if stops else (), rules)
 
 
 def _explain_objection(core: GuardCore, trouble: Objection) -> str:
-    said = [_describe_rule(core, name) for name in trouble.rules]
-    if trouble.ahead and len(said) > 1:
-        return f"after it these rules could not be kept any more: {'; '.join(said)}"
+    descriptions = [_describe_rule(core, name) for name in trouble.rules]
+    if trouble.ahead and len(descriptions) > 1:
+        return f"after it these rules could not be kept any more: {'; '.join(descriptions)}"
     if trouble.ahead:
-        return f"after it this rule could not be kept any more: {said[0]}"
-    return said[0] + (f" ({trouble.said})" if trouble.said else "")
+        return f"after it this rule could not be kept any more: {descriptions[0]}"
+    return descriptions[0] + (f" ({trouble.said})" if trouble.said else "")
 
 
 def _describe_rule(core: GuardCore, name: str) -> str:
@@ -331,24 +331,24 @@ def _describe_rule(core: GuardCore, name: str) -> str:
 
 
 def _find_way(core: GuardCore, position: Position, lost: frozenset[int]) -> tuple[str, ...]:
-    """The shortest way on that keeps all rules that stop a call."""
+    """Return the shortest continuation that keeps all rules that can stop a call."""
     strict = [supervisor for severity, supervisor in core.list_supervisors(lost) if severity in ("block", "ask")]
-    found = strict[-1].find_way(position) if strict else None
-    return describe_way(found or (), core.letter_texts)
+    way = strict[-1].find_way(position) if strict else None
+    return describe_way(way or (), core.letter_texts)
 
 
 def decide_stop(core: GuardCore, position: Position, lost: frozenset[int], *, final: bool) -> Decision:
-    """The decision about ending a run."""
+    """Decide whether a run may end."""
     for severity, supervisor in core.list_supervisors(lost):
-        owing = supervisor.find_unmet_rules(position)
-        if not owing:
+        unmet = supervisor.find_unmet_rules(position)
+        if not unmet:
             continue
         stops = severity in ("block", "ask")
-        found = supervisor.find_way(position) if stops else None
-        if not final and found and found[0].kind == "user":
+        way = supervisor.find_way(position) if stops else None
+        if not final and way and way[0].kind == "user":
             return ALLOW
-        names = tuple(dict.fromkeys(core.rules.parts[place].rule.name for place in owing))
+        names = tuple(dict.fromkeys(core.rules.parts[place].rule.name for place in unmet))
         reason = f"The run cannot end yet: {'; '.join(_describe_rule(core, name) for name in names)}."
         allowed = core.find_allowed_tools(position, lost) if stops else ()
-        return Decision(severity, names[0], reason, allowed, describe_way(found or (), core.letter_texts), names)
+        return Decision(severity, names[0], reason, allowed, describe_way(way or (), core.letter_texts), names)
     return ALLOW

@@ -1,8 +1,8 @@
-"""One run of an agent as it lives: the state of its guard, shared by all that call tools for it.
+"""One run of an agent in progress: the state of its guard, shared by everything that calls tools for it.
 
-A guard's state is a value. A run has one that changes, and calls that come from several threads or tasks at once.
-``GuardedRun`` holds it behind a lock, so that to check a call and to take it is one step; it asks a person and writes
-the record where it was told how.
+A guard's state is an immutable value. A run has a current state, and calls that come from several threads or tasks.
+``GuardedRun`` protects it by a lock, so that checking and accepting a call is one step; it asks a person for approval
+and writes the record if it was given functions for this.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from formal_llm.guard.guard import Guard, GuardState
 
 _log = logging.getLogger("formal_llm.guard")
 
-#: Asks a person whether a call may be made: a function, or a coroutine function in asynchronous runs.
+#: A function that asks a person whether a call may be made; in asynchronous runs it may be a coroutine function.
 Approve: TypeAlias = Callable[[Call, Decision], bool | Awaitable[bool]]
 
-#: What stands in the reason of a call to which a person said no.
+#: The text added to the reason of a decision if a person rejected the call.
 SAID_NO = "A person was asked and said no."
 E = TypeVar("E", bound=GuardEvent)
 
@@ -33,10 +33,10 @@ class Noted:
     """One line of the record of a run.
 
     Args:
-        event: what happened or was asked for; None where the agent wanted to stop.
-        decision: what was decided on a call or a stop; None for results and for what was said.
-        told: whether the state took the event. It did not take a call that was refused.
-        approved: what a person said of a call; None where nobody was asked.
+        event: what happened or was requested; None if the agent wanted to stop.
+        decision: the decision on a call or a stop; None for results and texts.
+        told: whether the state accepted the event. It does not accept a refused call.
+        approved: the answer of a person about a call; None if no person was asked.
     """
 
     event: GuardEvent | None
@@ -45,21 +45,21 @@ class Noted:
     approved: bool | None = None
 
 
-#: Is told each line of the record, in the order in which the state took them, while the run is locked.
+#: A function that receives each line of the record, in the order of the state changes, while the run is locked.
 Audit: TypeAlias = Callable[[Noted], None]
 
 
 class GuardedRun:
-    """One run under a guard: safe for threads and tasks, shared by all that make calls in it.
+    """One run under a guard: safe for threads and tasks, shared by everything that makes calls in it.
 
     Args:
         guard: the guard.
-        state: where the run goes on, such as ``guard.resume(snapshot)``; by default its beginning.
-        approve: asks a person about the calls for which the rules want one. Without it such a call stays open:
-            ``begin`` answers "ask", and whoever called it asks in his own way.
-        audit: is told each line of the record before the state changes; where it raises, the state does not change.
-        final: whether an answer of the agent is the end of the run. In a conversation it hands over to the user, and it
-            may do so too where the next thing on the way is the user's to say.
+        state: the state from which the run continues, such as ``guard.resume(snapshot)``; by default the start state.
+        approve: asks a person about the calls for which the rules require approval. Without it such a call stays open:
+            ``begin`` returns "ask", and its caller has to obtain the approval.
+        audit: receives each line of the record before the state changes; if it raises, the state does not change.
+        final: whether an answer of the agent ends the run. In a conversation the answer hands over to the user, which
+            is also allowed if the next event on the shortest way is a text of the user.
     """
 
     def __init__(
@@ -81,75 +81,75 @@ class GuardedRun:
 
     @property
     def state(self) -> GuardState:
-        """Where the run stands now: a value, to ask and to keep."""
+        """The current state of the run: an immutable value that can be queried and kept."""
         return self._state
 
     # -- calls --------------------------------------------------------------------------------------------------
 
     def begin(self, call: Call, *, approved: bool | None = None) -> Decision:
-        """Check a call and, where it may be made, take it, in one step.
+        """Check a call and, if it may be made, accept it, in one step.
 
-        A call with the id, the tool and the arguments of one of the same turn is a second try of it: it gets the same
-        decision and is taken once.
+        A call with the id, the tool and the arguments of another call of the same turn is a retry: it gets the same
+        decision and is accepted once.
 
         Args:
             call: the call that is about to be made.
-            approved: what a person already said of it; None to ask where the rules want it.
+            approved: the answer that a person has already given; None to ask if the rules require it.
 
         Returns:
-            The decision. After "block" the call must not be made, nor after "ask", which comes only where nobody can be
-            asked here. A call that a person approved is allowed, and one that he did not is blocked.
+            The decision. After "block" the call must not be made, nor after "ask", which is returned only if the run
+            has no approval function. A call that a person approved is allowed, and one that was rejected is blocked.
 
         Raises:
-            TypeError: the person is asked by a coroutine function; ``abegin`` waits for it.
+            TypeError: the approval function is a coroutine function; use ``abegin``.
         """
         decision = self._decide_without_person(call, approved)
         if decision.action != "ask" or self._approve is None or approved is not None:
             return decision
-        said = self._approve(call, decision)
-        if inspect.isawaitable(said):
-            if inspect.iscoroutine(said):
-                said.close()
+        answer = self._approve(call, decision)
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()
             raise TypeError("the approval is asynchronous and the run is not; give a plain function, or use abegin")
-        return self._decide_after_answer(call, said)
+        return self._decide_after_answer(call, answer)
 
     async def abegin(self, call: Call, *, approved: bool | None = None) -> Decision:
-        """As ``begin``, for asynchronous runs: a plain approval function is asked in a thread of its own."""
+        """Do the same as ``begin`` in asynchronous runs; a synchronous approval function is called in a thread."""
         decision = self._decide_without_person(call, approved)
         if decision.action != "ask" or self._approve is None or approved is not None:
             return decision
         if inspect.iscoroutinefunction(self._approve):
-            said = await self._approve(call, decision)
+            answer = await self._approve(call, decision)
         else:
-            answer = await asyncio.to_thread(self._approve, call, decision)
-            said = await answer if inspect.isawaitable(answer) else answer
-        return self._decide_after_answer(call, said)
+            pending = await asyncio.to_thread(self._approve, call, decision)
+            answer = await pending if inspect.isawaitable(pending) else pending
+        return self._decide_after_answer(call, answer)
 
     def begin_all(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
-        """A new turn: the calls of one answer of the model, each checked after those before it."""
+        """Begin a new turn with the calls of one answer of the model; each is checked after those before it."""
         self.new_turn()
         return tuple(self.begin(call) for call in calls)
 
     async def abegin_all(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
-        """As ``begin_all``, for asynchronous runs."""
+        """Do the same as ``begin_all`` in asynchronous runs."""
         self.new_turn()
         return tuple([await self.abegin(call) for call in calls])
 
     def new_turn(self) -> None:
-        """Forget the ids of calls: the model answered anew, and some servers number their calls from 0 each time."""
+        """Forget the ids of calls for a new answer of the model; some servers number its calls from 0 each time."""
         with self._lock:
             self._turn.clear()
 
     def decided(self, calls: Iterable[tuple[Call, Decision]]) -> None:
-        """What was decided before in the turn in which this run goes on; the state was told of these calls."""
+        """Add earlier decisions of the turn that this run continues; the state already contains these calls."""
         with self._lock:
             self._turn.extend(calls)
 
     def _decide_without_person(self, call: Call, approved: bool | None) -> Decision:
-        """The decision before a person is asked; takes the call where none has to be."""
+        """Decide before a person is asked; accept the call if no approval is needed."""
         with self._lock:
             call = self._state.timed(call)
-            known = next((decision for made, decision in self._turn if call.id and _is_same_call(made, call)), None)
+            known = next((decision for past, decision in self._turn if call.id and _is_same_call(past, call)), None)
             if known is not None:
                 return known
             if approved is not None:
@@ -162,17 +162,17 @@ class GuardedRun:
             return decision
 
     def _decide_after_answer(self, call: Call, approved: bool) -> Decision:
-        """The decision after a person was asked; the run may have gone on meanwhile, so it is checked again."""
+        """Decide after a person has answered; the run may have advanced meanwhile, so the call is checked again."""
         with self._lock:
             call = self._state.timed(call)
             decision = self._state.check(call)
             if not approved:
                 decision = replace(decision, action="block", reason=f"{decision.reason} {SAID_NO}".strip())
             else:
-                # The rules may look at the approval, so what they say of an approved call counts.
-                seen = self._state.check(replace(call, approved=True))
-                asked = decision.action == "ask" and seen.runs
-                decision = replace(decision, action="allow") if asked else seen
+                # The rules may test the approval, so their decision on an approved call counts.
+                if_approved = self._state.check(replace(call, approved=True))
+                approval_suffices = decision.action == "ask" and if_approved.runs
+                decision = replace(decision, action="allow") if approval_suffices else if_approved
             return self._settle_call(call, decision, approved)
 
     def _settle_call(self, call: Call, decision: Decision, approved: bool | None) -> Decision:
@@ -187,18 +187,18 @@ class GuardedRun:
         self._turn.append((call, decision))
         return decision
 
-    # -- what else happens --------------------------------------------------------------------------------------
+    # -- other events -------------------------------------------------------------------------------------------
 
     def result(self, result: Result) -> None:
-        """Tell what a call returned, or that it failed, in the order in which results come."""
+        """Record what a call returned, or that it failed, in the order in which results arrive."""
         self._record_event(result)
 
     def made(self, call: Call) -> None:
-        """Tell a call that was made without asking here, such as one of a history from before the guard."""
+        """Record a call that was made without a check, such as one of a history older than the guard."""
         self._record_event(call)
 
     def said(self, said: Said) -> None:
-        """Tell what a person or the assistant said."""
+        """Record a text of a person or the assistant."""
         self._record_event(said)
 
     def _record_event(self, event: GuardEvent) -> None:
@@ -209,7 +209,7 @@ class GuardedRun:
             self._state = after
 
     def stop(self) -> Decision:
-        """Whether the run may end here; "ask" says no, too: nobody is asked about an end."""
+        """Decide whether the run may end here; "ask" also means no, because no person is asked about an end."""
         with self._lock:
             decision = self._state.may_stop(final=self._final)
             self._write_record(Noted(None, decision, told=False))

@@ -14,12 +14,12 @@ from formal_llm.guard.rules.compiled import RulePart, TimedRulePart
 from formal_llm.guard.rules.data import Undetermined, to_number
 from formal_llm.guard.rules.labels import EventLabels, Fields, make_key
 
-#: So many calls under way are remembered, where results are not told.
+#: The maximum number of pending calls to remember, in case results are not recorded.
 _MOST_CALLS = 63
 
 
 class BrokenMachine(NamedTuple):
-    """A machine that an event breaks: its place, whether it is one about when, and what is to be said besides."""
+    """A machine that an event breaks: its index, whether it is timed, and an additional explanation."""
 
     place: int
     timed: bool = False
@@ -27,19 +27,19 @@ class BrokenMachine(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """Where an event leads: the position, in which what the event would break stays where it was; and what that is."""
+    """The effect of an event: the new position, in which broken machines keep their states, and these machines."""
 
     position: Position
     refused: tuple[BrokenMachine, ...]
 
 
 class PositionTracker:
-    """Moves positions.
+    """Computes positions.
 
     Args:
-        parts: the machines that look ahead.
-        timed: those about when.
-        answers: whether the rules look at the results of a tool, so that its calls under way matter.
+        parts: the machines that are considered when looking ahead.
+        timed: the timed machines.
+        answers: returns whether the rules depend on the results of a tool, so that its pending calls matter.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class PositionTracker:
             tuple(FrozenDict[Key, Times]() for _ in timed),
             (),
         )
-        #: The machines that look at a letter.
+        #: The machines that depend on a letter.
         self._looking: dict[str, list[int]] = {}
         self._looking_timed: dict[str, list[int]] = {}
         for place, part in enumerate(self.parts):
@@ -70,14 +70,14 @@ class PositionTracker:
         }
 
     def apply_event(self, position: Position, event: GuardEvent, labels: Mapping[str, Fields]) -> Movement:
-        """Where an event with these letters leads."""
+        """Return where an event with these letters leads."""
         refused: list[BrokenMachine] = []
         states, live = position.states, position.live
         if labels:
-            looking = dict.fromkeys(place for name in labels for place in self._looking.get(name, ()))
-            if looking:
+            places = dict.fromkeys(place for name in labels for place in self._looking.get(name, ()))
+            if places:
                 changed, cases = list(states), list(live)
-                for place in looking:
+                for place in places:
                     refused += self._move_machine(place, changed, cases, labels)
                 states, live = tuple(changed), tuple(cases)
         times = (
@@ -94,12 +94,12 @@ class PositionTracker:
     ) -> list[BrokenMachine]:
         part = self.parts[place]
         letters = frozenset(name for name in part.machine.letters if name in labels)
-        weight, said = _read_weight(part, letters, labels)
+        weight, explanation = _read_weight(part, letters, labels)
         base = states[place]
         if not part.keys:
             after = part.machine.step(base, letters, weight)
             if after is None:
-                return [BrokenMachine(place, said=said)]
+                return [BrokenMachine(place, said=explanation)]
             states[place] = after
             return []
         if not letters & part.keyed:
@@ -110,23 +110,23 @@ class PositionTracker:
                 {case: live[place][case] if state is None else state for case, state in moved.items()}
             )
             return [BrokenMachine(place, said=f"for {', '.join(broken[0])}")] if broken else []
-        found = []
+        broken_machines = []
         for case in _find_cases(part, letters, labels):
             if case is None:
-                found.append(BrokenMachine(place, said=f"{' and '.join(part.keys)} cannot be told"))
+                broken_machines.append(BrokenMachine(place, said=f"{' and '.join(part.keys)} cannot be told"))
                 continue
             state = live[place].get(case, base)
             after = None if state is None else part.machine.step(state, letters, weight)
             if case not in live[place] and base is not None:
                 self._open_case(part.keys, case, states, live)
             if after is None:
-                found.append(BrokenMachine(place, said=said or f"for {', '.join(case)}"))
+                broken_machines.append(BrokenMachine(place, said=explanation or f"for {', '.join(case)}"))
             else:
                 live[place] = FrozenDict({**live[place], case: after})
-        return found
+        return broken_machines
 
     def _open_case(self, keys: tuple[str, ...], case: Key, states: Sequence[State | None], live: list[Live]) -> None:
-        """Begin a case that comes for the first time, in all machines with these keys."""
+        """Add a new case to all machines with these keys."""
         for place in self._same_keys[keys]:
             if case not in live[place] and states[place] is not None:
                 live[place] = FrozenDict({**live[place], case: states[place]})
@@ -138,12 +138,12 @@ class PositionTracker:
         labels: Mapping[str, Fields],
         refused: list[BrokenMachine],
     ) -> tuple[Mapping[Key, Times], ...]:
-        looking = dict.fromkeys(place for name in labels for place in self._looking_timed.get(name, ()))
-        if not looking:
+        places = dict.fromkeys(place for name in labels for place in self._looking_timed.get(name, ()))
+        if not places:
             return times
         assert event.at is not None
         changed = list(times)
-        for place in looking:
+        for place in places:
             part = self.timed[place]
             letters = frozenset(name for name in part.machine.letters if name in labels)
             for case in _find_cases(part, letters, labels) if part.keys else [()]:
@@ -155,35 +155,35 @@ class PositionTracker:
                 if until is None:
                     changed[place] = FrozenDict({**changed[place], case: part.machine.step(before, event.at)})
                 else:
-                    said = "" if until.year > 9000 else f"wait until {until.isoformat(' ', 'seconds')}"
-                    refused.append(BrokenMachine(place, True, said))
+                    explanation = "" if until.year > 9000 else f"wait until {until.isoformat(' ', 'seconds')}"
+                    refused.append(BrokenMachine(place, True, explanation))
         return tuple(changed)
 
     def _update_pending_calls(
         self, calls: tuple[tuple[str, Pending], ...], event: GuardEvent, labels: Mapping[str, Fields]
     ) -> tuple[tuple[str, Pending], ...]:
-        """The calls under way after an event."""
+        """Return the pending calls after an event."""
         if isinstance(event, Said) or not self._answers(event.tool):
             return calls
         if isinstance(event, Call):
             return (*calls[-_MOST_CALLS:], (event.id, (event.tool, frozenset(labels))))
-        for wanted in (event.id, None):
+        for call_id in (event.id, None):
             for place, (name, (tool, _)) in enumerate(calls):
-                if tool == event.tool and wanted in (None, name):
+                if tool == event.tool and call_id in (None, name):
                     return calls[:place] + calls[place + 1 :]
         return calls
 
 
 def _read_weight(part: RulePart, letters: frozenset[str], labels: Mapping[str, Fields]) -> tuple[Fraction | None, str]:
-    """What an event adds to the sum of a budget; and what is to be said where it adds no amount."""
+    """Read the amount that an event adds to a budget, and an explanation if it has no valid amount."""
     quantity = getattr(part.machine, "quantity", None)
     if quantity is None:
         return None, ""
-    given = next((labels[name] for name in part.machine.letters if name in letters), {})
-    if quantity not in given:
+    fields = next((labels[name] for name in part.machine.letters if name in letters), {})
+    if quantity not in fields:
         return None, f"{quantity} cannot be told"
     try:
-        amount = Fraction(to_number(given[quantity]))
+        amount = Fraction(to_number(fields[quantity]))
     except Undetermined as error:
         return None, f"{quantity}: {error}"
     return amount, f"{quantity} would be negative" if amount < 0 else ""
@@ -192,7 +192,7 @@ def _read_weight(part: RulePart, letters: frozenset[str], labels: Mapping[str, F
 def _find_cases(
     part: RulePart | TimedRulePart, letters: frozenset[str], labels: Mapping[str, Fields]
 ) -> list[Key | None]:
-    """The cases that an event is about; None for one whose key is missing."""
+    """Find the cases that an event belongs to; None stands for one whose key is missing."""
     keys = part.keys
     found: dict[Key | None, None] = {}
     for name in letters:
@@ -203,5 +203,5 @@ def _find_cases(
 
 
 def select_letters(labels: EventLabels, *, unsure: bool = False) -> Mapping[str, Fields]:
-    """The letters of an event; with those of which it cannot be told, where they are asked for."""
+    """Return the letters of an event; with ``unsure`` also those that it may have."""
     return {**labels.letters, **labels.unsure} if unsure else labels.letters

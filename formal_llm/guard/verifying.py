@@ -1,4 +1,4 @@
-"""Traces under rules: where they break which rule, and what the nearest trace is that keeps them all."""
+"""Verification of traces: where a trace breaks which rules, and the nearest trace that keeps them all."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from formal_llm.guard.guard import Guard, GuardState
 from formal_llm.guard.traces.trace import Trace
 from formal_llm.planning.json_data import JSON
 
-#: How many calls the search for a nearest trace may look at.
+#: The maximum number of calls that the search for a nearest trace may examine.
 MOST_TRIES = 3_000
 _SHOWN = 100
-#: The time of events whose trace tells none.
+#: The time of the events in a trace without any times.
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Where a trace breaks rules.
+    """A place where a trace breaks rules.
 
     Attributes:
-        rule: the rule; where several break together, the first.
+        rule: the rule; the first one if several are broken together.
         rules: all of them.
-        action: how strict it is: what the guard would have done.
+        action: what the guard would have done.
         place: where it is recorded; ``"the end"`` for what is missing there.
-        event: what happened there, for a reader.
+        event: a readable description of the event.
         reason: why it breaks the rules.
-        way: the shortest way on from there, where one is known.
+        way: the shortest way on from there, if one is known.
     """
 
     rule: str
@@ -44,7 +44,7 @@ class Violation:
     way: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, JSON]:
-        """As data for JSON."""
+        """Convert it to data for JSON."""
         return {
             "rule": self.rule, "rules": list(self.rules), "action": self.action, "place": self.place,
             "event": self.event, "reason": self.reason, "way": list(self.way),
@@ -60,24 +60,24 @@ class NearestTrace:
 
     @property
     def distance(self) -> int:
-        """How many calls are left out or added."""
+        """The number of calls that are left out or added."""
         return len(self.leaves_out) + len(self.adds)
 
     def __str__(self) -> str:
-        said = [f"leave out {', '.join(self.leaves_out)}"] if self.leaves_out else []
-        said += [f"then add {', '.join(self.adds)}"] if self.adds else []
-        return "; ".join(said) or "the trace itself"
+        changes = [f"leave out {', '.join(self.leaves_out)}"] if self.leaves_out else []
+        changes += [f"then add {', '.join(self.adds)}"] if self.adds else []
+        return "; ".join(changes) or "the trace itself"
 
 
 @dataclass(frozen=True, slots=True)
 class TraceReport:
-    """What is found in a trace.
+    """The report on a trace.
 
     Attributes:
         trace: the trace.
         violations: where it breaks rules, in order.
-        nearest: a nearest trace by leaving out calls and adding some at the end; None where there is none, or where it
-            was not found within the bound.
+        nearest: a nearest trace, obtained by leaving out calls and adding some at the end; None if there is none, or
+            none was found within the bound.
         notes: what could not be judged.
     """
 
@@ -88,12 +88,12 @@ class TraceReport:
 
     @property
     def valid(self) -> bool:
-        """Whether nothing in it would have been refused; what is only warned of or logged counts not."""
+        """Whether nothing in it would have been refused; violations that are only warned of or logged do not count."""
         return not any(one.action in ("block", "ask") for one in self.violations)
 
     def __str__(self) -> str:
-        head = f"{self.trace.name}: " + ("it keeps the rules" if self.valid else "it breaks rules")
-        lines = [head]
+        heading = f"{self.trace.name}: " + ("it keeps the rules" if self.valid else "it breaks rules")
+        lines = [heading]
         for one in self.violations:
             lines.append(f"  {one.place}, {one.rule} ({one.action}): {one.event}")
             lines.append(f"    {one.reason}")
@@ -103,7 +103,7 @@ class TraceReport:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, JSON]:
-        """As data for JSON."""
+        """Convert it to data for JSON."""
         nearest: JSON = None
         if self.nearest is not None:
             nearest = {"leaves_out": list(self.nearest.leaves_out), "adds": list(self.nearest.adds)}
@@ -114,37 +114,37 @@ class TraceReport:
 
 
 def verify_trace(guard: Guard, trace: Trace, *, repair: bool = True, max_tries: int = MOST_TRIES) -> TraceReport:
-    """What a trace breaks of the rules of a guard.
+    """Find the violations of a guard's rules in a trace.
 
-    A call that breaks a rule has happened all the same, and what comes after it is judged from there: a rule that it
-    breaks stays where it was. A call that a person approved is told so by logs of ours; others do not say it, and there
-    a call that needs approval counts as a violation of its own severity, ``ask``.
+    A call that breaks a rule has happened nevertheless, and later events are judged from there: a broken rule keeps its
+    state. Only the logs of a guard record that a person approved a call; in other traces a call that requires approval
+    is a violation with the severity ``ask``.
 
     Args:
         guard: the guard.
         trace: the trace.
         repair: whether to look for a nearest valid trace.
-        max_tries: how many calls that search may look at.
+        max_tries: the maximum number of calls that the search may examine.
     """
     events = _fill_times(guard, trace.events)
     state = guard.start()
-    found: list[Violation] = []
+    violations: list[Violation] = []
     for event, place in zip(events, trace.places, strict=True):
         if isinstance(event, Call):
             decision = state.check(event)
             if decision.action != "allow":
-                found.append(_build_violation(decision, place, describe_event(event)))
+                violations.append(_build_violation(decision, place, describe_event(event)))
         lost = state.lost_rules
         state = state.after(event)
         if not isinstance(event, Call):
             for name in state.lost_rules:
                 if name not in lost:
-                    why = f"after it the rule {name} could not be kept any more"
-                    found.append(Violation(name, (name,), "block", place, describe_event(event), why))
+                    reason = f"after it the rule {name} could not be kept any more"
+                    violations.append(Violation(name, (name,), "block", place, describe_event(event), reason))
     end = state.may_stop()
     if end.action != "allow":
-        found.append(_build_violation(end, "the end", "the trace ends"))
-    report = TraceReport(trace, tuple(found), notes=(*trace.notes, *_note_missing_times(guard, trace)))
+        violations.append(_build_violation(end, "the end", "the trace ends"))
+    report = TraceReport(trace, tuple(violations), notes=(*trace.notes, *_note_missing_times(guard, trace)))
     if report.valid:
         return replace(report, nearest=NearestTrace((), ()))
     return replace(report, nearest=_find_nearest_trace(guard, events, trace.places, max_tries)) if repair else report
@@ -156,36 +156,36 @@ def _build_violation(decision: Decision, place: str, event: str) -> Violation:
 
 
 def count_by_rule(reports: Iterable[TraceReport]) -> dict[str, tuple[int, int]]:
-    """For each rule how often it is broken, and in how many traces; the most frequent first."""
-    often: Counter[str] = Counter()
+    """Count for each rule how often it is broken, and in how many traces; the most frequent first."""
+    violations: Counter[str] = Counter()
     traces: Counter[str] = Counter()
     for report in reports:
-        often.update(one.rule for one in report.violations)
+        violations.update(one.rule for one in report.violations)
         traces.update({one.rule for one in report.violations})
-    return {name: (count, traces[name]) for name, count in often.most_common()}
+    return {name: (count, traces[name]) for name, count in violations.most_common()}
 
 
 def describe_event(event: GuardEvent) -> str:
-    """An event as a line for a reader."""
+    """Describe an event in one readable line."""
     if isinstance(event, Said):
-        said = f"{event.role}: {event.text}"
+        text = f"{event.role}: {event.text}"
     else:
-        given = ", ".join(f"{name}={value!r}" for name, value in event.arguments.items())
-        said = f"{event.tool}({given})" + (f" returned {event.value!r}" if isinstance(event, Result) else "")
-    said = " ".join(said.split())
-    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."
+        arguments = ", ".join(f"{name}={value!r}" for name, value in event.arguments.items())
+        text = f"{event.tool}({arguments})" + (f" returned {event.value!r}" if isinstance(event, Result) else "")
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _fill_times(guard: Guard, events: Sequence[GuardEvent]) -> list[GuardEvent]:
-    """The events, each with a time: its own, else that of the one before, so that the answer is always the same."""
+    """Give each event a time, its own or that of the previous event, so that results are reproducible."""
     if not guard.rules.needs_time:
         return list(events)
     now = next((event.at for event in events if event.at is not None), _NO_TIME)
-    made: list[GuardEvent] = []
+    timed: list[GuardEvent] = []
     for event in events:
         now = event.at or now
-        made.append(event if event.at is not None else replace(event, at=now))
-    return made
+        timed.append(event if event.at is not None else replace(event, at=now))
+    return timed
 
 
 def _note_missing_times(guard: Guard, trace: Trace) -> tuple[str, ...]:
@@ -197,9 +197,9 @@ def _note_missing_times(guard: Guard, trace: Trace) -> tuple[str, ...]:
 def _find_nearest_trace(
     guard: Guard, events: Sequence[GuardEvent], places: Sequence[str], max_tries: int
 ) -> NearestTrace | None:
-    """The trace with the fewest calls left out, and added at the end, that keeps the rules (uniform-cost search)."""
+    """Find the trace that keeps the rules with the fewest calls left out or added at the end (uniform-cost search)."""
     number = itertools.count()
-    #: cost, how far from the end, order, the state, the calls left out (their places), the ids of those calls.
+    #: cost, distance from the end, order, the state, the indices of the calls left out.
     todo: list[tuple[int, int, int, GuardState, tuple[int, ...]]] = [(0, len(events), next(number), guard.start(), ())]
     done: set[tuple[int, object, object]] = set()
     tries = 0
@@ -238,7 +238,7 @@ def _find_nearest_trace(
 
 
 def _is_left_out(events: Sequence[GuardEvent], place: int, out: tuple[int, ...]) -> bool:
-    """Whether a result is that of a call that is left out: of the last call before it with its id and tool."""
+    """Return whether a result belongs to a call that is left out: the last call before it with its id and tool."""
     result = events[place]
     assert isinstance(result, Result)
     for one in range(place - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""A guard in front of the agents of other frameworks: PydanticAI, LangChain, OpenAI Agents, and loops of one's own.
+"""A guard in front of the agents of other frameworks: PydanticAI, LangChain, OpenAI Agents, and custom loops.
 
-Each module needs its framework, and only that: import the one you use.
+Each module needs only its own framework: import the one you use.
 """

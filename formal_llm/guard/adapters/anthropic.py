@@ -1,4 +1,4 @@
-"""A loop of one's own around the client of Anthropic.
+"""A custom loop around the client of Anthropic.
 
 ::
 
@@ -11,9 +11,9 @@
         if turn.done:
             break
 
-The tools of the requests stay as they are: to change them would break the cached prefix of the prompt, and there is no
-list of allowed ones. A refused call gets a ``tool_result`` with ``is_error``: the reason and the way on. A message that
-was streamed goes in as a whole: ``stream.get_final_message()``.
+The tools of the requests stay the same: changing them would invalidate the cached prefix of the prompt, and the API has
+no list of allowed tools. A refused call gets a ``tool_result`` with ``is_error``: the reason and the way on. Pass a
+streamed message as a whole: ``stream.get_final_message()``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _MessagesWire:
-    """How outputs are written for the Messages API: all of a turn in one message of the user."""
+    """The form of outputs in the Messages API: all outputs of a turn in one message of the user."""
 
     def write_output(self, asked: RequestedCall[ToolUseBlock], text: str, *, error: bool) -> Item:
         return {"type": "tool_result", "tool_use_id": asked.id, "content": text, "is_error": error}
@@ -47,8 +47,8 @@ class MessagesLoop(GuardedLoop["ToolUseBlock"]):
     """A run over Anthropic's Messages API under a guard.
 
     Args:
-        run: the guard, or a run of one: with its approval, its record, or a state to go on from.
-        most_early: how many answers in a row that come too early are sent back.
+        run: the guard, or a run of a guard with an approval function, a record, or a state to continue from.
+        most_early: the maximum number of consecutive premature answers that are sent back.
     """
 
     def __init__(self, run: Guard | GuardedRun, *, most_early: int = 3) -> None:
@@ -58,25 +58,25 @@ class MessagesLoop(GuardedLoop["ToolUseBlock"]):
         """Check the calls of an answer as a sequence.
 
         Raises:
-            EarlyAnswer: it is an answer that comes too early, once too often.
+            EarlyAnswer: the answer is premature, and the maximum number was sent back before.
         """
         return self._check_turn(_read_calls(message), _read_text(message), paused=message.stop_reason == "pause_turn")
 
     async def aturn(self, message: Message) -> Turn[ToolUseBlock]:
-        """As ``turn``; a person who is asked is waited for."""
+        """Do the same as ``turn`` in asynchronous runs, and await the approval of a person."""
         return await self._acheck_turn(
             _read_calls(message), _read_text(message), paused=message.stop_reason == "pause_turn"
         )
 
 
 def _read_calls(message: Message) -> list[RequestedCall[ToolUseBlock]]:
-    asked: list[RequestedCall[ToolUseBlock]] = []
+    requested: list[RequestedCall[ToolUseBlock]] = []
     for block in message.content:
         if block.type == "tool_use":
             arguments = read_arguments(block.input)
             call = None if arguments is None else Call(block.name, arguments, block.id)
-            asked.append(RequestedCall(block, block.id, block.name, call))
-    return asked
+            requested.append(RequestedCall(block, block.id, block.name, call))
+    return requested
 
 
 def _read_text(message: Message) -> str:

@@ -1,12 +1,12 @@
 """LangChain 1: a middleware that guards the tools of an agent (``pip install 'formal-llm[langchain]'``).
 
-``create_agent(model, tools, middleware=[..., GuardMiddleware(guard)])``, as the last one: then nothing behind it shows
-the model other tools. The model is shown the tools for which some call is legal; the calls of an answer are checked as
-a sequence when it comes, and again when each is made; a refused call gets a ``ToolMessage`` of status "error" with the
-reason and the way on; an answer that comes too early is sent back.
+Use ``create_agent(model, tools, middleware=[..., GuardMiddleware(guard)])``, with the guard as the last one, so that no
+later middleware adds tools. The model sees the tools for which some call is legal; the calls of an answer are checked
+as a sequence when it arrives, and again when each is made; a refused call gets a ``ToolMessage`` of status "error"
+with the reason and the way on; a premature answer is sent back.
 
-The state of a run lies in the state of the graph, under ``guard``, as plain data: it is saved and restored by a
-checkpointer, forks with the thread, and is never shared between runs.
+The state of a run is kept in the state of the graph, under ``guard``, as plain data: a checkpointer saves and restores
+it, it forks with the thread, and is never shared between runs.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from formal_llm.guard.events import Call, Decision, Result, Said, as_row, from_r
 from formal_llm.guard.guard import Guard, GuardState
 from formal_llm.guard.live import SAID_NO, Approve, Audit, GuardedRun, Noted
 
-#: What stands in the state of a graph.
+#: The guard's data in the state of a graph.
 Kept: TypeAlias = dict[str, Any]
-#: How many turns are kept alive; an older one is restored from its graph.
+#: The maximum number of turns in memory; older ones are restored from their graphs.
 _ALIVE = 1_000
 
 
 @dataclasses.dataclass
 class GraphTurn:
-    """A turn: the run after the calls of one answer were taken, and the ids of those whose results it was told."""
+    """A turn: the run after the calls of one answer, the decisions, and the ids of calls whose results are recorded."""
 
     run: GuardedRun
     decided: tuple[tuple[Call, Decision], ...] = ()
@@ -46,13 +46,13 @@ class GraphTurn:
 
 
 class GraphTurns:
-    """The turns of all the runs of a graph, each named by what stands in the graph's state.
+    """The turns of all runs of a graph, identified by a key in the graph's state.
 
     Args:
         guard: the guard.
         approve: asks a person.
-        audit: is told the record of each run.
-        final: whether an answer is the end.
+        audit: receives the record of each run.
+        final: whether an answer ends a run.
     """
 
     def __init__(self, guard: Guard, approve: Approve | None, audit: Audit | None, *, final: bool = True) -> None:
@@ -64,7 +64,7 @@ class GraphTurns:
         self._lock = threading.Lock()
 
     def restore_turn(self, kept: Kept | None) -> GraphTurn:
-        """The turn in which a graph stands; a new run where nothing stands in its state."""
+        """Return the current turn of a graph; begin a new run if its state has none."""
         if kept is None:
             return GraphTurn(self._start_run(self._guard.start()))
         with self._lock:
@@ -78,7 +78,7 @@ class GraphTurns:
         return self._cache_turn(kept["turn"], GraphTurn(run, decided))
 
     def start_node(self, kept: Kept | None) -> GraphNodeRun:
-        """A run for one node, which goes on from where the graph stands, and leaves no trace if the node fails."""
+        """Start a run for one node from the current state of the graph; it leaves no trace if the node fails."""
         turn = self.restore_turn(kept)
         lines: list[Noted] = []
         run = self._start_run(turn.run.state, audit=lines.append)
@@ -87,7 +87,7 @@ class GraphTurns:
     def save_node(
         self, before: Kept | None, node: GraphNodeRun, decided: Iterable[tuple[Call, Decision]] = (), **more: object
     ) -> Kept:
-        """What stands in the graph's state after a node; its record is told, and the turn before it is over."""
+        """Return the data for the graph's state after a node, pass on its record, and end the previous turn."""
         if self._audit is not None:
             for line in node.lines:
                 self._audit(line)
@@ -103,8 +103,8 @@ class GraphTurns:
     def _start_run(
         self, state: GuardState, decided: Iterable[tuple[Call, Decision]] = (), audit: Audit | None = None
     ) -> GuardedRun:
-        told = self._audit if audit is None else audit
-        run = GuardedRun(self._guard, state=state, approve=self._approve, audit=told, final=self._final)
+        receiver = self._audit if audit is None else audit
+        run = GuardedRun(self._guard, state=state, approve=self._approve, audit=receiver, final=self._final)
         run.decided(decided)
         return run
 
@@ -122,9 +122,9 @@ class GraphNodeRun:
 
     Attributes:
         run: the run.
-        lines: what it recorded.
-        decided: what was decided in the turn before.
-        told: the ids of the calls of the turn before whose results were told.
+        lines: its record.
+        decided: the decisions of the previous turn.
+        told: the ids of the calls of the previous turn whose results are recorded.
     """
 
     run: GuardedRun
@@ -140,13 +140,13 @@ def _read_call_row(row: Mapping[str, Any]) -> Call:
 
 
 def _write_decision_row(decision: Decision) -> dict[str, Any]:
-    given = dataclasses.asdict(decision)
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    fields = dataclasses.asdict(decision)
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
 def _read_decision_row(row: Mapping[str, Any]) -> Decision:
-    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    return Decision(**given)
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return Decision(**fields)
 
 
 try:
@@ -161,14 +161,14 @@ try:
 except ImportError as error:
     raise MissingDependency("this adapter needs LangChain 1: pip install 'formal-llm[langchain]'") from error
 
-#: What a node changes in the state of the graph.
+#: The changes of a node to the state of the graph.
 Update: TypeAlias = dict[str, Any]
-#: What a tool returns in LangChain.
+#: The result of a tool in LangChain.
 Returned: TypeAlias = "ToolMessage | Command[Any]"
 
 
 class GuardedState(AgentState[Any]):
-    """What the middleware keeps in the state of the graph."""
+    """The state of the graph with the data of the middleware."""
 
     guard: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
@@ -178,19 +178,19 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
 
     Args:
         guard: the guard.
-        approve: asks a person about calls for which the rules want one. Without it the graph is interrupted with a
-            request in the form of LangChain's ``HumanInTheLoopMiddleware``, which needs a checkpointer, and goes on
-            with ``Command(resume={"decisions": [{"type": "approve"}]})``, one decision for each call; a decision is of
+        approve: asks a person about calls that require approval. Without it the graph is interrupted with a request
+            in the form of LangChain's ``HumanInTheLoopMiddleware``, which needs a checkpointer, and continues with
+            ``Command(resume={"decisions": [{"type": "approve"}]})``, one decision for each call; a decision is of
             type "approve", or "reject" with a "message".
-        audit: is told each line of the record of each run.
-        hide: whether the model is shown only tools for which some call is legal. Without it the tools stay the same,
-            and with them the cached prefix of the prompt; calls are refused when they come.
-        most_early: how many answers of one run that come too early are sent back.
-        final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
-            next thing on the way is the user's to say.
+        audit: receives each line of the record of each run.
+        hide: whether the model sees only tools for which some call is legal. Otherwise the tools stay the same,
+            which keeps the cached prefix of the prompt, and illegal calls are refused.
+        most_early: the maximum number of premature answers of one run that are sent back.
+        final: whether an answer ends the run. In a conversation it hands over to the user, which is also allowed if
+            the next event on the shortest way is a text of the user.
 
     Raises:
-        EarlyAnswer: in a run, when one more comes.
+        EarlyAnswer: in a run, if one more premature answer follows.
     """
 
     state_schema = GuardedState
@@ -211,43 +211,43 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         self._turns = GraphTurns(guard, approve, audit, final=final)
 
     def _catch_up(self, state: GuardedState) -> Update | None:
-        """Tell what came into the messages since: what users said, earlier turns, results that were not told yet."""
+        """Record the new messages: texts of users, earlier turns, results not recorded yet."""
         kept = state.get("guard")
         messages = _find_new_messages(state["messages"], None if kept is None else kept["last"])
         if kept is not None and not messages:
             return None
         node = self._turns.start_node(kept)
-        made = {call.id: call for call, decision in node.decided if decision.runs and call.id not in node.told}
+        calls = {call.id: call for call, decision in node.decided if decision.runs and call.id not in node.told}
         for place, message in enumerate(messages):
             if isinstance(message, HumanMessage) and "guard" not in message.additional_kwargs:
                 node.run.said(Said("user", message.text))
             elif isinstance(message, AIMessage):
-                made |= _record_past_answer(node.run, message, messages[place + 1 :])
-            elif isinstance(message, ToolMessage) and message.tool_call_id in made:
-                node.run.result(_read_result(made.pop(message.tool_call_id), message))
+                calls |= _record_past_answer(node.run, message, messages[place + 1 :])
+            elif isinstance(message, ToolMessage) and message.tool_call_id in calls:
+                node.run.result(_read_result(calls.pop(message.tool_call_id), message))
         return self._build_update(state, node)
 
     def _build_update(
         self, state: GuardedState, node: GraphNodeRun, decided: Sequence[tuple[Call, Decision]] = (), **more: object
     ) -> Update:
-        """The update of the graph's state after a node."""
+        """Build the update of the graph's state after a node."""
         last = state["messages"][-1].id if state["messages"] else None
         return {"guard": self._turns.save_node(state.get("guard"), node, decided, **{"last": last, **more})}
 
     # -- the nodes of the graph ---------------------------------------------------------------------------------
 
     def before_agent(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
-        """Tell what the user said; its answers that come too early are counted anew."""
+        """Record the texts of the user; restart the count of premature answers."""
         kept = state.get("guard")
         return self._catch_up(state if kept is None else {**state, "guard": {**kept, "early": 0}})
 
     def before_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
-        """Tell the results that were not told when they came."""
+        """Record the results that were not recorded when they arrived."""
         return self._catch_up(state)
 
     @hook_config(can_jump_to=["model"])
     def after_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
-        """Check the calls of an answer as a sequence; send back an answer that comes too early."""
+        """Check the calls of an answer as a sequence; send back a premature answer."""
         node = self._turns.start_node(state.get("guard"))
         calls = _record_answer(node.run, state["messages"])
         if calls:
@@ -258,7 +258,7 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
 
     @hook_config(can_jump_to=["model"])
     async def aafter_model(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
-        """As ``after_model``; a person is waited for."""
+        """Do the same as ``after_model``, and await the approval of a person."""
         node = self._turns.start_node(state.get("guard"))
         calls = _record_answer(node.run, state["messages"])
         if calls:
@@ -282,17 +282,17 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
 
     @hook_config(can_jump_to=["model"])
     def after_agent(self, state: GuardedState, runtime: Runtime[ContextT]) -> Update | None:
-        """Tell the results of tools that end a run (``return_direct``); send the run back where it is too early."""
+        """Record the results of tools that end a run (``return_direct``); send the run back if the end is premature."""
         messages = state["messages"]
         if not messages or not isinstance(messages[-1], ToolMessage) or state.get("structured_response") is not None:
             return None
         refused_ids = {call.id for call, decision in self._restore_turn(state).decided if not decision.runs}
         now = cast("GuardedState", {**state, **(self._catch_up(state) or {})})
         if any(found.tool_call_id in refused_ids for found in _find_trailing_results(messages)):
-            return {"guard": now["guard"], "jump_to": "model"}  # it has to read the refusal
+            return {"guard": now["guard"], "jump_to": "model"}  # the model has to read the refusal
         return self._check_ending(now, self._turns.start_node(now.get("guard")))
 
-    # -- what stands around the model and the tools ---------------------------------------------------------------
+    # -- wrappers of the model and the tools ----------------------------------------------------------------------
 
     def _restore_turn(self, state: Mapping[str, Any]) -> GraphTurn:
         return self._turns.restore_turn(state.get("guard"))
@@ -317,11 +317,11 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
     ) -> ModelResponse[ResponseT]:
-        """As ``wrap_model_call``."""
+        """Do the same as ``wrap_model_call`` in asynchronous runs."""
         return await handler(self._restrict_tools(request))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Returned]) -> Returned:
-        """Check a call when it is made, and tell its result when it comes."""
+        """Check a call when it is made, and record its result."""
         turn, call = self._restore_turn(request.state), _read_call(request.tool_call)
         decision = turn.run.begin(call)
         if not decision.runs:
@@ -339,7 +339,7 @@ class GuardMiddleware(AgentMiddleware[GuardedState, ContextT, ResponseT]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Returned]]
     ) -> Returned:
-        """As ``wrap_tool_call``."""
+        """Do the same as ``wrap_tool_call`` in asynchronous runs."""
         turn, call = self._restore_turn(request.state), _read_call(request.tool_call)
         decision = await turn.run.abegin(call)
         if not decision.runs:
@@ -360,25 +360,25 @@ def _read_call(tool_call: ToolCall) -> Call:
 
 
 def _record_past_answer(run: GuardedRun, answer: AIMessage, later: Sequence[AnyMessage]) -> dict[str, Call]:
-    """Tell an answer of which the guard was not told when it came; its calls that were made, by their ids."""
+    """Record an answer that the guard has not seen; return its calls that were made, by their ids."""
     if answer.text:
         run.said(Said("assistant", answer.text))
     results = {found.tool_call_id: found for found in reversed(later) if isinstance(found, ToolMessage)}
-    made: dict[str, Call] = {}
+    calls: dict[str, Call] = {}
     for call in map(_read_call, answer.tool_calls):
         result = results.get(call.id)
         if result is None:
             continue
         action = run.state.check(call).action
         if result.status == "error" and (action == "block" or SAID_NO in result.text):
-            continue  # it was refused, then as it would be now
+            continue  # it was refused, as it would be now
         run.made(dataclasses.replace(call, approved=action == "ask"))
-        made[call.id] = call
-    return made
+        calls[call.id] = call
+    return calls
 
 
 def _record_answer(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call]:
-    """Tell the text of the last answer; its calls that have no result yet."""
+    """Record the text of the last answer; return its calls that have no result yet."""
     run.new_turn()
     answered: set[str] = set()
     for message in reversed(messages):
@@ -392,23 +392,23 @@ def _record_answer(run: GuardedRun, messages: Sequence[AnyMessage]) -> list[Call
 
 
 def _interrupt_for_approval(run: GuardedRun, decided: list[tuple[Call, Decision]]) -> list[tuple[Call, Decision]]:
-    """Interrupt the graph where the rules want a person and none could be asked here."""
+    """Interrupt the graph if calls require approval and no approval function is available."""
     open_ = [place for place, (_, decision) in enumerate(decided) if decision.action == "ask"]
     if not open_:
         return decided
-    wanted = [decided[place] for place in open_]
+    pending = [decided[place] for place in open_]
     answers = interrupt({
         "action_requests": [
             {"name": call.tool, "args": dict(call.arguments), "description": decision.reason}
-            for call, decision in wanted
+            for call, decision in pending
         ],
         "review_configs": [
-            {"action_name": call.tool, "allowed_decisions": ["approve", "reject"]} for call, _ in wanted
+            {"action_name": call.tool, "allowed_decisions": ["approve", "reject"]} for call, _ in pending
         ],
     })["decisions"]  # fmt: skip
-    if len(answers) != len(wanted):
-        raise ValueError(f"{len(wanted)} calls wait for a decision each, and {len(answers)} decisions came")
-    for place, (call, _), answer in zip(open_, wanted, answers, strict=True):
+    if len(answers) != len(pending):
+        raise ValueError(f"{len(pending)} calls wait for a decision each, and {len(answers)} decisions came")
+    for place, (call, _), answer in zip(open_, pending, answers, strict=True):
         if answer["type"] not in ("approve", "reject"):
             raise ValueError(f"a decision on {call.tool} is of type approve or reject, not {answer['type']}")
         decision = run.begin(call, approved=answer["type"] == "approve")
@@ -427,11 +427,11 @@ def _read_result(call: Call, message: ToolMessage) -> Result:
 
 
 def _record_result(turn: GraphTurn, call: Call, result: Returned, decision: Decision) -> Returned:
-    """Tell a result, a message or a command with one in it; a warning is written behind it."""
+    """Record a result, which is a message or a command that contains one; append a warning to it."""
     message: object = result
     if isinstance(result, Command):
-        inside = result.update.get("messages", ()) if isinstance(result.update, dict) else ()
-        message = next((found for found in inside if isinstance(found, ToolMessage)), None)
+        messages = result.update.get("messages", ()) if isinstance(result.update, dict) else ()
+        message = next((found for found in messages if isinstance(found, ToolMessage)), None)
     found = (
         _read_result(call, message)
         if isinstance(message, ToolMessage)
@@ -445,13 +445,13 @@ def _record_result(turn: GraphTurn, call: Call, result: Returned, decision: Deci
 
 
 def _find_trailing_results(messages: Sequence[AnyMessage]) -> list[ToolMessage]:
-    """The results behind the last answer."""
+    """Find the results after the last answer."""
     last = next((place for place in reversed(range(len(messages))) if isinstance(messages[place], AIMessage)), -1)
     return [found for found in messages[last + 1 :] if isinstance(found, ToolMessage)]
 
 
 def _find_new_messages(messages: Sequence[AnyMessage], last: str | None) -> Sequence[AnyMessage]:
-    """The messages after the last one that was told; where that one is gone, those after the last answer."""
+    """Find the messages after the last recorded one; if that one is missing, those after the last answer."""
     for place in reversed(range(len(messages))):
         if messages[place].id == last and last is not None:
             return messages[place + 1 :]

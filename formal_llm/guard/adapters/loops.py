@@ -1,7 +1,7 @@
-"""A loop of one's own around a model: one answer of it under a guard, whatever the provider.
+"""A custom loop around a model: one answer of the model under a guard, whatever the provider.
 
-The providers differ in how a call and its output are written; :mod:`~formal_llm.guard.adapters.openai` and
-:mod:`~formal_llm.guard.adapters.anthropic` say how. What happens to a turn is the same for all, and stands here.
+The providers differ in how calls and outputs are written; :mod:`~formal_llm.guard.adapters.openai` and
+:mod:`~formal_llm.guard.adapters.anthropic` implement that. This module handles a turn, the same for all of them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from formal_llm.guard.events import Call, Decision, Result, Said
 from formal_llm.guard.guard import Guard
 from formal_llm.guard.live import GuardedRun
 
-#: A call as the provider's client gives it.
+#: A call as the provider's client represents it.
 Native = TypeVar("Native")
-#: What is put into the next request: an item of input, or a message.
+#: An entry of the next request: an item of input, or a message.
 Item = dict[str, Any]
 #: The functions behind the tools, by name; each takes the arguments of its call by keyword.
 Functions = Mapping[str, Callable[..., Any]]
@@ -29,7 +29,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 @dataclass(frozen=True)
 class RequestedCall(Generic[Native]):
-    """A call of an answer, as the provider wrote it and as the rules see it: no call if its arguments are no JSON."""
+    """A call of an answer, in the provider's form and in that of the rules (None if its arguments are not JSON)."""
 
     native: Native
     id: str
@@ -38,24 +38,24 @@ class RequestedCall(Generic[Native]):
 
 
 class WireFormat(Protocol[Native]):
-    """How a provider writes the outputs of calls, and what is said to the model."""
+    """The form in which a provider writes the outputs of calls and messages to the model."""
 
     def write_output(self, asked: RequestedCall[Native], text: str, *, error: bool) -> Item:
-        """The output of a call."""
+        """Write the output of a call."""
         ...
 
     def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
-        """What is put into the next request: the outputs of a turn, or what is said to the model."""
+        """Write the entries of the next request: the outputs of a turn, or a message to the model."""
         ...
 
 
 class Turn(Generic[Native]):
-    """One answer of a model: the calls that may be made, and what the next request gets.
+    """One answer of a model: the calls that may be made, and the messages for the next request.
 
     Attributes:
-        calls: the calls that may be made, as the provider's client gives them.
-        decisions: what was decided on each call of the answer, by its id.
-        done: whether the answer is the end of the run.
+        calls: the calls that may be made, as the provider's client represents them.
+        decisions: the decision on each call of the answer, by its id.
+        done: whether the answer ends the run.
         text: the text of the answer.
     """
 
@@ -78,15 +78,15 @@ class Turn(Generic[Native]):
         }
 
     def result(self, call: Native, value: object, *, error: bool = False) -> None:
-        """Tell what one of ``calls`` returned, as soon as it does.
+        """Record what one of ``calls`` returned, as soon as it does.
 
         Args:
             call: the call.
-            value: what it returned; a text is shown as it is, anything else as JSON.
-            error: whether it failed.
+            value: the returned value; a text is shown unchanged, anything else as JSON.
+            error: whether the call failed.
 
         Raises:
-            ValueError: it is none of ``calls``, or its result was told before.
+            ValueError: the call is none of ``calls``, or its result was recorded before.
         """
         place = next(
             (place for place, (one, _) in enumerate(self._asked) if one.native is call and place not in self._outputs),
@@ -103,7 +103,7 @@ class Turn(Generic[Native]):
 
     @property
     def messages(self) -> list[Item]:
-        """What goes into the next request after the model's answer: outputs and refusals in the order of the calls.
+        """The entries for the next request after the model's answer: outputs and refusals in the order of the calls.
 
         Raises:
             ValueError: a call has no result yet.
@@ -113,7 +113,7 @@ class Turn(Generic[Native]):
         return self._wire.write_items([self._outputs[place] for place in range(len(self._asked))], self._said)
 
     def run(self, functions: Functions) -> list[Item]:
-        """Make the calls one after the other, and give ``messages``. What a function raises is an error of its call."""
+        """Make the calls in sequence and return ``messages``. An exception of a function is an error of its call."""
         for one, decision in self._asked:
             if decision.runs:
                 try:
@@ -125,7 +125,7 @@ class Turn(Generic[Native]):
         return self.messages
 
     async def arun(self, functions: Functions) -> list[Item]:
-        """As ``run``, all calls at once: coroutine functions are awaited, plain ones run in threads."""
+        """Make all calls concurrently and return ``messages``; functions that are not coroutines run in threads."""
 
         async def make_call(one: RequestedCall[Native]) -> None:
             try:
@@ -145,7 +145,7 @@ class Turn(Generic[Native]):
 
 
 class GuardedLoop(Generic[Native]):
-    """What the loops of all providers share: the run, and how often an early answer is sent back."""
+    """The base of the loops of all providers: the run, and how often an early answer is sent back."""
 
     def __init__(self, run: Guard | GuardedRun, wire: WireFormat[Native], most_early: int) -> None:
         self.run = run if isinstance(run, GuardedRun) else GuardedRun(run)
@@ -154,7 +154,7 @@ class GuardedLoop(Generic[Native]):
         self._early = 0
 
     def user(self, text: str) -> Item:
-        """A message of the user for the next request; the rules are told of it."""
+        """Record a text of the user, and return it as a message for the next request."""
         self.run.said(Said("user", text))
         return {"role": "user", "content": text}
 
@@ -182,7 +182,7 @@ class GuardedLoop(Generic[Native]):
             self.run.said(Said("assistant", text))
 
     def _finish_turn(self, text: str, *, paused: bool) -> Turn[Native]:
-        """The turn of an answer without calls; a paused one is no answer yet, and goes on as it is."""
+        """Return the turn of an answer without calls; a paused one is not final, and is continued unchanged."""
         if paused:
             return Turn(self.run, self._wire, (), (), text=text)
         decision = self.run.stop()
@@ -207,14 +207,14 @@ def _get_arguments(one: RequestedCall[Any]) -> Mapping[str, Any]:
 
 
 def _separate_shared_ids(asked: Sequence[RequestedCall[Native]]) -> list[RequestedCall[Native]]:
-    """Calls of one answer that share an id are calls of their own, not second tries of one."""
+    """Clear the repeated ids of calls in one answer: these are separate calls, not retries of one."""
     seen: set[str] = set()
-    apart: list[RequestedCall[Native]] = []
+    separated: list[RequestedCall[Native]] = []
     for one in asked:
-        again = one.id in seen and one.call is not None
-        apart.append(replace(one, call=replace(one.call, id="")) if again and one.call is not None else one)
+        repeated = one.id in seen and one.call is not None
+        separated.append(replace(one, call=replace(one.call, id="")) if repeated and one.call is not None else one)
         seen.add(one.id)
-    return apart
+    return separated
 
 
 def _refuse_unreadable(one: RequestedCall[Any]) -> Decision:
@@ -222,5 +222,5 @@ def _refuse_unreadable(one: RequestedCall[Any]) -> Decision:
 
 
 def _format_result(value: object) -> str:
-    """A result as a model reads it."""
+    """Format a result for the model."""
     return value if isinstance(value, str) else json.dumps(to_json_value(value), ensure_ascii=False)

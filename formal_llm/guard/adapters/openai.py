@@ -1,4 +1,4 @@
-"""A loop of one's own around the client of OpenAI, Responses or chat completions.
+"""A custom loop around the client of OpenAI, for Responses or chat completions.
 
 ::
 
@@ -11,9 +11,9 @@
         if turn.done:
             break
 
-The tools of the requests stay as they are, so the cached prefix of the prompt stays too: which of them are legal is
-said in ``tool_choice`` (``allowed_tools``). A refused call gets its output like any other: the reason and the way on. A
-response that was streamed goes in as a whole: ``stream.get_final_response()``, ``stream.get_final_completion()``.
+The tools of the requests stay the same, which keeps the cached prefix of the prompt: ``tool_choice`` specifies which of
+them are legal (``allowed_tools``). A refused call gets an output like any other: the reason and the way on. Pass a
+streamed response as a whole: ``stream.get_final_response()``, ``stream.get_final_completion()``.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from openai.types.responses.response_create_params import ToolChoice
 
 
-#: A tool as it stands in a request.
+#: A tool in the form of a request.
 Tool: TypeAlias = Mapping[str, Any]
 
 
 class _ResponsesWire:
-    """How outputs are written for the Responses API."""
+    """The form of outputs in the Responses API."""
 
-    def write_output(self, asked: RequestedCall[Any], text: str, *, error: bool) -> Item:  # it has no flag for errors
+    def write_output(self, asked: RequestedCall[Any], text: str, *, error: bool) -> Item:  # no flag for errors
         kind = "custom_tool_call_output" if asked.native.type == "custom_tool_call" else "function_call_output"
         return {"type": kind, "call_id": asked.id, "output": text}
 
@@ -53,9 +53,9 @@ class _ResponsesWire:
 
 
 class _ChatWire:
-    """How outputs are written for chat completions."""
+    """The form of outputs in chat completions."""
 
-    def write_output(self, asked: RequestedCall[Any], text: str, *, error: bool) -> Item:  # it has no flag for errors
+    def write_output(self, asked: RequestedCall[Any], text: str, *, error: bool) -> Item:  # no flag for errors
         return {"role": "tool", "tool_call_id": asked.id, "content": text}
 
     def write_items(self, outputs: Sequence[Item], said: str | None) -> list[Item]:
@@ -63,7 +63,7 @@ class _ChatWire:
 
 
 class _OpenAILoop(GuardedLoop[Any]):
-    """What both APIs share: the tools, and how those that are legal are named."""
+    """The common part of both APIs: the tools, and the choice of the legal ones."""
 
     wire_format: ClassVar[type[WireFormat[Any]]]
 
@@ -72,9 +72,9 @@ class _OpenAILoop(GuardedLoop[Any]):
         self.tools = tuple(tools)
 
     def _choose_tools(self, *, required: bool) -> tuple[Literal["none", "auto", "required"], list[Tool]]:
-        """The mode of the choice, and the tools that may be called now where these are some of them.
+        """Return the mode of the choice, and the tools that may be called now if these are only some of them.
 
-        Those that the provider itself runs are not ours to forbid.
+        Tools that the provider runs itself cannot be forbidden here.
         """
         names = {name for tool in self.tools if (name := _get_tool_name(tool)) is not None}
         listed_now = find_legal_tools(self.run, names)
@@ -87,15 +87,15 @@ class ResponsesLoop(_OpenAILoop):
     """A run over the Responses API under a guard.
 
     Args:
-        run: the guard, or a run of one: with its approval, its record, or a state to go on from.
+        run: the guard, or a run of a guard with an approval function, a record, or a state to continue from.
         tools: the tools of the requests.
-        most_early: how many answers in a row that come too early are sent back.
+        most_early: the maximum number of consecutive premature answers that are sent back.
     """
 
     wire_format = _ResponsesWire
 
     def tool_choice(self, *, required: bool = False) -> ToolChoice:
-        """What goes into the request as ``tool_choice``: the tools that are legal now.
+        """Return the ``tool_choice`` of the next request: the tools that are legal now.
 
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
@@ -112,28 +112,28 @@ class ResponsesLoop(_OpenAILoop):
         """Check the calls of an answer as a sequence.
 
         Raises:
-            EarlyAnswer: it is an answer that comes too early, once too often.
+            EarlyAnswer: the answer is premature, and the maximum number was sent back before.
         """
         return self._check_turn(_read_response_calls(response), response.output_text, paused=False)
 
     async def aturn(self, response: Response) -> Turn[ResponseFunctionToolCall | ResponseCustomToolCall]:
-        """As ``turn``; a person who is asked is waited for."""
+        """Do the same as ``turn`` in asynchronous runs, and await the approval of a person."""
         return await self._acheck_turn(_read_response_calls(response), response.output_text, paused=False)
 
 
 class ChatLoop(_OpenAILoop):
-    """A run over chat completions under a guard, of OpenAI or of a server that speaks like it.
+    """A run over chat completions under a guard, of OpenAI or a compatible server.
 
     Args:
-        run: the guard, or a run of one: with its approval, its record, or a state to go on from.
+        run: the guard, or a run of a guard with an approval function, a record, or a state to continue from.
         tools: the tools of the requests.
-        most_early: how many answers in a row that come too early are sent back.
+        most_early: the maximum number of consecutive premature answers that are sent back.
     """
 
     wire_format = _ChatWire
 
     def tool_choice(self, *, required: bool = False) -> ChatCompletionToolChoiceOptionParam:
-        """What goes into the request as ``tool_choice``: the tools that are legal now.
+        """Return the ``tool_choice`` of the next request: the tools that are legal now.
 
         Args:
             required: whether the model has to call one, so that it cannot answer yet.
@@ -152,39 +152,39 @@ class ChatLoop(_OpenAILoop):
         """Check the calls of an answer as a sequence.
 
         Raises:
-            EarlyAnswer: it is an answer that comes too early, once too often.
+            EarlyAnswer: the answer is premature, and the maximum number was sent back before.
         """
         return self._check_turn(
             _read_completion_calls(completion), completion.choices[0].message.content or "", paused=False
         )
 
     async def aturn(self, completion: ChatCompletion) -> Turn[ChatCompletionMessageToolCallUnion]:
-        """As ``turn``; a person who is asked is waited for."""
+        """Do the same as ``turn`` in asynchronous runs, and await the approval of a person."""
         return await self._acheck_turn(
             _read_completion_calls(completion), completion.choices[0].message.content or "", paused=False
         )
 
 
 def _read_response_calls(response: Response) -> list[RequestedCall[Any]]:
-    asked: list[RequestedCall[Any]] = []
+    requested: list[RequestedCall[Any]] = []
     for item in response.output:
         if item.type == "function_call":
-            asked.append(_build_requested_call(item, item.call_id, item.name, read_arguments(item.arguments)))
+            requested.append(_build_requested_call(item, item.call_id, item.name, read_arguments(item.arguments)))
         elif item.type == "custom_tool_call":
-            asked.append(_build_requested_call(item, item.call_id, item.name, {"input": item.input}))
-    return asked
+            requested.append(_build_requested_call(item, item.call_id, item.name, {"input": item.input}))
+    return requested
 
 
 def _read_completion_calls(completion: ChatCompletion) -> list[RequestedCall[Any]]:
-    asked: list[RequestedCall[Any]] = []
+    requested: list[RequestedCall[Any]] = []
     for call in completion.choices[0].message.tool_calls or ():
         if call.type == "custom":
-            asked.append(_build_requested_call(call, call.id, call.custom.name, {"input": call.custom.input}))
+            requested.append(_build_requested_call(call, call.id, call.custom.name, {"input": call.custom.input}))
         else:
-            asked.append(
+            requested.append(
                 _build_requested_call(call, call.id, call.function.name, read_arguments(call.function.arguments))
             )
-    return asked
+    return requested
 
 
 def _build_requested_call(
@@ -194,9 +194,9 @@ def _build_requested_call(
 
 
 def _get_tool_name(tool: Mapping[str, Any]) -> str | None:
-    """The name of a tool that the caller runs; None for one of the provider."""
+    """Return the name of a tool that the caller runs; None for a tool of the provider."""
     kind = tool.get("type", "function")
     if kind not in ("function", "custom"):
         return None
-    found = tool.get("name", tool.get(kind, {}).get("name"))
-    return None if found is None else str(found)
+    name = tool.get("name", tool.get(kind, {}).get("name"))
+    return None if name is None else str(name)

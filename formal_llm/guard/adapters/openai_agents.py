@@ -5,13 +5,13 @@
     guarded = GuardedAgents(guard)
     result = await Runner.run(guarded.agent(agent), "Refund order 7.", run_config=guarded.config())
 
-One ``GuardedAgents`` is one run, or one conversation. It makes copies of the agent, its hand-offs, tools and MCP
-servers, so the agent itself stays as it is and may be run elsewhere at the same time. The model is shown the tools for
-which some call is legal; each call is checked by an input guardrail of its tool, and a refusal goes back to the model;
-an answer that comes too early is sent back before the run sees it.
+One ``GuardedAgents`` is one run, or one conversation. It copies the agent, its hand-offs, tools and MCP servers, so the
+agent itself stays unchanged and may be run elsewhere at the same time. The model sees the tools for which some call is
+legal; an input guardrail of each tool checks its calls, and a refusal is sent to the model; a premature answer is sent
+back before the run sees it.
 
-Tools that are not legal are not disabled (``is_enabled``): a model that calls a disabled tool ends the run with an
-error, and here it is told why, and what it can do.
+Illegal tools are not disabled (``is_enabled``): a call of a disabled tool ends the run with an error, whereas here the
+model receives the reason, and what it can do.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ class GuardedAgents:
     """Agents of the OpenAI Agents SDK under a guard, for one run.
 
     Args:
-        run: the guard, or a run of one: with its approval, its record, or a state to go on from.
-        interrupt: whether calls for which the rules want a person interrupt the run (``result.interruptions``), to go
-            on with ``state.approve(...)`` or ``state.reject(...)``. Else the run's ``approve`` is asked; where it has
-            none, the call is refused. Calls of MCP tools are never interrupted for the guard.
-        hide: whether the model is shown only tools for which some call is legal. Without it the tools stay the same,
-            and with them the cached prefix of the prompt; calls are refused when they come.
-        most_early: how many answers in a row that come too early are sent back.
+        run: the guard, or a run of a guard with an approval function, a record, or a state to continue from.
+        interrupt: whether calls that require approval interrupt the run (``result.interruptions``), which continues
+            with ``state.approve(...)`` or ``state.reject(...)``. Otherwise the run's ``approve`` is called; without
+            one, the call is refused. Calls of MCP tools are never interrupted by the guard.
+        hide: whether the model sees only tools for which some call is legal. Otherwise the tools stay the same,
+            which keeps the cached prefix of the prompt, and illegal calls are refused.
+        most_early: the maximum number of consecutive premature answers that are sent back.
 
     Raises:
-        EarlyAnswer: in a run, when one more comes.
+        EarlyAnswer: in a run, if one more premature answer follows.
     """
 
     def __init__(
@@ -96,77 +96,77 @@ class GuardedAgents:
             guardrail_function=self._record_result, name="formal_llm"
         )
 
-    # -- copies of what is run ------------------------------------------------------------------------------------
+    # -- guarded copies -------------------------------------------------------------------------------------------
 
     def agent(self, agent: Agent[TContext]) -> Agent[TContext]:
-        """A copy of an agent under the guard, with those that it hands off to."""
-        for original, made in self._copies.values():
-            if agent is original or agent is made:
-                return cast("Agent[TContext]", made)
-        made = agent.clone(
+        """Return a copy of an agent under the guard, including the agents that it hands off to."""
+        for original, guarded in self._copies.values():
+            if agent is original or agent is guarded:
+                return cast("Agent[TContext]", guarded)
+        guarded = agent.clone(
             tools=[self._guard_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools],
             mcp_servers=[self._guard_server(server) for server in agent.mcp_servers],
             handoffs=list(agent.handoffs),
         )
         if isinstance(agent.model, Model):
-            made.model = GuardedModel(agent.model, self._talk)
+            guarded.model = GuardedModel(agent.model, self._talk)
         if agent.tool_use_behavior != "run_llm_again":
-            made.tool_use_behavior = self._guard_ending(agent.tool_use_behavior)
-        self._copies[id(agent)] = agent, made
-        made.handoffs = [
+            guarded.tool_use_behavior = self._guard_ending(agent.tool_use_behavior)
+        self._copies[id(agent)] = agent, guarded
+        guarded.handoffs = [
             self.agent(handoff) if isinstance(handoff, Agent) else self._guard_handoff(handoff)
             for handoff in agent.handoffs
         ]
-        return made
+        return guarded
 
     def config(self, config: RunConfig | None = None) -> RunConfig:
-        """The configuration of a run under the guard: its models are guarded, errors of tools are told."""
+        """Return the configuration of a run under the guard: its models are guarded, and tool failures are recorded."""
         config = RunConfig() if config is None else config
         formatter = config.tool_error_formatter
 
         async def note_failure(args: Any) -> str | None:
             if args.kind == "tool_exception":
                 self._failed.add(args.call_id)
-            found = None if formatter is None else formatter(args)
-            return await found if inspect.isawaitable(found) else found
+            message = None if formatter is None else formatter(args)
+            return await message if inspect.isawaitable(message) else message
 
         model = GuardedModel(config.model, self._talk) if isinstance(config.model, Model) else config.model
         provider = GuardedProvider(config.model_provider, self._talk)
         return dataclasses.replace(config, model=model, model_provider=provider, tool_error_formatter=note_failure)
 
     def _guard_tool(self, tool: FunctionTool) -> FunctionTool:
-        made = copy.copy(tool)
-        made.tool_input_guardrails = [*(tool.tool_input_guardrails or ()), self._check]
-        made.tool_output_guardrails = [self._tell, *(tool.tool_output_guardrails or ())]
+        guarded = copy.copy(tool)
+        guarded.tool_input_guardrails = [*(tool.tool_input_guardrails or ()), self._check]
+        guarded.tool_output_guardrails = [self._tell, *(tool.tool_output_guardrails or ())]
         if (in_words := tool._failure_error_function) is not None:
-            made._failure_error_function = self._wrap_error_function(in_words)
+            guarded._failure_error_function = self._wrap_error_function(in_words)
         if tool.timeout_seconds is not None:
-            made.timeout_error_function = self._wrap_error_function(tool.timeout_error_function or _describe_timeout)
+            guarded.timeout_error_function = self._wrap_error_function(tool.timeout_error_function or _describe_timeout)
         if self.interrupt:
             own = tool.needs_approval
 
             async def is_approval_needed(context: RunContextWrapper[Any], arguments: dict[str, Any], id_: str) -> bool:
-                wanted = own if isinstance(own, bool) else await own(context, arguments, id_)
-                return wanted or self.run.state.check(Call(tool.name, arguments, id_)).action == "ask"
+                needed = own if isinstance(own, bool) else await own(context, arguments, id_)
+                return needed or self.run.state.check(Call(tool.name, arguments, id_)).action == "ask"
 
-            made.needs_approval = is_approval_needed
-        return made
+            guarded.needs_approval = is_approval_needed
+        return guarded
 
     def _wrap_error_function(self, in_words: Any) -> Any:
-        """A function of a tool that puts errors into words, which notes that its call failed."""
+        """Wrap the function that describes errors of a tool so that it records the failure of the call."""
 
         async def note_failure(context: Any, error: Exception) -> str:
             self._failed.add(context.tool_call_id)
-            found = in_words(context, error)
-            return cast("str", await found if inspect.isawaitable(found) else found)
+            message = in_words(context, error)
+            return cast("str", await message if inspect.isawaitable(message) else message)
 
         return note_failure
 
     def _guard_server(self, server: MCPServer) -> MCPServer:
-        made = copy.copy(server)
-        made.tool_input_guardrails = [*(server.tool_input_guardrails or ()), self._check]
-        made.tool_output_guardrails = [self._tell, *(server.tool_output_guardrails or ())]
-        return made
+        guarded = copy.copy(server)
+        guarded.tool_input_guardrails = [*(server.tool_input_guardrails or ()), self._check]
+        guarded.tool_output_guardrails = [self._tell, *(server.tool_output_guardrails or ())]
+        return guarded
 
     def _guard_handoff(self, handoff: Handoff[Any, Any]) -> Handoff[Any, Any]:
         invoke = handoff.on_invoke_handoff
@@ -177,29 +177,29 @@ class GuardedAgents:
         return dataclasses.replace(handoff, on_invoke_handoff=invoke_guarded)
 
     def _guard_ending(self, behavior: Any) -> Any:
-        """The way in which results of tools end a run, which does not end it too early."""
+        """Wrap the behaviour that ends a run after tool results so that it does not end the run prematurely."""
 
         async def decide_ending(context: RunContextWrapper[Any], results: list[Any]) -> ToolsToFinalOutputResult:
             results = [one for one in results if _get_call_id(one) not in self._refused]
             if not results:  # the model has to read the refusals
                 return ToolsToFinalOutputResult(is_final_output=False)
             if callable(behavior):
-                found = behavior(context, results)
-                found = await found if inspect.isawaitable(found) else found
+                ending = behavior(context, results)
+                ending = await ending if inspect.isawaitable(ending) else ending
             else:
                 names = None if behavior == "stop_on_first_tool" else behavior["stop_at_tool_names"]
                 last = next((one for one in results if names is None or one.tool.name in names), None)
-                found = ToolsToFinalOutputResult(last is not None, None if last is None else last.output)
-            if found.is_final_output and not self.run.stop().runs:
+                ending = ToolsToFinalOutputResult(last is not None, None if last is None else last.output)
+            if ending.is_final_output and not self.run.stop().runs:
                 return ToolsToFinalOutputResult(is_final_output=False)
-            return cast("ToolsToFinalOutputResult", found)
+            return cast("ToolsToFinalOutputResult", ending)
 
         return decide_ending
 
     # -- calls --------------------------------------------------------------------------------------------------
 
     async def _check_call(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Check a call when it is about to be made."""
+        """Check a call that is about to be made."""
         context = data.context
         call = _read_call(context)
         approved = context.is_tool_approved(context.tool_name, context.tool_call_id) or None
@@ -211,7 +211,7 @@ class GuardedAgents:
         return ToolGuardrailFunctionOutput.allow(decision.rule)
 
     async def _record_result(self, data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """Tell the result of a call; behind that of a call against a rule that warns, the model reads the warning."""
+        """Record the result of a call; append the warning if the call breaks a rule that warns."""
         call = _read_call(data.context)
         failed = call.id in self._failed
         self.run.result(Result(call.tool, call.arguments, to_json_value(data.output), call.id, failed))
@@ -223,7 +223,7 @@ class GuardedAgents:
         return ToolGuardrailFunctionOutput.allow()
 
 
-def _describe_timeout(context: Any, error: Exception) -> str:  # noqa: ARG001  # the words of the SDK for a tool without its own
+def _describe_timeout(context: Any, error: Exception) -> str:  # noqa: ARG001  # the SDK's message for tools without their own
     assert isinstance(error, ToolTimeoutError)
     return default_tool_timeout_error_message(tool_name=error.tool_name, timeout_seconds=error.timeout_seconds)
 
@@ -233,29 +233,29 @@ def _read_call(context: Any) -> Call:
 
 
 def _get_call_id(result: Any) -> str | None:
-    """The id of the call that a result of a tool belongs to."""
+    """Return the id of the call to which a tool result belongs."""
     raw = getattr(result.run_item, "raw_item", None)
     return raw.get("call_id") if isinstance(raw, dict) else getattr(raw, "call_id", None)
 
 
-#: What stands in an answer that is not the end of a run: calls that are made on this side.
+#: The item types that keep an answer from ending the run: calls that the client makes.
 _CALLS = (
     "function_call", "custom_tool_call", "computer_call", "shell_call", "local_shell_call", "apply_patch_call",
     "mcp_approval_request",
 )  # fmt: skip
-#: The arguments of a request that are given by place.
+#: The names of the positional arguments of a request.
 _NAMES = ("system_instructions", "input", "model_settings", "tools", "output_schema", "handoffs", "tracing")
-#: What a model is asked with, by the names of the arguments.
+#: The arguments of a request to a model, by name.
 Request: TypeAlias = dict[str, Any]
 
 
 class ModelConversation:
-    """What the models of a run share.
+    """The state that the models of a run share.
 
     Args:
         run: the run.
-        hide: whether they are shown only tools for which some call is legal.
-        most_early: how many answers in a row that come too early are sent back.
+        hide: whether they see only tools for which some call is legal.
+        most_early: the maximum number of consecutive premature answers that are sent back.
     """
 
     def __init__(self, run: GuardedRun, *, hide: bool, most_early: int) -> None:
@@ -265,14 +265,14 @@ class ModelConversation:
         self._heard: str | None = None
 
     def record_user_text(self, request: Request) -> None:
-        """Tell what users said since the last answer; a request that is tried again says nothing new."""
-        said = _find_last_user_text(request["input"])
-        if said is not None and said != self._heard:
-            self.run.said(Said("user", said))
-        self._heard = said
+        """Record the texts of users since the last answer; a repeated request adds nothing."""
+        text = _find_last_user_text(request["input"])
+        if text is not None and text != self._heard:
+            self.run.said(Said("user", text))
+        self._heard = text
 
     def restrict_tools(self, request: Request) -> Request:
-        """A request to a model with the tools for which some call is legal."""
+        """Return a request with only the tools for which some call is legal."""
         if not self.hide:
             return request
         tools = request["tools"]
@@ -281,11 +281,11 @@ class ModelConversation:
         settings = request["model_settings"]
         if settings.tool_choice in names - legal:
             settings = dataclasses.replace(settings, tool_choice=None)
-        shown = [tool for tool in tools if not isinstance(tool, FunctionTool) or tool.name in legal]
-        return {**request, "tools": shown, "model_settings": settings}
+        visible = [tool for tool in tools if not isinstance(tool, FunctionTool) or tool.name in legal]
+        return {**request, "tools": visible, "model_settings": settings}
 
     def record_answer(self, output: Sequence[TResponseOutputItem]) -> Decision | None:
-        """Tell an answer; why it comes too early, where it does."""
+        """Record an answer; return the decision against it if it is premature."""
         self._heard = None
         self.run.new_turn()
         parts = [part for item in output if item.type == "message" for part in item.content]
@@ -297,21 +297,21 @@ class ModelConversation:
         return None if decision.runs else decision
 
     def build_retry(self, request: Request, answer: ModelResponse, decision: Decision, times: int) -> Request:
-        """The request after an answer that came too early."""
+        """Build the request after a premature answer."""
         if times >= self.most_early:
             raise EarlyAnswer(decision, self.most_early)
-        said = {"role": "user", "content": decision.message}
+        message = {"role": "user", "content": decision.message}
         if request["conversation_id"] is not None:
-            return {**request, "input": [said]}
+            return {**request, "input": [message]}
         if request["previous_response_id"] is not None:
-            return {**request, "input": [said], "previous_response_id": answer.response_id}
-        before = request["input"]
-        items = [{"role": "user", "content": before}] if isinstance(before, str) else list(before)
-        return {**request, "input": [*items, *answer.to_input_items(), said]}
+            return {**request, "input": [message], "previous_response_id": answer.response_id}
+        previous = request["input"]
+        items = [{"role": "user", "content": previous}] if isinstance(previous, str) else list(previous)
+        return {**request, "input": [*items, *answer.to_input_items(), message]}
 
 
 class GuardedModel(Model):
-    """A model whose early answers are sent back, and which is shown the tools that are legal."""
+    """A model that sees only the legal tools, and whose premature answers are sent back."""
 
     def __init__(self, model: Model, talk: ModelConversation) -> None:
         self._model = model
@@ -325,11 +325,11 @@ class GuardedModel(Model):
         await self._model._cleanup_on_run_end(owner)
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
-        """What the model advises."""
+        """Return the advice of the model."""
         return self._model.get_retry_advice(request)
 
     async def get_response(self, *args: object, **kwargs: object) -> ModelResponse:
-        """The first answer that does not come too early, at the cost of all."""
+        """Return the first answer that is not premature, with the usage of all answers."""
         request: Request = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
         self._talk.record_user_text(request)
         usage = None
@@ -347,7 +347,7 @@ class GuardedModel(Model):
             times += 1
 
     async def stream_response(self, *args: object, **kwargs: object) -> AsyncIterator[TResponseStreamEvent]:
-        """As ``get_response``; of an answer that comes too early, all but its end is streamed as well."""
+        """Do the same as ``get_response`` as a stream; a premature answer is streamed too, except for its end."""
         request: Request = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
         self._talk.record_user_text(request)
         times = 0
@@ -374,7 +374,7 @@ class GuardedProvider(ModelProvider):
         self._talk = talk
 
     def get_model(self, model_name: str | None) -> Model:
-        """The model of a name, guarded."""
+        """Return the model with a name, guarded."""
         return GuardedModel(self._provider.get_model(model_name), self._talk)
 
     async def aclose(self) -> None:
@@ -383,7 +383,7 @@ class GuardedProvider(ModelProvider):
 
 
 def _find_last_user_text(given: Any) -> str | None:
-    """What the user said last, after everything else; None where something came after it."""
+    """Find the texts of the user at the end of the input; return None if it ends with something else."""
     if isinstance(given, str):
         return given
     texts: list[str] = []

@@ -1,4 +1,4 @@
-"""What the adapters share: values as JSON, which tools are listed, what a model reads."""
+"""Functions that the adapters share: values as JSON, the legal tools, messages to the model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pydantic_core import to_jsonable_python
 from formal_llm.guard.events import Decision
 from formal_llm.guard.live import GuardedRun
 
-#: A value as JSON, which the rules read.
+#: A value as JSON, as the rules see it.
 Plain: TypeAlias = Any
 
 
 def read_arguments(raw: object) -> dict[str, Plain] | None:
-    """The arguments of a call as JSON, from what a framework holds; None where they are no JSON object."""
+    """Read the arguments of a call as JSON from a framework's value; return None if they are not a JSON object."""
     if isinstance(raw, str | bytes):
         try:
             raw = json.loads(raw) if raw.strip() else {}
@@ -26,28 +26,28 @@ def read_arguments(raw: object) -> dict[str, Plain] | None:
 
 
 def to_json_value(value: object) -> Plain:
-    """A value as JSON; what is none is told as its text."""
+    """Convert a value to JSON; anything else is represented by its text."""
     return to_jsonable_python(value, fallback=str)
 
 
 def find_legal_tools(run: GuardedRun, names: Collection[str]) -> frozenset[str]:
-    """Of the tools of an agent, those for which some call is legal now."""
+    """Find the tools of an agent for which some call is legal now."""
     state = run.state
     return frozenset(name for name in names if state.allows_tool(name))
 
 
 def append_warning(text: str, decision: Decision) -> str:
-    """The result of a call as a model reads it, with the warning of a rule behind it."""
+    """Append the warning of a rule to the result of a call, for the model to read."""
     return f"{text}\n\n{format_warning(decision)}" if decision.action == "warn" else text
 
 
 def format_warning(decision: Decision) -> str:
-    """What a model reads of a call that was made against a rule that only warns."""
+    """Write the message to the model about a call that was made against a rule that only warns."""
     return f"Warning: {decision.message}"
 
 
 def format_refusal(decision: Decision) -> str:
-    """What a model reads of a call that was not made."""
+    """Write the message to the model about a call that was not made."""
     if decision.action == "ask":
         return f"{decision.message} Nobody could be asked, so the call was not made."
     return decision.message

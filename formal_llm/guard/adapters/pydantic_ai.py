@@ -1,11 +1,11 @@
 """PydanticAI 2: a capability that guards the tools of an agent (``pip install 'formal-llm[pydantic-ai]'``).
 
-``Agent(model, tools=[...], capabilities=[GuardCapability(guard)])``: the model is shown the tools for which some call
-is legal, each call is checked again, a refusal goes back to the model as a retry with the reason and the way on, and an
-answer that comes too early is sent back.
+``Agent(model, tools=[...], capabilities=[GuardCapability(guard)])``: the model sees the tools for which some call is
+legal, each call is checked again, a refusal is sent to the model as a retry with the reason and the way on, and a
+premature answer is sent back.
 
-A run has a state of its own. A run that goes on from a message history goes on from what happened in it: so approvals
-that come in a later run, and conversations, work across processes.
+Each run has its own state. A run with a message history starts from the events in that history, so approvals in a
+later run, and conversations, work across processes.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ try:
 except ImportError as error:
     raise MissingDependency("this adapter needs PydanticAI 2: pip install 'formal-llm[pydantic-ai]'") from error
 
-#: What PydanticAI writes for a call that it left out because the answer was already there.
+#: The text that PydanticAI writes for a call that it skipped because it already had the answer.
 _LEFT_OUT = "Tool not executed"
-#: Of calls that have to be made again, the reasons why they were not made at all.
+#: The causes of a retry which mean that the call was not made at all.
 _NOT_MADE = ("validation_error", "unknown_tool", "unavailable_tool")
 
 
@@ -58,18 +58,18 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
 
     Args:
         guard: the guard.
-        approve: asks a person about calls for which the rules want one. Without it they become deferred tool requests
-            (``ApprovalRequired``), as PydanticAI does it for its own: give the agent ``DeferredToolRequests`` as an
-            output type, or a capability that handles them.
-        audit: is told each line of the record of each run.
-        hide: whether the model is shown only tools for which some call is legal. With "choice" it is shown all, and the
-            legal ones are named in ``tool_choice`` (``ToolOrOutput``): a provider that knows allowed tools, as OpenAI
-            does, keeps the cached prefix of the prompt. With False all are shown, and calls are refused when they come.
+        approve: asks a person about calls that require approval. Without it they become deferred tool requests
+            (``ApprovalRequired``), like PydanticAI's own: give the agent ``DeferredToolRequests`` as an output type,
+            or a capability that handles them.
+        audit: receives each line of the record of each run.
+        hide: whether the model sees only tools for which some call is legal. With "choice" it sees all, and
+            ``tool_choice`` (``ToolOrOutput``) names the legal ones: a provider that supports allowed tools, such as
+            OpenAI, keeps the cached prefix of the prompt. With False it sees all, and illegal calls are refused.
         refusal: "retry" sends a refusal as ``ModelRetry``, which counts against the tool's retries: an agent that
-            insists is stopped. "failed" sends it as ``ToolFailed``, which does not count; so are those of tools that
-            have no retries.
-        final: whether an answer is the end. In a conversation it hands over to the user, and it may do so too where the
-            next thing on the way is the user's to say.
+            insists is stopped. "failed" sends it as ``ToolFailed``, which does not count; this is also used for tools
+            without retries.
+        final: whether an answer ends the run. In a conversation it hands over to the user, which is also allowed if
+            the next event on the shortest way is a text of the user.
     """
 
     def __init__(
@@ -94,25 +94,25 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
 
     @property
     def run(self) -> GuardedRun:
-        """The run of this instance: each run of an agent has an instance of its own."""
+        """The run of this instance: each run of an agent has its own instance."""
         if self._run is None:
             self._run = self._start_run(self.guard.start())
         return self._run
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> GuardCapability[AgentDepsT]:
-        """An instance for one run, which goes on from the message history."""
-        made = copy.copy(self)
+        """Return an instance for one run, which starts from the message history."""
+        instance = copy.copy(self)
         state = replay_messages(self.guard.start(), ctx.messages)
-        made._run = self._start_run(state)
-        made._begun = set()
-        made._told = set(_find_results([message for message in ctx.messages if isinstance(message, ModelRequest)]))
-        return made
+        instance._run = self._start_run(state)
+        instance._begun = set()
+        instance._told = set(_find_results([message for message in ctx.messages if isinstance(message, ModelRequest)]))
+        return instance
 
     def _start_run(self, state: GuardState) -> GuardedRun:
         return GuardedRun(self.guard, state=state, approve=self.approve, audit=self.audit, final=self.final)
 
     async def before_run(self, ctx: RunContext[AgentDepsT]) -> None:
-        """Tell what the user says."""
+        """Record the text of the user."""
         if (text := _read_text(ctx.prompt)) is not None:
             self.run.said(Said("user", text))
 
@@ -123,56 +123,56 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
     ) -> ModelRequestContext:
         """Show the model the tools for which some call is legal."""
         self._catch_up(request_context.messages)
-        asked = request_context.model_request_parameters
-        if not self.hide or not asked.function_tools:
+        parameters = request_context.model_request_parameters
+        if not self.hide or not parameters.function_tools:
             return request_context
-        names = [tool.name for tool in asked.function_tools]
+        names = [tool.name for tool in parameters.function_tools]
         legal = find_legal_tools(self.run, names)
         if self.hide == "choice":
             settings = ModelSettings(**(request_context.model_settings or {}))
             settings["tool_choice"] = ToolOrOutput([name for name in names if name in legal]) if legal else "none"
             return dataclasses.replace(request_context, model_settings=settings)
-        shown = [tool for tool in asked.function_tools if tool.name in legal]
+        visible = [tool for tool in parameters.function_tools if tool.name in legal]
         return dataclasses.replace(
-            request_context, model_request_parameters=dataclasses.replace(asked, function_tools=shown)
+            request_context, model_request_parameters=dataclasses.replace(parameters, function_tools=visible)
         )
 
     async def after_model_request(
         self, ctx: RunContext[AgentDepsT], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Tell what the assistant said; its calls come one by one, in their order."""
+        """Record the text of the assistant; its calls follow one by one, in their order."""
         self.run.new_turn()
         if text := "".join(part.content for part in response.parts if isinstance(part, TextPart)):
             self.run.said(Said("assistant", text))
         return response
 
     def _catch_up(self, messages: Sequence[ModelMessage]) -> None:
-        """Tell the results that came from outside: of external tools, and of calls that were put off."""
+        """Record the results from outside: those of external tools and of deferred calls."""
         place = next((n for n in reversed(range(len(messages))) if isinstance(messages[n], ModelResponse)), None)
         answer = None if place is None else messages[place]
         if place is None or not isinstance(answer, ModelResponse):
             return
         returns = _find_results(messages[place + 1 :])
-        for made in answer.tool_calls:
-            found = returns.get(made.tool_call_id)
+        for part in answer.tool_calls:
+            result = returns.get(part.tool_call_id)
             if (
-                found is None
-                or found.outcome != "success"
-                or made.tool_call_id in self._told
-                or not _has_been_made(found)
+                result is None
+                or result.outcome != "success"
+                or part.tool_call_id in self._told
+                or not _has_been_made(result)
             ):
                 continue
-            call = Call(made.tool_name, read_arguments(made.args) or {}, made.tool_call_id)
+            call = Call(part.tool_name, read_arguments(part.args) or {}, part.tool_call_id)
             if call.id not in self._begun:
                 self.run.made(call)
-            self._record_result(call, found.content)
+            self._record_result(call, result.content)
 
     # -- calls --------------------------------------------------------------------------------------------------
 
     async def after_tool_validate(
         self, ctx: RunContext[AgentDepsT], *, call: ToolCallPart, tool_def: ToolDefinition, args: ValidatedToolArgs
     ) -> ValidatedToolArgs:
-        """Check the calls that PydanticAI does not make itself: before a person is asked, before they go outside."""
+        """Check the calls that PydanticAI does not make itself, before a person is asked or they are sent outside."""
         if tool_def.kind == "unapproved" and not ctx.tool_call_approved:
             decision = self.run.state.check(_read_call(call, tool_def, args))
             if decision.action == "block":
@@ -193,36 +193,36 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
         args: ValidatedToolArgs,
         handler: WrapToolExecuteHandler,
     ) -> object:
-        """Check a call, make it, and tell its result."""
-        made = _read_call(call, tool_def, args)
-        decision = await self.run.abegin(made, approved=True if ctx.tool_call_approved else None)
+        """Check a call, make it, and record its result."""
+        guarded_call = _read_call(call, tool_def, args)
+        decision = await self.run.abegin(guarded_call, approved=True if ctx.tool_call_approved else None)
         if decision.action == "ask":
             raise ApprovalRequired(metadata={"rule": decision.rule, "reason": decision.reason})
         if not decision.runs:
             raise self._build_refusal(ctx, decision)
-        self._begun.add(made.id)
+        self._begun.add(guarded_call.id)
         try:
             value = await handler(args)
         except (ApprovalRequired, CallDeferred):
             raise
         except SkipToolExecution as skipped:
-            self._record_result(made, skipped.result)
+            self._record_result(guarded_call, skipped.result)
             raise
         except Exception as error:
-            self._record_result(made, str(error), error=True)
+            self._record_result(guarded_call, str(error), error=True)
             raise
-        self._record_result(made, value)
+        self._record_result(guarded_call, value)
         if decision.action != "warn":
             return value
         if isinstance(value, ToolReturn):
-            before = [value.content] if isinstance(value.content, str) else list(value.content or ())
-            return dataclasses.replace(value, content=[*before, format_warning(decision)])
+            contents = [value.content] if isinstance(value.content, str) else list(value.content or ())
+            return dataclasses.replace(value, content=[*contents, format_warning(decision)])
         return ToolReturn(return_value=value, content=format_warning(decision))
 
     def _record_result(self, call: Call, value: object, *, error: bool = False) -> None:
         self._told.add(call.id)
-        shown = value.return_value if isinstance(value, ToolReturn) else value
-        self.run.result(Result(call.tool, call.arguments, to_json_value(shown), call.id, error))
+        content = value.return_value if isinstance(value, ToolReturn) else value
+        self.run.result(Result(call.tool, call.arguments, to_json_value(content), call.id, error))
 
     def _build_refusal(self, ctx: RunContext[AgentDepsT], decision: Decision) -> ModelRetry | ToolFailed:
         # A tool without retries would end the run at its first refusal.
@@ -234,7 +234,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
     async def before_output_process(
         self, ctx: RunContext[AgentDepsT], *, output_context: OutputContext, output: object
     ) -> object:
-        """Send back an answer that comes too early; it counts against the retries of the output."""
+        """Send back a premature answer; it counts against the retries of the output."""
         if not ctx.partial_output:
             decision = self.run.stop()
             if not decision.runs:
@@ -243,7 +243,7 @@ class GuardCapability(AbstractCapability[AgentDepsT]):
 
 
 def _read_call(call: ToolCallPart, tool_def: ToolDefinition, args: Mapping[str, object]) -> Call:
-    """A call as the rules see it: the arguments of the schema that the model sees, as they will be used."""
+    """Read a call for the rules: the arguments of the schema that the model sees, with the values to be used."""
     raw = read_arguments(call.args) or {}
     known = tool_def.parameters_json_schema.get("properties", {})
     used = to_json_value(args)
@@ -253,7 +253,7 @@ def _read_call(call: ToolCallPart, tool_def: ToolDefinition, args: Mapping[str, 
 
 
 def _read_text(prompt: object) -> str | None:
-    """The text of a prompt, without its pictures and files."""
+    """Read the text of a prompt, without its images and files."""
     if prompt is None or isinstance(prompt, str):
         return prompt
     parts = prompt if isinstance(prompt, Sequence) else [prompt]
@@ -261,7 +261,7 @@ def _read_text(prompt: object) -> str | None:
 
 
 def replay_messages(state: GuardState, messages: Sequence[ModelMessage]) -> GuardState:
-    """The state after what happened in a message history: what was said, the calls that were made, their results.
+    """Return the state after the events of a message history: texts, the calls that were made, their results.
 
     A call that was refused, by this guard or by a person, or that has no result yet, was not made.
     """
@@ -275,14 +275,14 @@ def replay_messages(state: GuardState, messages: Sequence[ModelMessage]) -> Guar
             state = state.after(Said("assistant", text))
         returns = _find_results(messages[place + 1 :])
         results: list[Result] = []
-        for made in message.tool_calls:
-            answer = returns.get(made.tool_call_id)
+        for tool_call in message.tool_calls:
+            answer = returns.get(tool_call.tool_call_id)
             if answer is not None and _has_been_made(answer):
-                call = Call(made.tool_name, read_arguments(made.args) or {}, made.tool_call_id)
+                call = Call(tool_call.tool_name, read_arguments(tool_call.args) or {}, tool_call.tool_call_id)
                 decision = state.check(call)
                 error = answer.outcome in ("failed", "retried", "interrupted")
                 if error and (decision.action == "block" or SAID_NO in str(answer.content)):
-                    continue  # it was refused, then as it would be now
+                    continue  # it was refused, as it would be now
                 state = state.after(dataclasses.replace(call, approved=decision.action == "ask"))
                 results.append(Result(call.tool, call.arguments, to_json_value(answer.content), call.id, error))
         for result in results:
@@ -291,7 +291,7 @@ def replay_messages(state: GuardState, messages: Sequence[ModelMessage]) -> Guar
 
 
 def _find_results(later: Sequence[ModelMessage]) -> dict[str, ToolReturnPart]:
-    """The results that stand before the next answer of the model."""
+    """Find the results before the next answer of the model."""
     found: dict[str, ToolReturnPart] = {}
     for message in later:
         if not isinstance(message, ModelRequest):

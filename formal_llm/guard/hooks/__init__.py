@@ -1,1 +1,1 @@
-"""Hooks of coding agents: each event is a process of its own, so what happened so far is kept on disk."""
+"""Hooks of coding agents: each event runs in a separate process, so the earlier events are kept on disk."""

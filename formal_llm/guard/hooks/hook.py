@@ -1,11 +1,11 @@
-"""One event of a coding agent: its session is read from disk, the guard is asked, the event is added.
+"""One event of a coding agent: the hook reads its session from disk, consults the guard, and adds the event.
 
-A session is a log (:mod:`formal_llm.guard.audit`) in a folder of its own for each set of rules. While an event
-is judged, the log is held: hooks that run at the same time come one after the other, so two calls of one turn cannot
-both use the last one that a limit allows.
+A session is a log (:mod:`formal_llm.guard.audit`) in a separate folder for each set of rules. The log is locked
+while an event is judged: concurrent hooks run one after the other, so two calls of one turn cannot both use the last
+call that a limit allows.
 
-A call counts from the moment when it is let through. One for which a person has to be asked counts when its result
-comes, since a hook is not told the answer.
+A call counts from the moment it is allowed. A call that requires the approval of a person counts when its result
+arrives, since a hook is not notified of the answer.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from formal_llm.guard.shell.commands import add_shell_commands
 from formal_llm.guard.traces.trace import get_text
 from formal_llm.planning.json_data import JSON
 
-#: More bytes are not read.
+#: The maximum number of bytes of input.
 MOST_INPUT = 32_000_000
-#: A denial: what is written on standard error is told to the model.
+#: The exit code of a denial: the model receives the text on standard error.
 DENIED = 2
-#: An error that stops nothing: what is written on standard error is shown to the user.
+#: The exit code of an error that stops nothing: the user sees the text on standard error.
 TOLD = 1
 
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What a hook gives back: its standard output, its standard error, its exit code."""
+    """The output of a hook: its standard output, its standard error, its exit code."""
 
     out: str = ""
     err: str = ""
@@ -44,14 +44,14 @@ class HookAnswer:
 
 
 class InvalidHookInput(Exception):
-    """The input of a hook is not one; says why."""
+    """The input of a hook is invalid; the message explains why."""
 
 
 def read_input(data: bytes) -> Mapping[str, JSON]:
-    """The event that a hook is told.
+    """Read the event that a hook receives.
 
     Raises:
-        Refused: it is too large, no JSON object, or names no event or session.
+        InvalidHookInput: it is too large, not a JSON object, or names no event or session.
     """
     if len(data) > MOST_INPUT:
         raise InvalidHookInput(f"the input has more than {MOST_INPUT:,} bytes")
@@ -68,12 +68,12 @@ def read_input(data: bytes) -> Mapping[str, JSON]:
 
 
 def deny_call(reason: str) -> HookAnswer:
-    """A tool call does not run; the model is told why."""
+    """Deny a tool call, and send the reason to the model."""
     return _write_permission("deny", reason)
 
 
 def answer_call(decision: Decision) -> HookAnswer:
-    """What is said of a tool call. To one that may run nothing is said: the agent's own permissions still count."""
+    """Answer a tool call; the answer to an allowed one is empty, so that the agent's own permissions still apply."""
     if decision.action == "block":
         return deny_call(decision.message)
     if decision.action == "ask":
@@ -92,12 +92,12 @@ def _write_permission(what: str, reason: str) -> HookAnswer:
 
 
 def refuse_stop(reason: str) -> HookAnswer:
-    """The agent may not stop yet."""
+    """Refuse to let the agent stop."""
     return _write_json({"decision": "block", "reason": reason})
 
 
 def show_message(text: str) -> HookAnswer:
-    """Something that the user sees, and that stops nothing."""
+    """Show a message to the user without stopping anything."""
     return _write_json({"systemMessage": f"formal-llm guard: {text}"})
 
 
@@ -105,28 +105,28 @@ def _write_json(data: JSON) -> HookAnswer:
     return HookAnswer(json.dumps(data, ensure_ascii=False))
 
 
-#: Makes the guard; called only once the input is known to be an event.
+#: A function that makes the guard; it is called only after the input was recognized as an event.
 Guarded = Callable[[], Guard]
 Input = Mapping[str, JSON]
 
 
 def find_state_folder() -> Path:
-    """Where sessions are kept if nothing else is said: ``$XDG_STATE_HOME/formal-llm/guard``."""
+    """Return the default folder of sessions: ``$XDG_STATE_HOME/formal-llm/guard``."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "formal-llm" / "guard"
 
 
 def answer_event(data: bytes, guarded: Guarded, folder: Path) -> HookAnswer:
-    """What a hook answers to an event.
+    """Answer an event as a hook.
 
     Args:
-        data: what came on standard input.
+        data: the standard input.
         guarded: makes the guard.
-        folder: where sessions are kept.
+        folder: the folder of the sessions.
 
     Returns:
-        The answer. Where a call cannot be judged (damaged input, rules that cannot be read, a session that was
-        changed), it is denied; nothing else is held up by that.
+        The answer. A call that cannot be judged (damaged input, unreadable rules, a modified session) is denied;
+        other events are not stopped in these cases.
     """
     try:
         row = read_input(data)
@@ -147,12 +147,12 @@ def answer_event(data: bytes, guarded: Guarded, folder: Path) -> HookAnswer:
 
 
 def find_session_file(folder: Path, guard: Guard, session: str) -> Path:
-    """The file of a session; whatever its name, it lies in the folder of its rules."""
+    """Return the file of a session; whatever the session's name, it is in the folder of its rules."""
     return folder / guard.fingerprint[:16] / f"{hashlib.sha256(session.encode()).hexdigest()[:32]}.jsonl"
 
 
 class _HookSession:
-    """A session while it is held."""
+    """A session while its log is locked."""
 
     def __init__(self, guard: Guard, held: HeldLog) -> None:
         self.guard = guard
@@ -167,12 +167,12 @@ class _HookSession:
         self.state: GuardState = replay_entries(guard, self.entries)
 
     def record_event(self, event: GuardEvent) -> None:
-        """Something happened, whatever the rules say of it."""
+        """Record an event that happened, whether the rules allow it or not."""
         self.state = self.state.after(event)
         self.held.append(build_row(event))
 
     def find_call_status(self, id_: str) -> tuple[bool, bool]:
-        """Whether the call with an id was told to the state, and whether a person was asked about it."""
+        """Return whether the state contains the call with an id, and whether a person was asked about it."""
         for entry in reversed(self.entries):
             event = read_event(entry)
             if isinstance(event, Call) and event.id == id_:
@@ -185,7 +185,7 @@ class _HookSession:
 def _handle_call(session: _HookSession, row: Input) -> HookAnswer:
     call = _read_call(row)
     if call.id and session.find_call_status(call.id)[0]:
-        return HookAnswer()  # the same hook, called again
+        return HookAnswer()  # the same hook was called again
     decision = session.state.check(call)
     session.held.append(build_row(call, decision, told=decision.runs))
     return answer_call(decision)
@@ -195,7 +195,7 @@ def _handle_result(session: _HookSession, row: Input) -> HookAnswer:
     call = _read_call(row)
     known, asked = session.find_call_status(call.id) if call.id else (True, False)
     if not known:
-        # It ran, so it happened: a person approved it, or the guard was not asked.
+        # It ran, so it counts: a person approved it, or the guard was not consulted.
         session.record_event(Call(call.tool, call.arguments, call.id, approved=asked, at=call.at))
     failed = row["hook_event_name"] == "PostToolUseFailure"
     value = row.get("error") if failed else row.get("tool_response")
@@ -217,7 +217,7 @@ def _handle_stop(session: _HookSession, row: Input) -> HookAnswer:
     again = row.get("stop_hook_active") is True and _has_stopped_in_vain(session.entries)
     session.held.append(build_row(None, decision, told=False))
     if decision.action == "block":
-        if again:  # it was held up, and did nothing: it would never end
+        if again:  # it was refused before, and did nothing: it would never end
             return show_message(f"the agent stopped although the rules are not kept. {decision.message}")
         return refuse_stop(decision.message)
     if decision.action in ("ask", "warn"):
@@ -226,7 +226,7 @@ def _handle_stop(session: _HookSession, row: Input) -> HookAnswer:
 
 
 def _has_stopped_in_vain(entries: Sequence[Entry]) -> bool:
-    """Whether the agent was held up when it wanted to stop, and has called nothing since."""
+    """Return whether the agent was refused when it wanted to stop, and has called nothing since."""
     for entry in reversed(entries):
         event = read_event(entry)
         if isinstance(event, Call | Result):
@@ -239,8 +239,8 @@ def _has_stopped_in_vain(entries: Sequence[Entry]) -> bool:
 
 def _read_call(row: Input) -> Call:
     tool = get_text(row, "tool_name")
-    given = row.get("tool_input")
-    arguments: Mapping[str, JSON] = given if isinstance(given, Mapping) else {} if given is None else {"value": given}
+    value = row.get("tool_input")
+    arguments: Mapping[str, JSON] = value if isinstance(value, Mapping) else {} if value is None else {"value": value}
     return Call(tool, add_shell_commands(tool, arguments), get_text(row, "tool_use_id"), at=datetime.now(UTC))
 
 

@@ -1,8 +1,8 @@
 """The server that a client sees: it lists the tools that the rules allow now, and checks each call again.
 
-A client of the protocols up to 2025-11-25 is told by a notification that the list has changed; one of 2026-07-28 hears
-of it where it listens. A person is asked by elicitation: in the old protocols by a request, in the new one by an
-answer that wants input.
+A client of the protocols up to 2025-11-25 receives a notification when the list changes; a client of 2026-07-28
+receives it if it listens. A person is asked by elicitation: by a request in the old protocols, by a result that
+requires input in the new one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from formal_llm.planning.json_data import JSON
 
 
 def register_passthrough(server: Server, upstreams: Sequence[Upstream]) -> None:
-    """Let a server answer for the resources and prompts of those behind it; where none has any, it has none."""
+    """Let a server offer the resources and prompts of the servers behind it, if these have any."""
     if any(one.has_capability("resources") for one in upstreams):
         _ResourceHandlers([one for one in upstreams if one.has_capability("resources")]).register_handlers(server)
     if any(one.has_capability("prompts") for one in upstreams):
@@ -73,13 +73,13 @@ class _ResourceHandlers:
     async def list_templates(
         self, _: ServerRequestContext[Any], __: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        found = [found for one in self.upstreams for found in await one.list_templates()]
-        return ListResourceTemplatesResult(resource_templates=found)
+        templates = [templates for one in self.upstreams for templates in await one.list_templates()]
+        return ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(
         self, _: ServerRequestContext[Any], params: ReadResourceRequestParams
     ) -> ReadResourceResult:
-        """The resource, of the first server that has it."""
+        """Return the resource from the first server that has it."""
         error: MCPError | None = None
         for one in self.upstreams:
             try:
@@ -101,7 +101,7 @@ class _PromptHandlers:
         return ListPromptsResult(prompts=[found for one in self.upstreams for found in await one.list_prompts()])
 
     async def get_prompt(self, _: ServerRequestContext[Any], params: GetPromptRequestParams) -> GetPromptResult:
-        """The prompt, of the first server that has one of that name."""
+        """Return the prompt from the first server that has one with that name."""
         for one in self.upstreams:
             if any(found.name == params.name for found in await one.list_prompts()):
                 return await one.client.get_prompt(params.name, params.arguments)
@@ -115,9 +115,9 @@ _APPROVE: dict[str, Any] = {
     "properties": {"approve": {"type": "boolean", "title": "Approve this call"}},
     "required": ["approve"],
 }
-#: How much of the arguments a person is shown, in characters.
+#: The maximum number of characters of the arguments that a person sees.
 _SHOWN = 2_000
-#: How many questions to persons may be open.
+#: The maximum number of open questions to persons.
 _MOST_OPEN = 1_000
 
 
@@ -126,7 +126,7 @@ class McpProxy:
 
     Args:
         guarded: makes the guard for a set of tools.
-        audit: is told each line of the record.
+        audit: receives each line of the record.
     """
 
     def __init__(self, guarded: Callable[[Sequence[str]], Guard], audit: Audit | None = None) -> None:
@@ -150,21 +150,21 @@ class McpProxy:
         )
 
     async def attach_upstreams(self, upstreams: Sequence[Upstream]) -> None:
-        """Take the tools of servers that are connected.
+        """Offer the tools of connected servers.
 
         Raises:
-            ToolkitError: a server lists its tools wrongly.
+            ToolkitError: a server lists its tools incorrectly.
         """
         self.upstreams = list(upstreams)
         await self.refresh_tools()
         register_passthrough(self.server, self.upstreams)
 
     async def refresh_tools(self) -> None:
-        """Ask the servers again what they offer; the state goes on."""
+        """Request the tools of the servers again; the state of the run is kept."""
         async with self._lock:
-            found = assign_tool_names([(one, await one.list_tools()) for one in self.upstreams])
-            if found.keys() != self._offered.keys() or not hasattr(self, "run"):
-                guard = self._guarded(list(found))
+            offered = assign_tool_names([(one, await one.list_tools()) for one in self.upstreams])
+            if offered.keys() != self._offered.keys() or not hasattr(self, "run"):
+                guard = self._guarded(list(offered))
                 if hasattr(self, "run"):
                     state = guard.start()
                     for event in self.run.state.history:
@@ -172,14 +172,14 @@ class McpProxy:
                     self.run = GuardedRun(guard, state=state, audit=self._audit)
                 else:
                     self.run = GuardedRun(guard, audit=self._audit)
-            self._offered = found
+            self._offered = offered
 
     async def upstream_changed(self) -> None:
-        """A server offers something else now."""
+        """Handle a change in the offers of a server."""
         await self.refresh_tools()
         await self._notify_clients(None)
 
-    # -- what clients ask -----------------------------------------------------------------------------------------
+    # -- requests of clients --------------------------------------------------------------------------------------
 
     async def _list_tools(self, ctx: ServerRequestContext[Any], _: PaginatedRequestParams | None) -> ListToolsResult:
         self._remember_session(ctx.session)
@@ -187,7 +187,7 @@ class McpProxy:
         return ListToolsResult(tools=[self._offered[name].tool for name in self._listed])
 
     def _remember_session(self, session: ServerSession) -> None:
-        """A client of the old protocols, to be told of changes; each connection once."""
+        """Remember a client of the old protocols to notify it of changes, once for each connection."""
         if session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             self._sessions[id(session.client_params)] = session
 
@@ -203,10 +203,10 @@ class McpProxy:
         answered: bool | None = None
         call = self._build_call(params)
         if params.request_state is not None:
-            known = self._asked.pop(params.request_state, None)
-            if known is None or (known.tool, known.arguments) != (call.tool, call.arguments):
+            pending = self._asked.pop(params.request_state, None)
+            if pending is None or (pending.tool, pending.arguments) != (call.tool, call.arguments):
                 raise MCPError(INVALID_PARAMS, "this call was not asked about; make it again")
-            call, answered = known, _has_approved((params.input_responses or {}).get("approve"))
+            call, answered = pending, _has_approved((params.input_responses or {}).get("approve"))
         decision = self.run.begin(call, approved=answered)
         if decision.action == "ask":
             if not _can_ask(ctx):
@@ -215,17 +215,17 @@ class McpProxy:
                 )
             if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 return self._ask_by_answer(call, decision)
-            said = await ctx.session.elicit_form(
+            reply = await ctx.session.elicit_form(
                 _write_question(call, decision), _APPROVE, related_request_id=ctx.request_id
             )
-            decision = self.run.begin(call, approved=_has_approved(said))
+            decision = self.run.begin(call, approved=_has_approved(reply))
         if not decision.runs:
             return await self._refuse_call(ctx, decision.message)
         return await self._forward_call(ctx, target, call, params, decision)
 
     def _build_call(self, params: CallToolRequestParams) -> Call:
         self._calls += 1
-        self.run.new_turn()  # each request is one call, with an id of its own
+        self.run.new_turn()  # each request is one call with its own id
         return Call(params.name, add_shell_commands(params.name, params.arguments or {}), f"{self._calls}")
 
     def _ask_by_answer(self, call: Call, decision: Decision) -> InputRequiredResult:
@@ -233,8 +233,8 @@ class McpProxy:
         self._asked[token] = call
         while len(self._asked) > _MOST_OPEN:
             self._asked.pop(next(iter(self._asked)))
-        wanted = ElicitRequestFormParams(message=_write_question(call, decision), requested_schema=_APPROVE)
-        return InputRequiredResult(input_requests={"approve": ElicitRequest(params=wanted)}, request_state=token)
+        form = ElicitRequestFormParams(message=_write_question(call, decision), requested_schema=_APPROVE)
+        return InputRequiredResult(input_requests={"approve": ElicitRequest(params=form)}, request_state=token)
 
     async def _refuse_call(self, ctx: ServerRequestContext[Any], told: str) -> CallToolResult:
         await self._notify_clients(ctx.session)
@@ -248,7 +248,7 @@ class McpProxy:
         params: CallToolRequestParams,
         decision: Decision,
     ) -> CallToolResult:
-        """Make the call, and tell its result to the state, however it ends."""
+        """Make the call, and record its result, however it ends."""
 
         async def forward_progress(progress: float, total: float | None, message: str | None) -> None:
             await ctx.session.report_progress(progress, total, message)
@@ -276,7 +276,7 @@ class McpProxy:
         return answer
 
     async def _notify_clients(self, session: ServerSession | None) -> None:
-        """Tell clients that the list has changed, where it has since they last asked."""
+        """Notify clients if the list has changed since they last requested it."""
         if self._listed is None or self._listed == self._find_legal_tools():
             return
         self._listed = self._find_legal_tools()
@@ -286,20 +286,20 @@ class McpProxy:
         for key, one in list(self._sessions.items()):
             try:
                 await one.send_tool_list_changed()
-            except Exception as error:  # a client that is gone must not fail the call of another
+            except Exception as error:  # a lost client must not break the call of another
                 _log.warning("a client could not be told of a change: %s", error)
                 self._sessions.pop(key, None)
 
 
 def _extract_value(answer: CallToolResult) -> JSON:
-    """What a tool returned, as data: its structured content, else its texts, else its blocks."""
+    """Extract the result of a tool as data: its structured content, else its texts, else its blocks."""
     if answer.structured_content is not None:
-        found: JSON = answer.structured_content
-        # Servers wrap what is no object: {"result": 3}.
-        if isinstance(found, dict) and found.keys() == {"result"}:
-            inner: JSON = found["result"]
+        content: JSON = answer.structured_content
+        # Servers wrap a value that is not an object: {"result": 3}.
+        if isinstance(content, dict) and content.keys() == {"result"}:
+            inner: JSON = content["result"]
             return inner
-        return found
+        return content
     texts = [block.text for block in answer.content if isinstance(block, TextContent)]
     if len(texts) == len(answer.content):
         return "\n".join(texts)
@@ -307,16 +307,16 @@ def _extract_value(answer: CallToolResult) -> JSON:
 
 
 def _can_ask(ctx: ServerRequestContext[Any]) -> bool:
-    """Whether the client can show a form; one that names no mode can."""
+    """Return whether the client can show a form; a client that declares no mode can."""
     capabilities = ctx.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 def _write_question(call: Call, decision: Decision) -> str:
-    shown = json.dumps(dict(call.arguments), ensure_ascii=False)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} ... ({len(shown):,} characters)"
-    return f"{decision.reason}\n\nThe agent wants to call {call.tool} with {shown}. May it?"
+    arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+    arguments = arguments if len(arguments) <= _SHOWN else f"{arguments[:_SHOWN]} ... ({len(arguments):,} characters)"
+    return f"{decision.reason}\n\nThe agent wants to call {call.tool} with {arguments}. May it?"
 
 
 def _has_approved(answer: object) -> bool:

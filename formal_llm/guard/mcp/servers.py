@@ -1,4 +1,4 @@
-"""Which MCP servers stand behind a guard: commands, addresses, and the files in which clients keep them."""
+"""The definitions of MCP servers behind a guard: commands, addresses, and the configuration files of clients."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _FILE = Keys({"mcpServers": NamedEntries(_SERVER)}, needed=("mcpServers",))
 
 @dataclass(frozen=True)
 class McpServer:
-    """An MCP server: a command that speaks on its standard streams, or an address.
+    """An MCP server: a command that communicates over its standard streams, or an address.
 
     Attributes:
-        name: what its tools are called by where two servers have one of the same name.
+        name: its name, the prefix of its tools if two servers have one with the same name.
         command: the program and its arguments; empty for an address.
         url: the address.
-        env: variables that are set for the command, besides those of this process.
-        folder: the folder in which the command runs.
-        headers: headers that are sent to the address.
+        env: the environment variables of the command, in addition to those of this process.
+        folder: the working directory of the command.
+        headers: the headers of requests to the address.
     """
 
     name: str
@@ -43,10 +43,10 @@ class McpServer:
 
     @classmethod
     def from_command(cls, words: Sequence[str], name: str = "") -> McpServer:
-        """The server that a command line names: an address, or a command.
+        """Read a server from a command line: an address, or a command.
 
         Raises:
-            ToolkitError: it is empty.
+            ToolkitError: the command line is empty.
         """
         if not words or not words[0]:
             raise ToolkitError(["no MCP server is named; write its command behind --, or its address"])
@@ -56,10 +56,10 @@ class McpServer:
 
     @classmethod
     def from_definition(cls, text: str) -> McpServer:
-        """The server that ``NAME=COMMAND...`` or ``NAME=ADDRESS`` names.
+        """Read a server from ``NAME=COMMAND...`` or ``NAME=ADDRESS``.
 
         Raises:
-            ToolkitError: it has no such form.
+            ToolkitError: the text has no such form.
         """
         name, sign, rest = text.partition("=")
         if not sign or not re.fullmatch(r"[\w.-]+", name):
@@ -71,27 +71,27 @@ class McpServer:
 
 
 def read_server_file(path: str) -> list[McpServer]:
-    """The servers of a file as clients keep it: ``{"mcpServers": {"files": {"command": "...", "args": [...]}}}``.
+    """Read servers from a client's configuration: ``{"mcpServers": {"files": {"command": "...", "args": [...]}}}``.
 
     Raises:
-        ToolkitError: it is none; names what is wrong.
+        ToolkitError: the file has no such form; the error names the problems.
         NotationError: the file cannot be read.
     """
     try:
         data: Any = json.loads(read_text(path))
     except ValueError as error:
         raise ToolkitError([f"{path} is no JSON: {error}"]) from None
-    if found := [one.problem for one in problems(data, _FILE)]:
-        raise ToolkitError([f"{path}: {problem}" for problem in found])
-    made = []
+    if errors := [one.problem for one in problems(data, _FILE)]:
+        raise ToolkitError([f"{path}: {problem}" for problem in errors])
+    servers = []
     for name, row in data["mcpServers"].items():
         if row.get("disabled"):
             continue
         if "url" in row:
-            made.append(McpServer(name, url=row["url"], headers=row.get("headers", {})))
+            servers.append(McpServer(name, url=row["url"], headers=row.get("headers", {})))
         elif "command" in row:
             words = (row["command"], *map(str, row.get("args", ())))
-            made.append(McpServer(name, words, env=row.get("env", {}), folder=row.get("cwd")))
+            servers.append(McpServer(name, words, env=row.get("env", {}), folder=row.get("cwd")))
         else:
             raise ToolkitError([f"{path}: the server {name} has neither a command nor a url"])
-    return made
+    return servers

@@ -1,4 +1,4 @@
-"""A guard that runs: it connects the servers, serves its client until that ends, and ends what it began."""
+"""The process of a guard: it connects the servers, serves its client to the end, and stops everything it started."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def serve_guard(
     port: int | None = None,
     timeout: float = 60.0,
 ) -> None:
-    """Serve until the client ends or a signal comes; then all servers that were begun have ended, too.
+    """Serve until the client ends or a signal arrives; by then all started servers have ended, too.
 
     Args:
-        servers: what stands behind the guard.
+        servers: the servers behind the guard.
         guarded: makes the guard for the names of tools.
-        audit: is told each line of the record.
-        port: where to serve over HTTP, on this machine alone; None for standard input and output.
-        timeout: seconds that a server may take to start.
+        audit: receives each line of the record.
+        port: the HTTP port, on this machine only; None for standard input and output.
+        timeout: the maximum start time of a server in seconds.
 
     Raises:
         MissingDependency: the package ``mcp`` is not installed.
         ToolError: a server cannot be used.
-        ToolkitError: a server lists its tools wrongly.
+        ToolkitError: a server lists its tools incorrectly.
     """
     try:
         import mcp  # noqa: F401
@@ -47,11 +47,11 @@ def serve_guard(
 
 
 async def _run_until_signal(work: Any) -> None:
-    """Do the work until it is done or a signal comes; it cleans up either way."""
+    """Run the work until it ends or a signal arrives; it cleans up either way."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        with suppress(NotImplementedError):  # Windows has no such handlers: there Ctrl-C raises in the loop
+        with suppress(NotImplementedError):  # Windows has no such handlers: Ctrl-C raises in the loop
             loop.add_signal_handler(number, task.cancel)
     with suppress(asyncio.CancelledError):
         await task
@@ -103,6 +103,6 @@ async def _serve_http(server: Any, port: int) -> None:
     import uvicorn
 
     config = uvicorn.Config(server.streamable_http_app(), host="127.0.0.1", port=port, log_level="warning")
-    running = uvicorn.Server(config)
-    running.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    await running.serve()
+    http_server = uvicorn.Server(config)
+    http_server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    await http_server.serve()

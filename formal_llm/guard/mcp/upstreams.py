@@ -1,4 +1,4 @@
-"""The MCP servers behind a guard, connected: their tools under names of their own, and calls to them."""
+"""Connections to the MCP servers behind a guard: their tools under unique names, and calls to them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mcp.types import Tool as McpTool
 from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.guard.mcp.servers import McpServer
 
-#: On how many pages a server may list what it has.
+#: The maximum number of pages of a listing.
 _PAGES = 100
 
 
 class OfferedTool(NamedTuple):
-    """A tool as the client of the guard sees it, and where it is."""
+    """A tool as the client of the guard sees it, its server, and its name there."""
 
     tool: McpTool
     upstream: Upstream
@@ -28,13 +28,13 @@ class OfferedTool(NamedTuple):
 
 
 class Upstream:
-    """One server behind the guard.
+    """A connection to one server behind the guard.
 
     Args:
-        server: which.
-        changed: is told when it offers something else.
-        timeout: seconds that it may take to start.
-        target: what ``mcp.Client`` connects to instead, such as a server in this process.
+        server: the server.
+        changed: called when its offers change.
+        timeout: its maximum start time in seconds.
+        target: a different target for ``mcp.Client``, such as a server in this process.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class Upstream:
         self.client: Client
 
     async def connect(self, stack: AsyncExitStack) -> None:
-        """Connect it until the stack is closed.
+        """Connect to the server until the stack is closed.
 
         Raises:
-            ToolError: it does not start, or does not speak MCP.
+            ToolError: the server does not start, or does not support MCP.
         """
         import asyncio
 
@@ -63,9 +63,9 @@ class Upstream:
             cause: BaseException = error
             while isinstance(cause, BaseExceptionGroup):
                 cause = cause.exceptions[0]
-            told = f"did not answer within {self.timeout:g} seconds" if isinstance(cause, TimeoutError) else str(cause)
+            text = f"did not answer within {self.timeout:g} seconds" if isinstance(cause, TimeoutError) else str(cause)
             raise ToolError(
-                f"the MCP server {self.server.name}", f"cannot be used: {told or type(cause).__name__}", cause=cause
+                f"the MCP server {self.server.name}", f"cannot be used: {text or type(cause).__name__}", cause=cause
             ) from error
 
     async def _open_target(self, stack: AsyncExitStack) -> Any:
@@ -80,8 +80,8 @@ class Upstream:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        patient = httpx2.Timeout(30, read=300)
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(server.headers), timeout=patient))
+        timeout = httpx2.Timeout(30, read=300)
+        http = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(server.headers), timeout=timeout))
         return streamable_http_client(server.url, http_client=http)
 
     async def _handle_message(self, message: object) -> None:
@@ -89,65 +89,65 @@ class Upstream:
             await self._changed()
 
     async def list_tools(self) -> list[McpTool]:
-        """All that it offers now.
+        """List the tools that it offers now.
 
         Raises:
-            ToolkitError: its list does not end.
+            ToolkitError: the listing does not end.
         """
         return await self._collect_pages(lambda cursor: self.client.list_tools(cursor=cursor), "tools")
 
     async def _collect_pages(self, ask: Callable[[str | None], Awaitable[Any]], key: str) -> list[Any]:
-        found: list[Any] = []
+        entries: list[Any] = []
         cursor: str | None = None
         for _ in range(_PAGES):
             page = await ask(cursor)
-            found += getattr(page, key)
+            entries += getattr(page, key)
             cursor = page.next_cursor
             if not cursor:
-                return found
+                return entries
         raise ToolkitError([f"the MCP server {self.server.name} lists its {key} on more than {_PAGES} pages"])
 
     def has_capability(self, what: str) -> bool:
-        """Whether it says that it has resources, prompts or completions."""
+        """Return whether it declares that it has resources, prompts or completions."""
         return getattr(self.client.server_capabilities, what, None) is not None
 
     async def list_resources(self) -> list[Resource]:
-        """The resources that it offers."""
+        """List the resources that it offers."""
         return await self._collect_pages(lambda cursor: self.client.list_resources(cursor=cursor), "resources")
 
     async def list_templates(self) -> list[ResourceTemplate]:
-        """The templates of resources that it offers."""
+        """List the resource templates that it offers."""
         ask = self.client.list_resource_templates
         return await self._collect_pages(lambda cursor: ask(cursor=cursor), "resource_templates")
 
     async def list_prompts(self) -> list[Prompt]:
-        """The prompts that it offers."""
+        """List the prompts that it offers."""
         return await self._collect_pages(lambda cursor: self.client.list_prompts(cursor=cursor), "prompts")
 
     async def watch_changes(self) -> None:
-        """Hear of changes from a server of the new protocol, which tells them only to those who listen."""
+        """Watch for changes of a server with the new protocol, which notifies only listeners."""
         try:
             async with self.client.listen(tools_list_changed=True) as events:
                 async for _ in events:
                     await self._changed()
         except MCPError:
-            return  # a server that tells no changes
+            return  # a server without notifications of changes
 
 
 def assign_tool_names(found: Sequence[tuple[Upstream, Sequence[McpTool]]]) -> dict[str, OfferedTool]:
-    """All tools by the name that the client sees: its own where no other server has one of it, else with the server's.
+    """Assign each tool the name that the client sees: its own name if it is unique, else prefixed with the server's.
 
     Raises:
-        ToolkitError: a server has two tools of one name.
+        ToolkitError: a server has two tools with the same name.
     """
     counts: dict[str, int] = {}
     for upstream, tools in found:
         names = [tool.name for tool in tools]
-        if double := sorted({name for name in names if names.count(name) > 1}):
-            raise ToolkitError([f"the MCP server {upstream.server.name} has two tools named {double[0]}"])
+        if duplicates := sorted({name for name in names if names.count(name) > 1}):
+            raise ToolkitError([f"the MCP server {upstream.server.name} has two tools named {duplicates[0]}"])
         for name in names:
             counts[name] = counts.get(name, 0) + 1
-    made: dict[str, OfferedTool] = {}
+    offered: dict[str, OfferedTool] = {}
     taken = {name for name, count in counts.items() if count == 1}
     for upstream, tools in found:
         for tool in tools:
@@ -158,5 +158,5 @@ def assign_tool_names(found: Sequence[tuple[Upstream, Sequence[McpTool]]]) -> di
                 while name in taken:
                     name, number = f"{base}_{number}", number + 1
                 taken.add(name)
-            made[name] = OfferedTool(tool.model_copy(update={"name": name}), upstream, tool.name)
-    return made
+            offered[name] = OfferedTool(tool.model_copy(update={"name": name}), upstream, tool.name)
+    return offered

@@ -1,4 +1,4 @@
-"""Rules as they run: each sentence of a rule file as a machine over the letters."""
+"""Compiled rules: each sentence of a rule file as a machine over the letters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from formal_llm.errors import FormalLLMError, NotationError, did_you_mean
 from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import GuardRule, GuardRuleSet, Letter
 
-#: No more sets of letters, of one formula.
+#: The maximum number of sets of letters of one formula.
 _MOST_SYMBOLS = 512
 _NOTATIONS: Mapping[str, type[CFG | PDA | Flowchart | Behaviour]] = {
     "grammar": CFG, "automaton": PDA, "flowchart": Flowchart, "behaviour": Behaviour,
@@ -50,8 +50,8 @@ class RulePart:
 
     Attributes:
         rule: the rule.
-        machine: what it remembers.
-        keyed: those of its letters that give the rule's keys; empty where the rule has none.
+        machine: the machine.
+        keyed: those of its letters that have the rule's keys; empty if the rule has none.
     """
 
     rule: GuardRule
@@ -71,7 +71,7 @@ class RulePart:
 
 @dataclass(frozen=True)
 class TimedRulePart:
-    """A machine of a rule about when, with the rule."""
+    """A timed machine with its rule."""
 
     rule: GuardRule
     machine: TimedMachine
@@ -86,10 +86,10 @@ class TimedRulePart:
 def compile_rules(
     rules: GuardRuleSet, file: str | None = None
 ) -> tuple[tuple[RulePart, ...], tuple[TimedRulePart, ...]]:
-    """The machines of all rules, those of rules about when apart.
+    """Compile the machines of all rules; the timed ones are returned separately.
 
     Raises:
-        NotationError: a rule in another notation cannot be read, names what is no letter, or nothing keeps it.
+        NotationError: a rule in another notation cannot be read, names an unknown letter, or cannot be kept.
     """
     plain: list[RulePart] = []
     timed: list[TimedRulePart] = []
@@ -114,8 +114,8 @@ def _build_machines(
     rule: GuardRule, rules: GuardRuleSet, fields: Mapping[str, set[str]]
 ) -> Sequence[Machine | TimedMachine]:
     def order_letters(*names: Sequence[str]) -> tuple[str, ...]:
-        wanted = {name for some in names for name in some}
-        return tuple(letter.name for letter in rules.letters if letter.name in wanted)
+        members = {name for some in names for name in some}
+        return tuple(letter.name for letter in rules.letters if letter.name in members)
 
     match rule.body:
         case bodies.NeverBody(names, after):
@@ -163,13 +163,13 @@ def _build_limit_machines(limits: Limits, fields: Mapping[str, set[str]]) -> lis
 
 
 def _compile_formula(text: str, rules: GuardRuleSet) -> TableMachine:
-    """A formula over letters as an automaton over the sets of letters that an event may have."""
+    """Compile a formula over letters to an automaton over the sets of letters that an event may have."""
     formula = read_formula(text, rules.by_name)
     letters = tuple(letter for letter in rules.letters if letter.name in formula.names)
-    found = list_letter_sets([letter.name for letter in letters], pair_compatible_letters(letters), _MOST_SYMBOLS)
-    if found is None:
+    letter_sets = list_letter_sets([letter.name for letter in letters], pair_compatible_letters(letters), _MOST_SYMBOLS)
+    if letter_sets is None:
         raise NotationError(f"one event may have too many sets of the letters of this formula: {text}")
-    symbols = {one: "+".join(sorted(one)) for one in found}
+    symbols = {one: "+".join(sorted(one)) for one in letter_sets}
 
     def expand_formula(part: Formula) -> str:
         if isinstance(part, Atom):
@@ -184,7 +184,7 @@ def _compile_formula(text: str, rules: GuardRuleSet) -> TableMachine:
 
 
 def pair_compatible_letters(letters: Iterable[Letter]) -> list[tuple[str, str]]:
-    """The pairs of letters that one event may have both of, as far as their tools tell."""
+    """List the pairs of letters that one event may have together, judging by their tools."""
     return [
         (one.name, other.name)
         for one, other in combinations(letters, 2)

@@ -1,7 +1,7 @@
-"""What conditions compare: exact numbers, texts, dates, times and durations, as JSON and people write them.
+"""The values that conditions compare: exact numbers, texts, dates, times and durations, as JSON and people write them.
 
-Numbers are exact. A number of JSON counts as it is written (0.1 is one tenth), and so does a text that writes a number:
-a model that sends "500" for 500 gets round no limit. What cannot be compared is no error: it is :class:`Undetermined`.
+Numbers are exact. A JSON number has its written value (0.1 is one tenth), and so does a text that contains a number: a
+model cannot evade a limit by sending "500" for 500. Incomparable values are not an error but :class:`Undetermined`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
 
-#: What an expression can stand for.
+#: The value of an expression.
 Value = object
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(d|days?|h|min|m|s)")
 _UNITS = {"d": 86400, "day": 86400, "days": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
-#: Longer numbers are nothing that an argument means.
+#: The maximum number of digits of a sensible argument.
 _DIGITS = 100
 _SHOWN = 40
 
 
 class Undetermined(Exception):
-    """What an expression stands for cannot be told: an argument is missing, or it is no number, no date, ..."""
+    """The value of an expression is undetermined: an argument is missing, or it is not a number, not a date, ..."""
 
 
 def format_value(value: Value) -> str:
-    """A value as a message shows it."""
+    """Format a value for messages."""
     if isinstance(value, Fraction | datetime | date | time | timedelta):
         return write_constant(value)
     text = repr(value) if isinstance(value, str) else str(value)
@@ -36,7 +36,7 @@ def format_value(value: Value) -> str:
 
 
 def write_constant(value: Value) -> str:
-    """A constant as the notation writes it."""
+    """Write a constant in the notation."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -56,7 +56,7 @@ def write_constant(value: Value) -> str:
 
 
 def _format_decimal(value: Fraction) -> str:
-    """A fraction as a decimal; all that are written are."""
+    """Format a fraction as a decimal, which all written numbers are."""
     places, power = 0, 1
     while power % value.denominator:
         places += 1
@@ -69,7 +69,7 @@ def _format_decimal(value: Fraction) -> str:
 
 
 def format_duration(value: timedelta) -> str:
-    """A duration in the largest unit that shows it whole."""
+    """Format a duration in the largest unit of which it is a multiple."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if value and value % timedelta(seconds=size) == timedelta():
             return f"{value // timedelta(seconds=size)}{unit}"
@@ -77,10 +77,10 @@ def format_duration(value: timedelta) -> str:
 
 
 def read_duration(text: str) -> timedelta:
-    """The duration that a text such as ``10min`` writes.
+    """Read a duration from a text such as ``10min``.
 
     Raises:
-        Unsaid: it is none.
+        Undetermined: the text is not a duration.
     """
     found = _DURATION.fullmatch(text.strip())
     if found is None:
@@ -92,10 +92,10 @@ def read_duration(text: str) -> timedelta:
 
 
 def to_number(value: Value) -> int | Fraction:
-    """The exact number that a value is.
+    """Convert a value to an exact number.
 
     Raises:
-        Unsaid: it is none.
+        Undetermined: it is not a number.
     """
     if type(value) is int:
         if value.bit_length() > 4 * _DIGITS:
@@ -111,10 +111,10 @@ def to_number(value: Value) -> int | Fraction:
 
 
 def to_moment(value: Value) -> datetime:
-    """The point in time that a value is; without a time zone it is one of UTC.
+    """Convert a value to a point in time, in UTC if it has no time zone.
 
     Raises:
-        Unsaid: it is none.
+        Undetermined: it is not a date.
     """
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=UTC)
@@ -129,19 +129,19 @@ def to_moment(value: Value) -> datetime:
 
 
 def to_day(value: Value) -> date:
-    """The day that a value is, or lies in.
+    """Convert a value to the day that it is or belongs to.
 
     Raises:
-        Unsaid: it is none.
+        Undetermined: it is not a date.
     """
     return value if type(value) is date else to_moment(value).date()
 
 
 def to_clock_time(value: Value) -> time:
-    """The time of day that a value is.
+    """Convert a value to a time of day.
 
     Raises:
-        Unsaid: it is none.
+        Undetermined: it is not a time.
     """
     if isinstance(value, time):
         return value
@@ -154,10 +154,10 @@ def to_clock_time(value: Value) -> time:
 
 
 def to_duration(value: Value) -> timedelta:
-    """The duration that a value is; a plain number is one of seconds.
+    """Convert a value to a duration; a plain number counts as seconds.
 
     Raises:
-        Unsaid: it is none.
+        Undetermined: it is not a duration.
     """
     if isinstance(value, timedelta):
         return value
@@ -170,15 +170,15 @@ def to_duration(value: Value) -> timedelta:
 
 
 def is_number(value: Value) -> bool:
-    """Whether a value is a number of JSON or of an expression; a text that writes one is not."""
+    """Return whether a value is a number of JSON or of an expression; a text that contains one is not."""
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
 
 
 def make_comparable(one: Value, other: Value) -> tuple[Value, Value]:
-    """Two values as ones that can be compared.
+    """Convert two values to a common type for comparison.
 
     Raises:
-        Unsaid: one cannot be read as what the other is.
+        Undetermined: one cannot be converted to the type of the other.
     """
     if type(one) is int and type(other) is int:
         return to_number(one), to_number(other)
@@ -195,10 +195,10 @@ def make_comparable(one: Value, other: Value) -> tuple[Value, Value]:
 
 
 def is_equal(one: Value, other: Value) -> bool:
-    """Whether two values are the same.
+    """Return whether two values are equal.
 
     Raises:
-        Unsaid: they are of kinds that cannot be compared.
+        Undetermined: their types cannot be compared.
     """
     if one is None or other is None:
         return one is other
@@ -211,10 +211,10 @@ def is_equal(one: Value, other: Value) -> bool:
 
 
 def is_less(one: Value, other: Value) -> bool:
-    """Whether one value is less than another.
+    """Return whether one value is less than another.
 
     Raises:
-        Unsaid: there is no order between them.
+        Undetermined: they have no order.
     """
     first, second = make_comparable(one, other)
     if isinstance(first, str) and isinstance(second, str):
@@ -229,16 +229,16 @@ def is_less(one: Value, other: Value) -> bool:
     ):
         raise Undetermined(f"{format_value(one)} and {format_value(other)} have no order")
     try:
-        return bool(first < second)  # type: ignore[operator]  # what has no order raises
+        return bool(first < second)  # type: ignore[operator]  # values without an order raise
     except TypeError:
         raise Undetermined(f"{format_value(one)} and {format_value(other)} have no order") from None
 
 
 def to_text(value: Value) -> str:
-    """The text that a value is.
+    """Return a value that is a text.
 
     Raises:
-        Unsaid: it is none.
+        Undetermined: it is not a text.
     """
     if isinstance(value, str):
         return value

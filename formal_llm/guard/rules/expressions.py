@@ -1,7 +1,7 @@
-"""Conditions on what a call was given and what it returned: values that are read, printed and worked out, never run.
+"""Conditions on the arguments and results of calls: expressions that are read, printed and evaluated, never executed.
 
-A condition has three outcomes: it holds, it does not, or that cannot be told, because an argument is missing or is of
-another kind than what it is compared with (strong three-valued logic, Kleene 1952). What was missing is said.
+A condition has three outcomes: it holds, it does not, or it is undetermined, because an argument is missing or cannot
+be compared with the other value (strong three-valued logic, Kleene 1952). The reason is reported.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from formal_llm.guard.rules.data import Undetermined, Value, format_value, is_le
 from formal_llm.guard.rules.functions import FUNCTIONS, OPERATORS
 from formal_llm.planning.json_data import JSON
 
-#: A text of a result that is longer is not read as JSON.
+#: The maximum length of a result text that is read as JSON.
 _MOST_JSON = 1_000_000
 
 
 class LetterMemory(Protocol):
-    """What was seen of letters before."""
+    """The earlier occurrences of letters."""
 
     def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
-        """Whether a letter came with these values of its first fields."""
+        """Return whether a letter has occurred with these values of its first fields."""
 
     def get_last_value(self, letter: str, name: str) -> Value:
-        """The value of a field of the letter that came last; raises Unsaid where there is none."""
+        """Return a field of the last occurrence of a letter; raise Undetermined if there is none."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """What a condition is about: one event, and what was before it."""
+    """The data that a condition refers to: one event, and the history before it."""
 
     arguments: Mapping[str, JSON]
     names: Mapping[str, Value]
@@ -43,10 +43,10 @@ class Scope:
     unsaid: list[str] = field(default_factory=list)
 
     def look_up(self, name: str) -> Value:
-        """What a plain name means: for a result a field of what came back, else an argument, else a fact of the event.
+        """Look up a plain name: for a result a field of the returned value, else an argument, else a fact of the event.
 
         Raises:
-            Unsaid: there is nothing of that name.
+            Undetermined: there is nothing with that name.
         """
         if self.has_value:
             if isinstance(self.value, Mapping) and name in self.value:
@@ -65,7 +65,7 @@ class Scope:
 
 
 def read_json(value: Value) -> Value:
-    """What a tool returned: a text that is a JSON object or list, as data."""
+    """Parse a returned text that is a JSON object or list; return anything else unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and len(value) <= _MOST_JSON:
         try:
             return json.loads(value)
@@ -75,38 +75,38 @@ def read_json(value: Value) -> Value:
 
 
 class Expression(ABC):
-    """Something that stands for a value, or holds or does not."""
+    """A term with a value, or a condition that holds or does not."""
 
     __slots__ = ()
-    #: How tightly it binds when it is printed.
+    #: The precedence for printing.
     tight = 9
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """What it is made of."""
+        """The direct subexpressions."""
         return ()
 
     @abstractmethod
     def evaluate_in(self, scope: Scope) -> Value:
-        """What it stands for.
+        """Compute the value.
 
         Raises:
-            Unsaid: that cannot be told.
+            Undetermined: the value cannot be determined.
         """
 
     def is_satisfied(self, scope: Scope) -> bool | None:
-        """Whether it holds; None where that cannot be told, and why is added to what the scope says is unsaid."""
+        """Return whether it holds; None if that is undetermined, with the reason appended to ``scope.unsaid``."""
         try:
-            found = self.evaluate_in(scope)
-            if found is None or isinstance(found, bool):
-                return bool(found)
-            raise Undetermined(f"{self} is {format_value(found)}, which is no yes or no")
+            value = self.evaluate_in(scope)
+            if value is None or isinstance(value, bool):
+                return bool(value)
+            raise Undetermined(f"{self} is {format_value(value)}, which is no yes or no")
         except Undetermined as error:
             scope.unsaid.append(str(error))
             return None
 
     def walk(self) -> Iterator[Expression]:
-        """It and all its parts."""
+        """Yield the expression and all its subexpressions."""
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -130,13 +130,13 @@ class Constant(Expression):
 
 @dataclass(frozen=True, slots=True)
 class FieldPath(Expression):
-    """An argument, or what lies in it: ``order.items[0].price``; ``items[*].price`` is the list of all prices."""
+    """An argument, or a value inside it: ``order.items[0].price``; ``items[*].price`` is the list of all prices."""
 
     steps: tuple[str | int | None, ...]
 
     def evaluate_in(self, scope: Scope) -> Value:
-        found = scope.look_up(str(self.steps[0]))
-        return self._follow_steps(found, 1) if len(self.steps) > 1 else found
+        value = scope.look_up(str(self.steps[0]))
+        return self._follow_steps(value, 1) if len(self.steps) > 1 else value
 
     def _follow_steps(self, found: Value, place: int) -> Value:
         for at in range(place, len(self.steps)):
@@ -153,13 +153,13 @@ class FieldPath(Expression):
 
     def __str__(self) -> str:
         first, *rest = self.steps
-        said = [f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in rest]
-        return f"{first}{''.join(said)}"
+        suffixes = [f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in rest]
+        return f"{first}{''.join(suffixes)}"
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall(Expression):
-    """A function of values: ``len(items)``."""
+    """A function applied to values: ``len(items)``."""
 
     name: str
     given: tuple[Expression, ...]
@@ -183,7 +183,7 @@ class FunctionCall(Expression):
 
 @dataclass(frozen=True, slots=True)
 class PastLetter(Expression):
-    """Whether a letter came before, with these values of its first fields: ``approved(order_id)``."""
+    """Whether a letter has occurred with these values of its first fields: ``approved(order_id)``."""
 
     letter: str
     given: tuple[Expression, ...]
@@ -202,7 +202,7 @@ class PastLetter(Expression):
 
 @dataclass(frozen=True, slots=True)
 class LastValue(Expression):
-    """The value of a field of the letter that came last: ``last(quote.price)``."""
+    """The value of a field of the last occurrence of a letter: ``last(quote.price)``."""
 
     letter: str
     name: str
@@ -218,7 +218,7 @@ class LastValue(Expression):
 
 @dataclass(frozen=True, slots=True)
 class ValueSet(Expression):
-    """Some values: ``{EUR, USD}``."""
+    """A set of values: ``{EUR, USD}``."""
 
     items: tuple[Expression, ...]
 
@@ -235,7 +235,7 @@ class ValueSet(Expression):
 
 @dataclass(frozen=True, slots=True)
 class ValueRange(Expression):
-    """From one value to another, both among them: ``9:00..17:00``; over midnight where the second time is less."""
+    """A closed range of values: ``9:00..17:00``; it spans midnight if the second time is less."""
 
     first: Expression
     last: Expression
@@ -248,8 +248,8 @@ class ValueRange(Expression):
     def contains_value(self, value: Value, scope: Scope) -> bool:
         first, last = self.first.evaluate_in(scope), self.last.evaluate_in(scope)
         after, before = not is_less(value, first), not is_less(last, value)
-        turned = type(first).__name__ == "time" and is_less(last, first)
-        return (after or before) if turned else (after and before)
+        spans_midnight = type(first).__name__ == "time" and is_less(last, first)
+        return (after or before) if spans_midnight else (after and before)
 
     def evaluate_in(self, scope: Scope) -> Value:
         raise Undetermined(f"{self} is a range; it stands behind 'in'")
@@ -260,7 +260,7 @@ class ValueRange(Expression):
 
 @dataclass(frozen=True, slots=True)
 class BinaryOperation(Expression):
-    """Two values with an operator between them."""
+    """Two values joined by an operator."""
 
     sign: str
     left: Expression
@@ -286,7 +286,7 @@ class BinaryOperation(Expression):
             raise Undetermined(f"{where}: {error}") from None
 
     def __str__(self) -> str:
-        # To the left of a sign stands what binds as tightly: a - b - c is (a - b) - c. Comparisons do not follow so.
+        # Operators are left-associative: a - b - c is (a - b) - c. Comparisons are not.
         left = (
             str(self.left) if self.tight > 4 and self.left.tight >= self.tight else self._parenthesize_part(self.left)
         )
@@ -321,7 +321,7 @@ class Negation(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Connective(Expression):
-    """All of some conditions (``and``), or any of them (``or``)."""
+    """The conjunction (``and``) or disjunction (``or``) of conditions."""
 
     word: str
     items: tuple[Expression, ...]
@@ -342,21 +342,21 @@ class Connective(Expression):
 
     def is_satisfied(self, scope: Scope) -> bool | None:
         decisive = self.word == "or"
-        before, open_ = len(scope.unsaid), False
+        before, undetermined = len(scope.unsaid), False
         for one in self.items:
             found = one.is_satisfied(scope)
             if found is decisive:
-                del scope.unsaid[before:]  # whatever could not be told plays no part
+                del scope.unsaid[before:]  # undetermined conditions do not matter then
                 return decisive
-            open_ = open_ or found is None
-        return None if open_ else not decisive
+            undetermined = undetermined or found is None
+        return None if undetermined else not decisive
 
     def __str__(self) -> str:
         return f" {self.word} ".join(self._parenthesize_part(one) for one in self.items)
 
 
 def join_conditions(word: str, items: Sequence[Expression]) -> Expression:
-    """Conditions joined by ``and`` or ``or``; one alone is itself."""
+    """Join conditions by ``and`` or ``or``; return a single condition unchanged."""
     flat = [
         part for one in items for part in (one.items if isinstance(one, Connective) and one.word == word else (one,))
     ]

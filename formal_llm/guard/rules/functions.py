@@ -29,7 +29,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class ConditionFunction(NamedTuple):
-    """A function of conditions: what it does, and how many values it takes."""
+    """A function of conditions: its implementation, and how many values it takes."""
 
     work: Callable[..., Value]
     least: int = 1
@@ -49,24 +49,24 @@ def _measure_length(value: Value) -> int:
 
 
 def _collect_values(given: tuple[Value, ...]) -> list[Value]:
-    found = _require_list(given[0]) if len(given) == 1 else list(given)
-    if not found:
+    values = _require_list(given[0]) if len(given) == 1 else list(given)
+    if not values:
         raise Undetermined("an empty list has no least and no greatest")
-    return found
+    return values
 
 
 def _find_least(*given: Value) -> Value:
-    first, *rest = _collect_values(given)
+    least, *rest = _collect_values(given)
     for one in rest:
-        first = one if is_less(one, first) else first
-    return first
+        least = one if is_less(one, least) else least
+    return least
 
 
 def _find_greatest(*given: Value) -> Value:
-    first, *rest = _collect_values(given)
+    greatest, *rest = _collect_values(given)
     for one in rest:
-        first = one if is_less(first, one) else first
-    return first
+        greatest = one if is_less(greatest, one) else greatest
+    return greatest
 
 
 def _count_equal(values: Value, wanted: Value) -> int:
@@ -74,26 +74,26 @@ def _count_equal(values: Value, wanted: Value) -> int:
 
 
 def _drop_duplicates(values: Value) -> list[Value]:
-    found: list[Value] = []
+    distinct: list[Value] = []
     for one in _require_list(values):
-        if not any(is_equal(one, other) for other in found):
-            found.append(one)
-    return found
+        if not any(is_equal(one, other) for other in distinct):
+            distinct.append(one)
+    return distinct
 
 
 def _extract_host(value: Value) -> str:
-    written = to_text(value)
+    address = to_text(value)
     try:
-        found = urlsplit(written if "//" in written else f"//{written}").hostname
+        host = urlsplit(address if "//" in address else f"//{address}").hostname
     except ValueError:
-        found = None
-    if not found:
+        host = None
+    if not host:
         raise Undetermined(f"{format_value(value)} is no address")
-    return found.rstrip(".")
+    return host.rstrip(".")
 
 
 def _is_inside_folder(path: Value, folder: Value) -> bool:
-    """Whether a path lies in a folder, ``..`` worked out; a relative path is one from where the folder is told."""
+    """Return whether a path is in a folder, with ``..`` resolved; a relative path has the same base as the folder."""
     inner, outer = normpath(to_text(path)), normpath(to_text(folder))
     if outer == ".":
         return not inner.startswith(("/", "../")) and inner != ".."
@@ -101,9 +101,9 @@ def _is_inside_folder(path: Value, folder: Value) -> bool:
 
 
 def _has_command(commands: Value, wanted: Value) -> bool:
-    """Whether one of some commands begins with these words; ``*`` in a word stands for any characters.
+    """Return whether one of some commands begins with these words; ``*`` in a word stands for any characters.
 
-    The commands are lists of words, or a shell line, which is read into them.
+    The commands are lists of words, or a shell line, which is parsed into them.
     """
     words = to_text(wanted).split()
     if isinstance(commands, str):
@@ -111,7 +111,7 @@ def _has_command(commands: Value, wanted: Value) -> bool:
     return any(
         isinstance(one, list | tuple)
         and len(one) >= len(words)
-        and all(fnmatchcase(to_text(given), word) for given, word in zip(one, words, strict=False))
+        and all(fnmatchcase(to_text(actual), word) for actual, word in zip(one, words, strict=False))
         for one in _require_list(commands)
     )
 
@@ -130,7 +130,7 @@ def _is_subset(some: Value, others: Value) -> bool:
     return all(any(is_equal(one, other) for other in _require_list(others)) for one in _require_list(some))
 
 
-#: All functions by name. ``missing(x)`` and ``has(x)`` look at whether their argument is there.
+#: All functions by name. ``missing(x)`` and ``has(x)`` test whether their argument exists.
 FUNCTIONS: Mapping[str, ConditionFunction] = {
     "missing": ConditionFunction(lambda _: None),
     "has": ConditionFunction(lambda _: None),
@@ -166,7 +166,7 @@ def _subtract_values(one: Value, other: Value) -> Value:
 
 
 def _add_signed(one: Value, other: Value, sign: int) -> Value:
-    """A sum or a difference, of numbers or of times."""
+    """Return a sum or a difference of numbers or times."""
     kinds = {type(one).__name__, type(other).__name__}
     try:
         if "timedelta" in kinds and not kinds & {"datetime", "date", "str"}:
@@ -188,10 +188,10 @@ def _add_signed(one: Value, other: Value, sign: int) -> Value:
 
 
 def _divide_numbers(one: Value, other: Value) -> Value:
-    below = to_number(other)
-    if not below:
+    divisor = to_number(other)
+    if not divisor:
         raise Undetermined("a division by zero")
-    return Fraction(to_number(one)) / below
+    return Fraction(to_number(one)) / divisor
 
 
 def _multiply_values(one: Value, other: Value) -> Value:
@@ -204,16 +204,16 @@ def _multiply_values(one: Value, other: Value) -> Value:
 def _is_among(value: Value, values: Value) -> bool:
     if not isinstance(values, list | tuple):
         raise Undetermined(f"{format_value(values)} is no list")
-    unsaid = None
+    undetermined = None
     for one in values:
         try:
             if is_equal(value, one):
                 return True
         except Undetermined as error:
-            unsaid = error
-    # Of another kind than all of them is of no kind that could be among them.
-    if unsaid is not None and all(_is_incomparable(value, one) for one in values):
-        raise unsaid
+            undetermined = error
+    # A value that is incomparable with all of them cannot be among them.
+    if undetermined is not None and all(_is_incomparable(value, one) for one in values):
+        raise undetermined
     return False
 
 
@@ -229,7 +229,7 @@ def _has_part(whole: Value, part: Value) -> bool:
     return _is_among(part, whole) if isinstance(whole, list | tuple) else to_text(part) in to_text(whole)
 
 
-#: The operators between two values, from loose to tight: how tightly, and what they say.
+#: The binary operators in the order of their precedence: the precedence, and the implementation.
 OPERATORS: Mapping[str, tuple[int, Callable[[Value, Value], Value]]] = {
     "==": (4, is_equal),
     "!=": (4, lambda one, other: not is_equal(one, other)),

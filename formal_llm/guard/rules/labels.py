@@ -1,4 +1,4 @@
-"""Which letters an event has, and the values that it gives."""
+"""Labels of events: the letters that an event has, and their field values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NOTHING: Fields = FrozenDict()
 
 @dataclass(frozen=True, slots=True)
 class EventLabels:
-    """What the rules see of an event.
+    """The labels of an event, which the rules depend on.
 
     Attributes:
-        letters: its letters, each with the values that it gives; a value that is missing is not among them.
-        unsure: letters of which it cannot be told whether the event has them, with the values.
-        notes: why that cannot be told, and which values are missing.
+        letters: its letters, each with its field values; missing values are omitted.
+        unsure: letters for which it is undetermined whether the event has them, with their values.
+        notes: why that is undetermined, and which values are missing.
     """
 
     letters: Mapping[str, Fields]
@@ -37,20 +37,20 @@ NO_LABELS = EventLabels(FrozenDict())
 
 
 def classify_event(event: GuardEvent) -> tuple[Kind | str, str]:
-    """What an event is, and of which tool."""
+    """Return the kind of an event, and its tool."""
     if isinstance(event, Said):
         return event.role, ""
     return ("call" if isinstance(event, Call) else "result"), event.tool
 
 
 class Labeller:
-    """Gives events their letters.
+    """A labeller, which assigns letters to events.
 
     Args:
-        letters: the letters there are.
+        letters: the declared letters.
 
     Attributes:
-        asked: the letters whose past conditions ask for, with the fields that each gives.
+        asked: the letters whose history conditions refer to, with the fields of each.
     """
 
     def __init__(self, letters: Iterable[Letter]) -> None:
@@ -66,21 +66,21 @@ class Labeller:
                             self.asked[part.letter] = tuple(fields[part.letter])
 
     def find_patterns(self, kind: str, tool: str) -> tuple[tuple[str, EventPattern], ...]:
-        """The patterns that may mean an event, each with its letter."""
-        found = self._known.get((kind, tool))
-        if found is None:
-            found = tuple(
+        """Find the patterns that may match an event, each with its letter."""
+        patterns = self._known.get((kind, tool))
+        if patterns is None:
+            patterns = tuple(
                 (letter.name, pattern)
                 for letter in self.letters
                 for pattern in letter.patterns
                 if pattern.kind == kind and (not tool or fnmatchcase(tool, pattern.tool))
             )
-            if len(self._known) < 10_000:  # tools may be called whatever a model makes up
-                self._known[kind, tool] = found
-        return found
+            if len(self._known) < 10_000:  # a model may invent any number of tool names
+                self._known[kind, tool] = patterns
+        return patterns
 
     def label_event(self, event: GuardEvent, memory: LetterMemory | None = None) -> EventLabels:
-        """What the rules see of an event; its time is needed where conditions ask for ``now``."""
+        """Label an event; its time is required if conditions refer to ``now``."""
         patterns = self.find_patterns(*classify_event(event))
         if not patterns:
             return NO_LABELS
@@ -96,17 +96,17 @@ class Labeller:
                 scope.unsaid.clear()
                 holds = pattern.condition.is_satisfied(scope)
                 if holds is None:
-                    notes += [f"{said}, so it cannot be told whether this is {name}" for said in scope.unsaid[:1]]
+                    notes += [f"{reason}, so it cannot be told whether this is {name}" for reason in scope.unsaid[:1]]
             if holds is False:
                 continue
-            given = _NOTHING
+            values = _NOTHING
             if pattern.fields:
-                given, lacking = _evaluate_fields(pattern, scope)
-                notes += [f"{field} of {name}: {why}" for field, why in lacking]
+                values, missing = _evaluate_fields(pattern, scope)
+                notes += [f"{field} of {name}: {why}" for field, why in missing]
             if holds is None:
-                unsure.setdefault(name, given)
+                unsure.setdefault(name, values)
             else:
-                letters[name] = given
+                letters[name] = values
                 unsure.pop(name, None)
         return EventLabels(letters, unsure, tuple(dict.fromkeys(notes)))
 
@@ -122,14 +122,14 @@ def _build_scope(event: GuardEvent, memory: LetterMemory | None) -> Scope:
 
 
 def _evaluate_fields(pattern: EventPattern, scope: Scope) -> tuple[Fields, list[tuple[str, str]]]:
-    found: dict[str, Value] = {}
-    lacking = []
+    values: dict[str, Value] = {}
+    missing = []
     for name, expression in pattern.fields:
         try:
-            found[name] = expression.evaluate_in(scope)
+            values[name] = expression.evaluate_in(scope)
         except Undetermined as error:
-            lacking.append((name, str(error)))
-    return found, lacking
+            missing.append((name, str(error)))
+    return values, missing
 
 
 def _list_expressions(pattern: EventPattern) -> list[Expression]:
@@ -137,7 +137,7 @@ def _list_expressions(pattern: EventPattern) -> list[Expression]:
 
 
 def make_key(value: Value) -> str:
-    """A value as what tells one case from another: 5 and "5" are the same, "05" is another."""
+    """Convert a value to a key that distinguishes cases: 5 and "5" are the same, "05" is different."""
     if isinstance(value, str):
         return value
     if isinstance(value, Fraction | float | int) and not isinstance(value, bool):
@@ -150,38 +150,38 @@ def make_key(value: Value) -> str:
 
 @dataclass(frozen=True)
 class LetterHistory:
-    """What was seen of the letters that conditions ask for; immutable, as all that a guard's state is made of."""
+    """The history of the letters that conditions refer to; immutable, like every part of a guard's state."""
 
     values: Mapping[str, frozenset[tuple[str, ...]]] = field(default_factory=FrozenDict)
     latest: Mapping[str, Fields] = field(default_factory=FrozenDict)
 
     def has_happened(self, letter: str, values: tuple[Value, ...]) -> bool:
-        """Whether a letter came with these values of its first fields."""
-        asked = tuple(map(make_key, values))
-        return any(one[: len(asked)] == asked for one in self.values.get(letter, ()))
+        """Return whether a letter has occurred with these values of its first fields."""
+        keys = tuple(map(make_key, values))
+        return any(one[: len(keys)] == keys for one in self.values.get(letter, ()))
 
     def get_last_value(self, letter: str, name: str) -> Value:
-        """The value of a field of the letter that came last.
+        """Return a field of the last occurrence of a letter.
 
         Raises:
-            Unsaid: it did not come, or without that value.
+            Undetermined: the letter has not occurred, or not with that value.
         """
         if name not in self.latest.get(letter, _NOTHING):
             raise Undetermined(f"there was no {letter} with {name} before")
         return self.latest[letter][name]
 
     def with_event(self, labels: EventLabels, asked: Mapping[str, tuple[str, ...]]) -> LetterHistory:
-        """What was seen after an event."""
+        """Return the history after an event."""
         values, latest = dict(self.values), dict(self.latest)
         for letter, fields in asked.items():
-            given = labels.letters.get(letter)
-            if given is None:
+            event_fields = labels.letters.get(letter)
+            if event_fields is None:
                 continue
-            latest[letter] = given
-            known = []
+            latest[letter] = event_fields
+            keys = []
             for name in fields:
-                if name not in given:
+                if name not in event_fields:
                     break
-                known.append(make_key(given[name]))
-            values[letter] = values.get(letter, frozenset()) | {tuple(known)}
+                keys.append(make_key(event_fields[name]))
+            values[letter] = values.get(letter, frozenset()) | {tuple(keys)}
         return LetterHistory(FrozenDict(values), FrozenDict(latest))

@@ -1,8 +1,8 @@
 """Which events the conditions of rules can distinguish: the plant of a guard.
 
-An agent may call any tool and write any text. A result comes for a call that was made, and it may be any that the
-conditions tell apart; the user may say anything at any time. Looking ahead, a tool is called again only when its last
-call has returned; calls that are under way, however many, are all counted.
+An agent may call any tool and write any text. A result belongs to a call that was made, and may be any that the
+conditions distinguish; the user may write anything at any time. Looking ahead, a tool is called again only when its
+last call has returned; pending calls, whatever their number, are all counted.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from formal_llm.guard.rules.labels import Labeller
 from formal_llm.guard.rules.rule_set import EventPattern
 from formal_llm.planning.json_data import JSON
 
-#: How many events are tried for one tool; and of how many letters all sets are doubtful.
+#: The maximum number of events tried for one tool, and of letters of which all sets are considered doubtful.
 _MOST, _MOST_DOUBTFUL = 4_000, 6
-#: What an amount just above or below a constant is.
+#: The difference between a constant and an amount just above or below it.
 _NEAR = Fraction(1, 1_000_000_000)
 _GONE = object()
 _TEXTS = ("contains", "starts with", "ends with", "like")
@@ -45,11 +45,11 @@ _PLAIN = ("==", "!=", "<", "<=", ">", ">=", "in")
 
 @dataclass
 class EventVariants:
-    """What events of one kind and tool can be.
+    """The possible variants of events of one kind and tool.
 
     Attributes:
-        least: for each set of letters the least that such an event adds to each quantity.
-        doubtful: sets of letters of which it is not known whether an event can have them.
+        least: for each set of letters the minimum that such an event adds to each quantity.
+        doubtful: sets of letters for which it is unknown whether an event can have them.
     """
 
     least: dict[Letters, dict[str, Fraction]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class EventVariants:
 
 
 class _TrialValues:
-    """The values to try for each path of some conditions."""
+    """The values to try for each path in some conditions."""
 
     def __init__(self) -> None:
         self.values: dict[tuple[str | int | None, ...], list[Value]] = {}
@@ -70,7 +70,7 @@ class _TrialValues:
         self.values.setdefault(path.steps, []).extend(values)
 
     def add_condition(self, one: Expression) -> None:
-        """Look at a condition: what holds or does not."""
+        """Collect the values to try from a condition."""
         if isinstance(one, FieldPath):
             self.add(one, (True, False))
         elif isinstance(one, PastLetter | LastValue):
@@ -86,7 +86,7 @@ class _TrialValues:
                 self.add_condition(part)
 
     def add_value(self, one: Expression) -> None:
-        """Look at a value that is given: a number is tried from 0."""
+        """Collect the values to try from the value of a field; numbers are tried from 0."""
         if isinstance(one, FieldPath):
             self.add(one, (Fraction(0),))
         elif not isinstance(one, Constant):
@@ -119,7 +119,7 @@ class _TrialValues:
                 self.add(part, constants or [Fraction(0), Fraction(1)])
 
     def list_trials(self) -> list[tuple[tuple[str | int | None, ...], list[Value]]]:
-        """Each path with what is tried for it, one value from each region."""
+        """List each path with the values to try, one from each region."""
         return [
             (steps, _sample_moments(values) if steps == ("now",) else _sample_regions(values))
             for steps, values in self.values.items()
@@ -142,36 +142,36 @@ def _sample_texts(sign: str, constants: Sequence[Value]) -> list[Value]:
 
 
 def _sample_regions(values: Sequence[Value]) -> list[Value]:
-    """A value from each region that constants make, the constants among them."""
-    found: list[Value] = [one for one in (True, False) if any(value is one for value in values)]
+    """Choose a value from each region between the constants, and the constants themselves."""
+    samples: list[Value] = [one for one in (True, False) if any(value is one for value in values)]
     if any(value is None for value in values):
-        found.append(None)
+        samples.append(None)
     if any(value is _GONE for value in values):
-        found.append(_GONE)
+        samples.append(_GONE)
     numbers = sorted({Fraction(to_number(value)) for value in values if is_number(value)})
     for place, one in enumerate(numbers):
-        found += [one - _NEAR, one, one + _NEAR]
+        samples += [one - _NEAR, one, one + _NEAR]
         if place:
-            found.append((numbers[place - 1] + one) / 2)
+            samples.append((numbers[place - 1] + one) / 2)
     if numbers:
-        found += [numbers[0] - 1, numbers[-1] + 1]
+        samples += [numbers[0] - 1, numbers[-1] + 1]
     texts = list(dict.fromkeys(value for value in values if isinstance(value, str)))
     if texts:
-        found += [*texts, "".join(texts) + "~"]
-        found += [one + other for one in texts for other in texts if one != other] if len(texts) <= 4 else []
-        found.append("~")
+        samples += [*texts, "".join(texts) + "~"]
+        samples += [one + other for one in texts for other in texts if one != other] if len(texts) <= 4 else []
+        samples.append("~")
     days = sorted({value for value in values if type(value) is date})
     for each in days:
-        found += [(each + timedelta(days=step)).isoformat() for step in (-1, 0, 1)]
+        samples += [(each + timedelta(days=step)).isoformat() for step in (-1, 0, 1)]
     stamps = [value for value in values if isinstance(value, datetime)]
     for stamp in stamps:
-        found += [(stamp + timedelta(seconds=step)).isoformat() for step in (-1, 0, 1)]
+        samples += [(stamp + timedelta(seconds=step)).isoformat() for step in (-1, 0, 1)]
     for clock in (value for value in values if isinstance(value, time)):
         start = datetime.combine(date(2026, 1, 1), clock)
-        found += [(start + timedelta(seconds=step)).time().isoformat() for step in (-1, 0, 1)]
+        samples += [(start + timedelta(seconds=step)).time().isoformat() for step in (-1, 0, 1)]
     for length in (value for value in values if isinstance(value, timedelta)):
-        found += [Fraction(str(length.total_seconds())) + step for step in (-1, 0, 1)]
-    return [*dict.fromkeys(found)] if all(_is_hashable(one) for one in found) else found
+        samples += [Fraction(str(length.total_seconds())) + step for step in (-1, 0, 1)]
+    return [*dict.fromkeys(samples)] if all(_is_hashable(one) for one in samples) else samples
 
 
 def _is_hashable(value: Value) -> bool:
@@ -179,83 +179,83 @@ def _is_hashable(value: Value) -> bool:
 
 
 def _sample_moments(values: Sequence[Value]) -> list[Value]:
-    """Points in time: on each day of a week, around each time of day; and around those that are named."""
+    """Choose moments on each day of a week around each time of day, and around the given moments."""
     clocks = {value for value in values if isinstance(value, time)} or {time(12)}
     week = [datetime(2026, 1, 5, tzinfo=UTC) + timedelta(days=step) for step in range(7)]
-    found: list[Value] = []
+    moments: list[Value] = []
     for start in week:
         for clock in sorted(clocks):
             at = datetime.combine(start.date(), clock, tzinfo=UTC)
-            found += [at + timedelta(seconds=step) for step in (-1, 0, 1)]
+            moments += [at + timedelta(seconds=step) for step in (-1, 0, 1)]
     for value in values:
         if isinstance(value, date):
             at = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-            found += [
+            moments += [
                 at.replace(tzinfo=at.tzinfo or UTC) + timedelta(seconds=step) for step in (-86400, -1, 0, 1, 86400)
             ]
-    return found
+    return moments
 
 
 def find_possible_events(labeller: Labeller, kind: str, tool: str) -> EventVariants:
-    """What calls of a tool, or texts, can be."""
+    """Find the possible variants of calls of a tool, or of texts."""
     patterns = labeller.find_patterns(kind, tool)
-    found = EventVariants()
-    terms = _collect_trials(patterns)
-    tried, exact = _generate_events(kind, tool, terms, Call(tool))
-    for event in tried:
-        _note_event(found, labeller, event)
-    _add_doubtful_sets(found, patterns, exact)
-    return found
+    variants = EventVariants()
+    trials = _collect_trials(patterns)
+    events, exact = _generate_events(kind, tool, trials, Call(tool))
+    for event in events:
+        _note_event(variants, labeller, event)
+    _add_doubtful_sets(variants, patterns, exact)
+    return variants
 
 
 def find_possible_results(labeller: Labeller, tool: str) -> dict[Letters, EventVariants]:
-    """For each set of letters of a call what its results can be."""
+    """Find the possible variants of results for each set of letters of their call."""
     calls, results = labeller.find_patterns("call", tool), labeller.find_patterns("result", tool)
     of_calls, of_results = _collect_trials(calls), _collect_trials(results)
     shared = {steps[0] for steps in of_calls.values}
-    # What a result shares with its call it has from there.
-    asked = [steps for steps in of_results.values if steps[0] in shared]
-    for steps in asked:
+    # A result takes the fields that it shares with its call from the call.
+    shared_paths = [steps for steps in of_results.values if steps[0] in shared]
+    for steps in shared_paths:
         of_calls.add(FieldPath(steps), of_results.values.pop(steps))
-    made, exact = _generate_events("call", tool, of_calls, Call(tool))
+    generated, exact = _generate_events("call", tool, of_calls, Call(tool))
     found: dict[Letters, EventVariants] = {}
-    given: dict[Letters, Call] = {}
-    every: list[Call] = []
-    for call in made:
+    samples: dict[Letters, Call] = {}
+    all_calls: list[Call] = []
+    for call in generated:
         assert isinstance(call, Call)
-        given.setdefault(frozenset(labeller.label_event(call).letters), call)
-        every.append(call)
-    for call in every if asked else given.values():
-        returned, also = _generate_events("result", tool, of_results, call)
-        exact = exact and also
-        one = found.setdefault(frozenset(labeller.label_event(call).letters), EventVariants())
+        samples.setdefault(frozenset(labeller.label_event(call).letters), call)
+        all_calls.append(call)
+    for call in all_calls if shared_paths else samples.values():
+        returned, results_exact = _generate_events("result", tool, of_results, call)
+        exact = exact and results_exact
+        variants = found.setdefault(frozenset(labeller.label_event(call).letters), EventVariants())
         for event in returned:
-            _note_event(one, labeller, event)
-    for one in found.values():
-        _add_doubtful_sets(one, results, exact)
+            _note_event(variants, labeller, event)
+    for variants in found.values():
+        _add_doubtful_sets(variants, results, exact)
     return found
 
 
 def _collect_trials(patterns: Iterable[tuple[str, EventPattern]]) -> _TrialValues:
-    terms = _TrialValues()
+    trials = _TrialValues()
     for _, pattern in patterns:
         if pattern.condition is not None:
-            terms.add_condition(pattern.condition)
+            trials.add_condition(pattern.condition)
         for _, value in pattern.fields:
-            terms.add_value(value)
-    return terms
+            trials.add_value(value)
+    return trials
 
 
 def _generate_events(kind: str, tool: str, terms: _TrialValues, call: Call) -> tuple[Iterator[GuardEvent], bool]:
-    tried = terms.list_trials()
-    exact = terms.exact and prod(len(values) for _, values in tried) <= _MOST
-    steps = [one for one, _ in tried]
-    heads = {one[0] for one in steps}
-    nested = any(one[0] in heads and len(one) > 1 and (one[0],) in steps for one in steps)
+    trials = terms.list_trials()
+    exact = terms.exact and prod(len(values) for _, values in trials) <= _MOST
+    paths = [one for one, _ in trials]
+    heads = {one[0] for one in paths}
+    nested = any(one[0] in heads and len(one) > 1 and (one[0],) in paths for one in paths)
 
     def iterate_events() -> Iterator[GuardEvent]:
-        for values in islice(product(*(values for _, values in tried)), _MOST):
-            yield _build_event(kind, tool, dict(zip(steps, values, strict=True)), call)
+        for values in islice(product(*(values for _, values in trials)), _MOST):
+            yield _build_event(kind, tool, dict(zip(paths, values, strict=True)), call)
 
     return iterate_events(), exact and not nested
 
@@ -278,16 +278,16 @@ def _build_event(kind: str, tool: str, values: Mapping[tuple[str | int | None, .
 
 
 def _put_value(data: dict[str, JSON], steps: Sequence[str | int | None], value: Value) -> None:
-    """Put a value where a path leads; what a list lacks before it is filled with nothing."""
+    """Set the value at a path; missing objects on the way are created."""
     name, *rest = steps
-    here = data
+    target = data
     for step in rest:
-        inner = here.get(str(name))
+        inner = target.get(str(name))
         if not isinstance(inner, dict):
             inner = {}
-            here[str(name)] = inner
-        here, name = inner, step
-    here[str(name)] = value  # type: ignore[assignment]  # fractions count as the numbers they are
+            target[str(name)] = inner
+        target, name = inner, step
+    target[str(name)] = value  # type: ignore[assignment]  # fractions stand for JSON numbers
 
 
 def _note_event(found: EventVariants, labeller: Labeller, event: GuardEvent) -> None:
@@ -326,7 +326,7 @@ def build_plant(labeller: Labeller, tools: Collection[str] = ()) -> Plant:
 
     Args:
         labeller: the letters.
-        tools: the tools that there are; empty where that is not known.
+        tools: the available tools; empty if they are unknown.
     """
     named = [
         pattern.tool for letter in labeller.letters for pattern in letter.patterns if pattern.kind in ("call", "result")
@@ -351,7 +351,7 @@ def _build_symbols(labeller: Labeller, tools: Sequence[str], answering: Collecti
 
 
 def _instantiate_pattern(name: str) -> str:
-    """A tool that a name with stars means, and hardly any other name does."""
+    """Make a tool name that a pattern matches, and that hardly any other pattern does."""
     return name.replace("*", "…").replace("?", "…")
 
 
@@ -363,7 +363,7 @@ def _build_event_symbols(kind: str, tool: str, found: EventVariants) -> Iterable
 
 
 def _build_result_symbols(labeller: Labeller, tool: str) -> Iterable[PlantSymbol]:
-    """The results of a tool; the same letters after several calls are one symbol."""
+    """Build the symbols of a tool's results; the same letters after several calls are one symbol."""
     sure: dict[Letters, set[Letters]] = {}
     doubtful: dict[Letters, set[Letters]] = {}
     for call, found in find_possible_results(labeller, tool).items():

@@ -1,4 +1,4 @@
-"""Reading rule files: from a text to letters and rules, or to an error that shows the place and the way out."""
+"""Reader of rule files: from a text to letters and rules, or to an error with its position and a suggestion."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
 
-#: How deeply conditions may be nested, and how long a number may be.
+#: The maximum nesting depth of conditions, and the maximum number of digits.
 _DEEPEST, _DIGITS = 60, 100
 _WORDS: Mapping[str, Value] = {"true": True, "false": False, "null": None}
 _SIGNS = {
@@ -69,11 +69,11 @@ _SIGNS = {
 
 
 class ConditionReader:
-    """Reads the conditions of one file.
+    """A reader of the conditions in one file.
 
     Args:
         source: the text.
-        letters: the letters there are, each with the fields that it gives.
+        letters: the declared letters, each with its fields.
     """
 
     def __init__(self, source: SourceText, letters: Mapping[str, tuple[str, ...]]) -> None:
@@ -81,10 +81,10 @@ class ConditionReader:
         self.letters = letters
 
     def read_condition(self, tree: object, depth: int = 0) -> Expression:
-        """The expression that a part of the syntax tree writes.
+        """Read the expression in a part of the syntax tree.
 
         Raises:
-            NotationError: an unknown function, a wrong number of values, a date that there is not, too deep a nesting.
+            NotationError: an unknown function, a wrong number of values, an invalid date, too deep a nesting.
         """
         if depth > _DEEPEST:
             self._raise_error(f"a condition nested more than {_DEEPEST} deep", tree)
@@ -136,9 +136,9 @@ class ConditionReader:
         return found
 
     def _read_set_item(self, part: object, depth: int) -> Expression:
-        """An item of a set; a bare word is a text there."""
-        found = self.read_condition(part, depth + 1)
-        return Constant(str(found.steps[0])) if isinstance(found, FieldPath) and len(found.steps) == 1 else found
+        """Read an item of a set, in which a bare word is a text."""
+        item = self.read_condition(part, depth + 1)
+        return Constant(str(item.steps[0])) if isinstance(item, FieldPath) and len(item.steps) == 1 else item
 
     def _read_path(self, tree: Tree[Token]) -> Expression:
         first = str(tree.children[0])
@@ -156,14 +156,14 @@ class ConditionReader:
         name = str(tree.children[0])
         if name == "last":
             return self._read_last_value(tree)
-        given = tuple(self.read_condition(part, depth + 1) for part in tree.children[1:])
+        arguments = tuple(self.read_condition(part, depth + 1) for part in tree.children[1:])
         if name in FUNCTIONS:
             function = FUNCTIONS[name]
-            if len(given) < function.least or (function.most is not None and len(given) > function.most):
+            if len(arguments) < function.least or (function.most is not None and len(arguments) > function.most):
                 self._raise_error(
                     f"{name} takes {function.least} value{'s' if function.least > 1 else ''}", tree.children[0]
                 )
-            return FunctionCall(name, given)
+            return FunctionCall(name, arguments)
         fields = self.letters.get(name)
         if fields is None:
             near = did_you_mean(name, (*FUNCTIONS, *self.letters))
@@ -171,21 +171,21 @@ class ConditionReader:
                 f"unknown function or letter: {name}", tree.children[0],
                 suggestion=f"did you mean {near}?" if near else f"functions are {', '.join(FUNCTIONS)}, last",
             )  # fmt: skip
-        if len(given) > len(fields):
-            told = ", ".join(fields) or "none"
-            self._raise_error(f"{name} gives fewer fields ({told}) than it is asked for", tree.children[0])
-        return PastLetter(name, given)
+        if len(arguments) > len(fields):
+            field_list = ", ".join(fields) or "none"
+            self._raise_error(f"{name} gives fewer fields ({field_list}) than it is asked for", tree.children[0])
+        return PastLetter(name, arguments)
 
     def _read_last_value(self, tree: Tree[Token]) -> Expression:
-        found = self.read_condition(tree.children[1]) if len(tree.children) == 2 else None
-        if not isinstance(found, FieldPath) or len(found.steps) != 2:
+        path = self.read_condition(tree.children[1]) if len(tree.children) == 2 else None
+        if not isinstance(path, FieldPath) or len(path.steps) != 2:
             self._raise_error("last takes a field of a letter", tree.children[0], suggestion="write last(LETTER.FIELD)")
-        letter, name = map(str, found.steps)
+        letter, name = map(str, path.steps)
         if name not in self.letters.get(letter, ()):
             near = did_you_mean(letter, self.letters)
-            what = f"{letter} gives no {name}" if letter in self.letters else f"unknown letter: {letter}"
+            problem = f"{letter} gives no {name}" if letter in self.letters else f"unknown letter: {letter}"
             self._raise_error(
-                what, tree.children[0], suggestion=f"did you mean {near}?" if near and near != letter else None
+                problem, tree.children[0], suggestion=f"did you mean {near}?" if near and near != letter else None
             )
         return LastValue(letter, name)
 
@@ -215,7 +215,7 @@ class ConditionReader:
         self.source.fail_at(problem, place, suggestion=suggestion)
 
 
-#: What a person calls the terminals of ``guard.lark``.
+#: The names of the terminals of ``guard.lark`` in messages.
 _CALLED = {
     "LETTER": "a name", "ARG": "a name", "TOOL": "a tool", "STRING": 'a "text"', "LONG": '"""a long text"""',
     "INT": "a number", "NUMBER": "a number", "DURATION": "a duration such as 10min", "DATE": "a date",
@@ -225,7 +225,7 @@ _CALLED = {
     "COLON": "':'", "VBAR": "'|'", "DOT": "'.'", "EQUAL": "'='",
 }  # fmt: skip
 
-#: A text of several lines: what it imports is for who reads it.
+#: A text of several lines: its imports are resolved by its own reader.
 _LONG = re.compile(r'"""(?s:.*?)"""')
 
 
@@ -238,15 +238,15 @@ def _load_parser() -> Lark:
 
 
 def read_rules(text: str, file: str | None = None, folder: str = "") -> GuardRuleSet:
-    """The letters and rules that a text writes.
+    """Read letters and rules from a text.
 
     Args:
         text: the text.
-        file: where it is from, for messages.
-        folder: where the files are that its rules name.
+        file: the file name for messages.
+        folder: the folder of the files that its rules name.
 
     Raises:
-        NotationError: with line, column, a caret, what was expected, and the nearest name.
+        NotationError: with line, column, a caret, the expected tokens, and the nearest name.
     """
     source = with_imports(SourceText.from_text(text, file, NotationError), _LONG)
     return _GuardFileReader(source, folder).read_rule_set(_parse_source(source))
@@ -271,11 +271,11 @@ def _parse_source(source: SourceText) -> Tree[Token]:
     except UnexpectedCharacters as error:
         place = Place(error.line, error.column)
         rest = source.text.split("\n")[error.line - 1][error.column - 1 :]
-        what = 'a text that does not end on its line (closing " is missing)' if rest[:1] == '"' else (
+        problem = 'a text that does not end on its line (closing " is missing)' if rest[:1] == '"' else (
             f"unexpected {rest.split()[0] if rest.split() else error.char!r}"
         )  # fmt: skip
         source.fail_at(
-            what, place, expected=_describe_expected(error.allowed or ()), suggestion=_suggest_fix(source, place)
+            problem, place, expected=_describe_expected(error.allowed or ()), suggestion=_suggest_fix(source, place)
         )
     except UnexpectedInput as error:
         source.fail_at("this cannot be read", Place(error.line, error.column))
@@ -290,8 +290,8 @@ def _find_last_line(source: SourceText, line: int | None) -> int:
 
 
 def _describe_expected(names: object) -> list[str]:
-    found = [_CALLED.get(name, name.lower()) for name in sorted(cast("set[str]", names))]
-    return [name for name in dict.fromkeys(found) if not name.startswith("_") and name not in ("blank", "comment")]
+    words = [_CALLED.get(name, name.lower()) for name in sorted(cast("set[str]", names))]
+    return [name for name in dict.fromkeys(words) if not name.startswith("_") and name not in ("blank", "comment")]
 
 
 def _suggest_fix(source: SourceText, place: Place) -> str | None:
@@ -306,7 +306,7 @@ def _suggest_fix(source: SourceText, place: Place) -> str | None:
 
 
 class _GuardFileReader:
-    """Makes values of the syntax tree."""
+    """A reader that builds letters and rules from the syntax tree."""
 
     def __init__(self, source: SourceText, folder: str) -> None:
         self.source = source
@@ -354,8 +354,8 @@ class _GuardFileReader:
             self.fields[text] = ()
         if tree.data == "letter":
             first = cast("Tree[Token]", tree.children[1])
-            given = [field for part in first.find_data("fields") for field in cast("list[Tree[Token]]", part.children)]
-            self.fields[_unquote_token(names[0])] = tuple(str(_require_token(field.children[0])) for field in given)
+            items = [field for part in first.find_data("fields") for field in cast("list[Tree[Token]]", part.children)]
+            self.fields[_unquote_token(names[0])] = tuple(str(_require_token(field.children[0])) for field in items)
 
     def _get_name_token(self, tree: object) -> Token:
         return _require_token(cast("Tree[Token]", tree).children[0])
@@ -365,9 +365,9 @@ class _GuardFileReader:
         patterns = tuple(self._read_pattern(cast("Tree[Token]", one), conditions) for one in tree.children[1:])
         for one, branch in zip(patterns, tree.children[1:], strict=True):
             if tuple(field for field, _ in one.fields) != self.fields[name]:
-                given = ", ".join(self.fields[name]) or "none"
+                field_list = ", ".join(self.fields[name]) or "none"
                 self.source.fail_at(
-                    f"all patterns of {name} give the same fields, here {given}", _find_place(branch),
+                    f"all patterns of {name} give the same fields, here {field_list}", _find_place(branch),
                     suggestion="write with ... behind each pattern",
                 )  # fmt: skip
         self.letters[name] = Letter(name, patterns)
@@ -421,13 +421,13 @@ class _GuardFileReader:
                 )  # fmt: skip
 
     def _check_rule_keys(self, rule: GuardRule, place: Place) -> None:
-        """Each letter of a rule for each value has all of the keys or none."""
+        """Check that each letter of a rule ``for each`` has all of its keys or none."""
         for name in dict.fromkeys(list_named_letters(rule.body)):
-            here = [key for key in rule.keys if key in self.fields[name]]
-            if here and len(here) < len(rule.keys):
-                lacking = next(key for key in rule.keys if key not in here)
+            own_keys = [key for key in rule.keys if key in self.fields[name]]
+            if own_keys and len(own_keys) < len(rule.keys):
+                missing = next(key for key in rule.keys if key not in own_keys)
                 self.source.fail_at(
-                    f"{name} gives {here[0]} and not {lacking}; it gives all keys of the rule, or none", place
+                    f"{name} gives {own_keys[0]} and not {missing}; it gives all keys of the rule, or none", place
                 )
         in_words = not isinstance(rule.body, bodies.NotationBody | bodies.BudgetBody)
         if (
@@ -438,7 +438,7 @@ class _GuardFileReader:
             self.source.fail_at(f"no letter of this rule gives {rule.keys[0]}", place)
 
     def _read_letters(self, tree: object) -> Names:
-        found = []
+        names = []
         for token in cast("list[Token]", cast("Tree[Token]", tree).children):
             name = _unquote_token(token)
             if name not in self.letters:
@@ -447,8 +447,8 @@ class _GuardFileReader:
                     f"unknown letter: {name}", _find_place(token),
                     suggestion=f"did you mean {near}?" if near else f"declare it: {token}: TOOL, or tools {token}",
                 )  # fmt: skip
-            found.append(name)
-        return tuple(dict.fromkeys(found))
+            names.append(name)
+        return tuple(dict.fromkeys(names))
 
     def _read_body(self, tree: Tree[Token]) -> bodies.Body:
         parts = tree.children
@@ -488,7 +488,7 @@ class _GuardFileReader:
         text = str(parts[-1])
         text = text[3:-3] if text.startswith('"""') else unquote_text(text)
         if notation == "file" and not self.source.is_own(line := _find_place(parts[-1]).line):
-            # Relative to the file that names it, which another folder may hold.
+            # The path is relative to the file that names it, which may be in another folder.
             _, named_in = self.source.parts[self.source.part_of(line)]
             text = os.path.relpath(Path(named_in or "").parent / text, Path(self.source.file or "").parent)
         return bodies.NotationBody(notation, text)
@@ -540,6 +540,6 @@ def _unquote_token(token: Token) -> str:
 
 
 def _find_place(part: object) -> Place:
-    """Where a token, or a part of the tree, begins."""
+    """Find the position at which a token or a part of the tree begins."""
     at = part if hasattr(part, "line") else getattr(part, "meta", None)
     return Place(getattr(at, "line", None) or 1, getattr(at, "column", None) or 1)

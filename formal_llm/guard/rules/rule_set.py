@@ -1,4 +1,4 @@
-"""Rules for tool calls as values: the letters, what has to hold of them, and how strictly."""
+"""Rules for tool calls as data: the letters, the conditions on them, and their severities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from formal_llm.guard.rules.data import format_duration, write_constant
 from formal_llm.guard.rules.expressions import Expression
 
 Severity = Literal["block", "ask", "warn", "log"]
-#: The words of the notation: a letter, tool or rule of that name stands in quotes.
+#: The keywords of the notation: a letter, tool or rule with such a name is quoted.
 WORDS = (
     "rule", "tools", "user", "assistant", "never", "before", "after", "each", "at", "most", "least", "since", "within",
     "between", "budget", "formula", "grammar", "behaviour", "flowchart", "automaton", "file", "block", "ask", "warn",
@@ -22,19 +22,19 @@ WORDS = (
 )  # fmt: skip
 _PLAIN_NAME, _PLAIN_TOOL = re.compile(r"[^\W\d][\w-]*"), re.compile(r"[\w*?][\w*?/-]*")
 SEVERITIES: tuple[Severity, ...] = ("block", "ask", "warn", "log")
-#: What an event is: an agent makes calls and writes texts; results and user turns come from outside.
+#: The kind of an event: an agent makes calls and writes texts; results and user texts come from outside.
 Kind = Literal["call", "result", "user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
 class EventPattern:
-    """Which events are meant.
+    """A pattern of events.
 
     Attributes:
         kind: a call, a result, or a text of the user or the assistant.
-        tool: the tool, where ``*`` stands for any characters; empty for texts.
-        condition: what must hold of the event; None for nothing.
-        fields: values that the event gives: what a rule sums, and what it tells apart.
+        tool: the tool, in which ``*`` stands for any characters; empty for texts.
+        condition: the condition on the event; None if there is none.
+        fields: the values that the event provides, which rules sum or distinguish.
     """
 
     kind: Kind
@@ -44,15 +44,15 @@ class EventPattern:
 
     def __str__(self) -> str:
         tool = _quote_name(self.tool, _PLAIN_TOOL)
-        said = {"call": tool, "result": f"{tool}.result"}.get(self.kind, self.kind)
-        said += f"[{self.condition}]" if self.condition is not None else ""
-        given = ", ".join(f"{name} = {value}" for name, value in self.fields)
-        return f"{said} with {given}" if given else said
+        text = {"call": tool, "result": f"{tool}.result"}.get(self.kind, self.kind)
+        text += f"[{self.condition}]" if self.condition is not None else ""
+        fields_text = ", ".join(f"{name} = {value}" for name, value in self.fields)
+        return f"{text} with {fields_text}" if fields_text else text
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A name for events: for those that one of its patterns means."""
+    """A name for the events that match one of its patterns."""
 
     name: str
     patterns: tuple[EventPattern, ...]
@@ -62,7 +62,7 @@ class Letter:
 
 
 def _quote_name(name: str, plain: re.Pattern[str] = _PLAIN_NAME) -> str:
-    """A name as the notation writes it."""
+    """Write a name in the notation."""
     return name if plain.fullmatch(name) and name not in WORDS else write_constant(name)
 
 
@@ -86,7 +86,7 @@ class NeverBody:
 
 @dataclass(frozen=True, slots=True)
 class BeforeBody:
-    """``A before B``: so many A before any B; ``A before each B``: since the last B, too."""
+    """``A before B``: ``count`` A before any B; ``A before each B``: also since the last B."""
 
     first: Names
     then: Names
@@ -100,7 +100,7 @@ class BeforeBody:
 
 @dataclass(frozen=True, slots=True)
 class AfterBody:
-    """``A after each B``: behind every B there is an A before the end."""
+    """``A after each B``: every B is followed by an A before the end."""
 
     first: Names
     then: Names
@@ -122,7 +122,7 @@ class AtLeastBody:
 
 @dataclass(frozen=True, slots=True)
 class AtMostBody:
-    """``at most 3 A``, of all, ``since B``, or ``within 1h``."""
+    """``at most 3 A``: in total, ``since B``, or ``within 1h``."""
 
     count: int
     names: Names
@@ -130,15 +130,15 @@ class AtMostBody:
     within: timedelta | None = None
 
     def __str__(self) -> str:
-        said = f"at most {self.count} {_join_names(self.names)}"
+        text = f"at most {self.count} {_join_names(self.names)}"
         if self.within is not None:
-            return f"{said} within {format_duration(self.within)}"
-        return f"{said} since {_join_names(self.since)}" if self.since else said
+            return f"{text} within {format_duration(self.within)}"
+        return f"{text} since {_join_names(self.since)}" if self.since else text
 
 
 @dataclass(frozen=True, slots=True)
 class ApartBody:
-    """``10min between A``: so long from one A to the next."""
+    """``10min between A``: the minimum time from one A to the next."""
 
     least: timedelta
     names: Names
@@ -149,7 +149,7 @@ class ApartBody:
 
 @dataclass(frozen=True, slots=True)
 class BudgetBody:
-    """``budget cost <= 500``: the sum of a field of all letters that have it."""
+    """``budget cost <= 500``: a limit on the sum of a field over all letters that have it."""
 
     quantity: str
     most: Fraction
@@ -181,12 +181,12 @@ class GuardRule:
     """A rule.
 
     Attributes:
-        name: what messages call it.
+        name: its name in messages.
         body: what must hold.
         severity: what happens to a call after which it cannot be kept: ``"block"``, ``"ask"`` a person, ``"warn"``,
             ``"log"``.
-        keys: fields of letters: the rule holds for each value of them by itself.
-        says: what a message says of it; empty for its body.
+        keys: fields of letters: the rule holds separately for each of their values.
+        says: its description in messages; empty to show its body.
     """
 
     name: str
@@ -206,16 +206,16 @@ class GuardRule:
 
 @dataclass(frozen=True)
 class GuardRuleSet:
-    """Letters and rules, as they were written; ``str()`` prints them, and what is read back is equal."""
+    """Letters and rules as written; ``str()`` prints them, and reading the text back gives an equal value."""
 
     letters: tuple[Letter, ...] = ()
     rules: tuple[GuardRule, ...] = ()
-    #: Where the files are that rules name.
+    #: The folder of the files that rules name.
     folder: str = field(default="", compare=False)
 
     @cached_property
     def by_name(self) -> Mapping[str, Letter]:
-        """The letters."""
+        """The letters by name."""
         return {letter.name: letter for letter in self.letters}
 
     def __str__(self) -> str:
@@ -223,7 +223,7 @@ class GuardRuleSet:
 
 
 def list_named_letters(body: Body) -> Iterator[str]:
-    """The letters that a body in words names."""
+    """Yield the letters that a body in words names."""
     parts: Iterable[Names] = ()
     match body:
         case NeverBody(names, after):

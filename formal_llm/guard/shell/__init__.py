@@ -1,1 +1,1 @@
-"""Shell lines, read into their commands and words, so that rules need no patterns over text."""
+"""Shell lines, parsed into commands and words, so that rules need no text patterns."""

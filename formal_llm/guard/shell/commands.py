@@ -1,14 +1,14 @@
-"""What a shell line runs, as data for rules: each command with its words, also those behind ``sudo`` and ``bash -c``.
+"""The commands that a shell line runs, as data for rules, including those after ``sudo`` and ``bash -c``.
 
 ::
 
     >>> shell_data("cd /tmp && sudo -u bob git -C repo push")["commands"][-1]
     ['git', 'push']
 
-A command is listed in each of the forms under which a rule may look for it: as it is written, without the folder of its
-program, without what only runs it (``sudo``, ``env``, ``xargs``, ``timeout`` ...), and, for programs with subcommands,
-without the options in front of the subcommand. So a rule that forbids ``git push`` finds it in one of them, and a rule
-that allows only some programs has to allow them all.
+A command is listed in every form that a rule may look for: as written, without the folder of its program, without a
+program that only runs it (``sudo``, ``env``, ``xargs``, ``timeout`` ...), and, for programs with subcommands, without
+the options before the subcommand. So a rule that forbids ``git push`` finds it in one of these forms, and a rule that
+allows only some programs has to allow all forms.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ENV = re.compile(r"[A-Za-z_]\w*=")
 
 @dataclass(frozen=True, slots=True)
 class _WrapperProgram:
-    """A program that runs another one: its options that take a value, its own arguments in front of the other."""
+    """A program that runs another one: its options with and without values, its own arguments before the other one."""
 
     valued: str = ""
     flags: str = ""
@@ -66,7 +66,7 @@ _RUNNERS = {
     "poetry run": _WrapperProgram(),
     "npx": _WrapperProgram("p", "yq", frozenset(("--package",))),
 }
-#: Programs with subcommands: their options that stand in front of it and take a value.
+#: Programs with subcommands: their options before the subcommand that take a value.
 _SUBCOMMANDS = {
     "git": frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix",
                       "--config-env", "--attr-source")),
@@ -79,27 +79,27 @@ _SUBCOMMANDS = {
     "aws": frozenset(("--profile", "--region", "--output", "--endpoint-url")),
     "terraform": frozenset(),
 }  # fmt: skip
-#: Builtins that may run more than they say; an option that always does.
+#: Builtins that may run hidden commands, each with the option that always does.
 _BUILTINS = {
     "let": "", "declare": "", "typeset": "", "local": "", "export": "", "readonly": "", "test": "", "[": "",
     "printf": "", "read": "", "unset": "", "mapfile": "C", "readarray": "C", "hash": "p", "enable": "f",
     "complete": "C", "bind": "x",
 }  # fmt: skip
-#: Of a find, what stands between these and ";" or "+" is a command.
+#: Options of find: the words between one of these and ";" or "+" are a command.
 _FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 
 
 @dataclass(slots=True)
 class ShellLine:
-    """What a shell line runs.
+    """The commands and files of a shell line.
 
     Attributes:
-        commands: the commands, each in all its forms; a word that is only known when the line runs stands as written.
-        unknown: why more than these may run; empty where that is all.
+        commands: the commands, each in all its forms; a word that is only known when the line runs is kept as written.
+        unknown: the reasons why more commands may run; empty if there are none.
         expanded: the words that are only known when the line runs.
-        assigned: the variables that are set in front of commands.
-        written: the files that output goes to.
-        taken: the files that input comes from.
+        assigned: the variables that are set before commands.
+        written: the files that receive output.
+        taken: the files that provide input.
     """
 
     commands: list[list[str]] = field(default_factory=list)
@@ -111,28 +111,28 @@ class ShellLine:
 
 
 def shell_line(line: str) -> ShellLine:
-    """Read a shell line. It never fails: what cannot be read surely is told in ``unknown``."""
-    made = ShellLine()
-    _add_line(made, line, 0)
-    return _drop_duplicates(made)
+    """Read a shell line. It never fails: whatever cannot be read reliably is reported in ``unknown``."""
+    result = ShellLine()
+    _add_line(result, line, 0)
+    return _drop_duplicates(result)
 
 
 def shell_data(line: str) -> dict[str, JSON]:
-    """What a shell line runs, as data for rules: the attributes of a :class:`ShellLine`, and ``programs``."""
+    """Read a shell line as data for rules: the attributes of a :class:`ShellLine`, and ``programs``."""
     return _to_json_data(shell_line(line))
 
 
 def shell_argv(words: list[str]) -> dict[str, JSON]:
-    """As :func:`shell_data`, of a program and its arguments that no shell reads first."""
-    made = ShellLine()
-    _add_forms(made, [ShellWord(word) for word in words], SimpleCommand(), 0)
-    return _to_json_data(_drop_duplicates(made))
+    """Do the same as :func:`shell_data` for a program and its arguments that no shell interprets."""
+    result = ShellLine()
+    _add_forms(result, [ShellWord(word) for word in words], SimpleCommand(), 0)
+    return _to_json_data(_drop_duplicates(result))
 
 
 def _drop_duplicates(made: ShellLine) -> ShellLine:
     for name in ("commands", "unknown", "expanded", "assigned", "written", "taken"):
-        once = {str(one): one for one in getattr(made, name)}
-        setattr(made, name, list(once.values()))
+        distinct = {str(one): one for one in getattr(made, name)}
+        setattr(made, name, list(distinct.values()))
     return made
 
 
@@ -150,9 +150,9 @@ def _to_json_data(read: ShellLine) -> dict[str, JSON]:
 
 
 def _add_line(made: ShellLine, line: str, depth: int) -> None:
-    found, unsure = read_simple(line, depth)
+    commands, unsure = read_simple(line, depth)
     made.unknown += unsure
-    for simple in found:
+    for simple in commands:
         words = simple.words
         made.expanded += [word.text for word in (*words, *simple.written, *simple.taken) if not word.known]
         made.assigned += simple.assigned
@@ -162,7 +162,7 @@ def _add_line(made: ShellLine, line: str, depth: int) -> None:
 
 
 def _add_forms(made: ShellLine, words: list[ShellWord], simple: SimpleCommand, depth: int) -> None:
-    """A command in all its forms, and those that it runs."""
+    """Add a command in all its forms, and the commands that it runs."""
     if not words:
         return
     if depth > 25:
@@ -185,12 +185,12 @@ def _add_forms(made: ShellLine, words: list[ShellWord], simple: SimpleCommand, d
         _add_subcommand(made, name, words)
     for runner in (name, " ".join([name, *(word.text for word in words[1:2])])):
         if runner in _RUNNERS:
-            behind = words[1 + runner.count(" ") :]
-            _add_wrapped_command(made, runner, behind, simple, depth)
+            rest = words[1 + runner.count(" ") :]
+            _add_wrapped_command(made, runner, rest, simple, depth)
 
 
 def _add_builtin(made: ShellLine, name: str, words: list[ShellWord]) -> None:
-    """What builtins do besides what they say: work out texts as arithmetic, give programs other meanings."""
+    """Add the hidden effects of builtins: they evaluate texts as arithmetic, or redefine programs."""
     texts = [word.text for word in words[1:] if word.known]
     if any(COMMAND_IN_TEXT.search(text) for text in texts) and (name != "printf" or "-v" in texts):
         made.unknown.append(f"{name} would run the command in a text that it is given")
@@ -201,7 +201,7 @@ def _add_builtin(made: ShellLine, name: str, words: list[ShellWord]) -> None:
 def _add_wrapped_command(
     made: ShellLine, runner: str, words: list[ShellWord], simple: SimpleCommand, depth: int
 ) -> None:
-    """The command that a runner runs."""
+    """Add the command that a wrapper program runs."""
     rest = list(words)
     kind = _RUNNERS[runner]
     while rest and rest[0].known and rest[0].text.startswith("-") and rest[0].text != "-":
@@ -209,7 +209,7 @@ def _add_wrapped_command(
         if option == "--":
             break
         if runner == "command" and option in ("-v", "-V"):
-            return  # it only tells where the program is
+            return  # it only prints the location of the program
         if runner == "env" and option.startswith(("-S", "--split-string")):
             made.unknown.append("env -S is not read")
             return
@@ -225,7 +225,7 @@ def _add_wrapped_command(
     if rest and not rest[0].known:
         made.unknown.append(f"which program {rest[0].text[:60]} is, is only known when it runs")
     if runner == "xargs" and rest:
-        made.expanded.append("xargs")  # it adds words that it reads
+        made.expanded.append("xargs")  # it appends words from its input
         if (
             rest[0].known
             and posixpath.basename(rest[0].text) in _SHELLS
@@ -236,7 +236,7 @@ def _add_wrapped_command(
 
 
 def _takes_value(kind: _WrapperProgram, option: str) -> bool | None:
-    """Whether the next word is the value of an option; None where the option is not known."""
+    """Return whether the next word is the value of an option; None if the option is unknown."""
     if option.startswith("--"):
         return False if "=" in option else True if option in kind.long else None
     for place, letter in enumerate(option[1:], 1):
@@ -248,7 +248,7 @@ def _takes_value(kind: _WrapperProgram, option: str) -> bool | None:
 
 
 def _add_subcommand(made: ShellLine, name: str, words: list[ShellWord]) -> None:
-    """A command without the options in front of its subcommand."""
+    """Add a command without the options before its subcommand."""
     rest = words[1:]
     while rest and rest[0].text.startswith("-"):
         option = rest.pop(0)
@@ -277,7 +277,7 @@ def _find_exec_commands(words: list[ShellWord]) -> Iterator[list[ShellWord]]:
 
 
 def _add_code(made: ShellLine, name: str, words: list[ShellWord], simple: SimpleCommand, depth: int) -> None:
-    """The commands in a text that a shell is given."""
+    """Add the commands in a text that a shell receives."""
 
     def add_code(code: ShellWord | None, otherwise: str) -> None:
         if code is not None and code.known:
@@ -315,7 +315,7 @@ def _add_shell(
     add: Callable[[ShellWord | None, str], None],
     made: ShellLine,
 ) -> None:
-    """The commands that a shell is given: behind ``-c``, or as its input."""
+    """Add the commands that a shell receives: after ``-c``, or as its input."""
     rest = list(rest)
     code = stdin = False
     while rest and rest[0].known and rest[0].text[:1] in ("-", "+") and len(rest[0].text) > 1:
@@ -344,23 +344,23 @@ SHELL_TOOLS = frozenset(
     ("Bash", "bash", "shell", "local_shell", "shell_command", "exec_command", "container.exec", "execute_command",
      "run_command", "run_terminal_cmd", "run_shell_command", "terminal")
 )  # fmt: skip
-#: Where such tools have the line.
+#: The arguments of such tools that may contain the line.
 _ARGUMENTS = ("command", "cmd", "script", "action")
 
 
 def add_shell_commands(tool: str, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """The arguments of a call; for a tool that runs a shell line, with what :func:`shell_data` says of the line.
+    """Return the arguments of a call; for a tool that runs a shell line, add the result of :func:`shell_data`.
 
-    A field of these names that the agent itself gave is replaced.
+    An argument of the agent with one of these names is replaced.
     """
     if tool not in SHELL_TOOLS:
         return arguments
-    found = next((arguments[name] for name in _ARGUMENTS if name in arguments), None)
-    if isinstance(found, Mapping):  # OpenAI's local shell: an action with its command
-        found = found.get("command")
-    if isinstance(found, str):
-        return {**arguments, **shell_data(found)}
-    if isinstance(found, list) and all(isinstance(word, str) for word in found):
-        return {**arguments, **shell_argv([str(word) for word in found])}
+    line = next((arguments[name] for name in _ARGUMENTS if name in arguments), None)
+    if isinstance(line, Mapping):  # OpenAI's local shell: an action with its command
+        line = line.get("command")
+    if isinstance(line, str):
+        return {**arguments, **shell_data(line)}
+    if isinstance(line, list) and all(isinstance(word, str) for word in line):
+        return {**arguments, **shell_argv([str(word) for word in line])}
     nothing = shell_data("")
-    return {**arguments, **nothing, "unknown": ["there is no line to read"]} if found is not None else arguments
+    return {**arguments, **nothing, "unknown": ["there is no line to read"]} if line is not None else arguments

@@ -1,8 +1,8 @@
-"""A reader of shell lines: which simple commands stand in them, each with its words, as bash would read them.
+"""A reader of shell lines: it finds the simple commands in them, each with its words, as bash would read them.
 
-It is made for guards, so it errs on one side: all that bash might run of a line stands in what is read, or the reader
-says that it is not sure. It runs nothing, and expands nothing. A word that is only known when the line runs (``$X``,
-``*.py``, ``$(...)``) stands as it is written, and is marked; the commands inside ``$(...)`` are read like all others.
+It is written for guards, so it is conservative: it finds every command of a line that bash might run, or reports that
+it is unsure. It runs nothing, and expands nothing. A word that is only known when the line runs (``$X``, ``*.py``,
+``$(...)``) is kept as written, and marked; the commands inside ``$(...)`` are read like all others.
 
 The grammar is that of bash (POSIX.1-2024, Shell Command Language, and the bash manual), word by word: operators end a
 simple command, reserved words do not begin one.
@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 _BLANKS = " \t"
 _ENDS = frozenset(" \t\n|&;()<>")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
-#: A text of this form runs a command where arithmetic or the place of an array is worked out from it.
+#: A text of this form runs a command if it is evaluated as arithmetic or as an array index.
 COMMAND_IN_TEXT = re.compile(r"\$\(|`")
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
-#: The escapes in $'...' of bash: as in C, and with a control sign behind a c.
+#: The escapes in $'...' of bash: those of C, and \c before a control character.
 _NAMED = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\",
     "'": "'", '"': '"', "?": "?",
@@ -31,12 +31,12 @@ _ESCAPE = re.compile(
 
 
 class UnreadableLine(Exception):
-    """The line cannot be read further; says why."""
+    """The rest of the line cannot be read; the message explains why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
-    """A word: what the program gets, where that is known before it runs; else as it is written."""
+    """A word: the value passed to the program if it is known before the line runs, otherwise the text as written."""
 
     text: str
     known: bool = True
@@ -48,11 +48,11 @@ class SimpleCommand:
 
     Attributes:
         words: the program and its arguments.
-        assigned: the variables that are set in front of it.
-        written: the files that its output goes to.
-        taken: the files that its input comes from.
-        here: the text that it is given as input, from ``<<`` or ``<<<``.
-        redirected: whether a redirection stands in it.
+        assigned: the variables that are set before it.
+        written: the files that receive its output.
+        taken: the files that provide its input.
+        here: its input text, from ``<<`` or ``<<<``.
+        redirected: whether it contains a redirection.
     """
 
     words: list[ShellWord] = field(default_factory=list)
@@ -67,7 +67,7 @@ class SimpleCommand:
 
 
 class ShellWordReader(ABC):
-    """A place in a line, and what was found up to it; reads words. How commands are read is told by a subclass."""
+    """A reader of words: a position in a line, and the commands found before it. A subclass reads commands."""
 
     def __init__(self, text: str, depth: int) -> None:
         self.text = text
@@ -78,21 +78,21 @@ class ShellWordReader(ABC):
 
     @abstractmethod
     def read_commands(self, end: str | None) -> None:
-        """Read commands up to the sign that ends them (None: up to the end of the text), and that sign."""
+        """Read commands up to and including the character that ends them (None: up to the end of the text)."""
 
     @abstractmethod
     def read_all(self) -> None:
-        """Read the whole text; what goes wrong is told among the doubts."""
+        """Read the whole text; problems are appended to ``unsure``."""
 
     @abstractmethod
     def read_here_documents(self) -> None:
-        """Read the texts that begin on this line, where any were announced."""
+        """Read the here-documents that begin on this line, if any were announced."""
 
     def read_word(self) -> ShellWord:
-        """The word that begins here."""
+        """Read the word at the current position."""
         start = self.at
         parts: list[str] = []
-        known, bare = True, []  # bare: what stands unquoted, for braces and patterns
+        known, bare = True, []  # bare: the unquoted characters, for braces and patterns
         while self.at < len(self.text):
             sign = self.text[self.at]
             if sign in "<>" and self.text[self.at + 1 : self.at + 2] == "(" and self.at == start:
@@ -127,7 +127,7 @@ class ShellWordReader(ABC):
         return ShellWord("".join(parts) if known else self.text[start : self.at], known)
 
     def read_array(self) -> None:
-        """The values of an array, up to the bracket that ends them."""
+        """Read the values of an array, up to the closing bracket."""
         self.at += 1
         while True:
             self.skip_lines()
@@ -137,7 +137,7 @@ class ShellWordReader(ABC):
             self.read_word()
 
     def read_single_quoted(self) -> str:
-        """What stands in single quotes."""
+        """Read a text in single quotes."""
         end = self.text.find("'", self.at + 1)
         if end < 0:
             raise UnreadableLine("a single quote does not end")
@@ -145,7 +145,7 @@ class ShellWordReader(ABC):
         return text
 
     def read_double_quoted(self, end: str, parts: list[str]) -> bool:
-        """Read up to a double quote (or the end of the text); gives whether it is known."""
+        """Read up to a double quote (or the end of the text); return whether the value is known."""
         known = True
         while self.at < len(self.text):
             sign = self.text[self.at]
@@ -166,7 +166,7 @@ class ShellWordReader(ABC):
         return known
 
     def read_expansion(self, parts: list[str], in_quotes: bool) -> bool:
-        """What a dollar or a backquote begins; gives whether it is known."""
+        """Read an expansion that begins with a dollar or a backquote; return whether its value is known."""
         after = self.text[self.at + 1 : self.at + 2]
         if self.text[self.at] == "`":
             self.read_backquoted(in_quotes)
@@ -193,27 +193,27 @@ class ShellWordReader(ABC):
         return False
 
     def read_ansi_quoted(self) -> str:
-        """What stands in ``$'...'``."""
-        found = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL).match(self.text, self.at)
-        if found is None:
+        """Read a text in ``$'...'``."""
+        match = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL).match(self.text, self.at)
+        if match is None:
             raise UnreadableLine("a single quote does not end")
-        self.at = found.end()
-        return decode_ansi_c(found[1])
+        self.at = match.end()
+        return decode_ansi_c(match[1])
 
     def read_backquoted(self, in_quotes: bool) -> None:
-        """A command in backquotes: backslashes in it are taken away first."""
-        found = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL).match(self.text, self.at)
-        if found is None:
+        """Read a command in backquotes, after removing its backslashes."""
+        match = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL).match(self.text, self.at)
+        if match is None:
             raise UnreadableLine("a backquote does not end")
-        self.at = found.end()
-        taken = r'\\([$`\\"])' if in_quotes else r"\\([$`\\])"
-        inner = type(self)(re.sub(taken, r"\1", found[1]), self.depth + 1)
+        self.at = match.end()
+        escapes = r'\\([$`\\"])' if in_quotes else r"\\([$`\\])"
+        inner = type(self)(re.sub(escapes, r"\1", match[1]), self.depth + 1)
         inner.read_all()
         self.found += inner.found
         self.unsure += inner.unsure
 
     def read_braced(self, in_quotes: bool) -> None:
-        """A variable in braces, with what is written in them."""
+        """Read a variable in braces with everything inside them."""
         start = self.at
         self.at += 2
         if self.text[self.at : self.at + 1] in (" ", "\t", "\n", "|"):
@@ -242,7 +242,7 @@ class ShellWordReader(ABC):
         raise UnreadableLine("${ does not end")
 
     def read_arithmetic(self, start: int, loop: bool = False) -> bool:
-        """Read arithmetic from a place up to ``))``; False, and nothing read, where it is brackets in brackets."""
+        """Read arithmetic up to ``))``; return False and read nothing if it is brackets in brackets."""
         before, kept, doubts, open_ = self.at, len(self.found), len(self.unsure), 0
         self.at = start
         while self.at < len(self.text):
@@ -268,14 +268,14 @@ class ShellWordReader(ABC):
         del self.found[kept:], self.unsure[doubts:]
         return False
 
-    # -- signs --------------------------------------------------------------------------------------------------
+    # -- characters ---------------------------------------------------------------------------------------------
 
     def is_ahead(self, text: str) -> bool:
-        """Whether a text begins here."""
+        """Return whether a text begins at the current position."""
         return self.text.startswith(text, self.at)
 
     def skip_blanks(self) -> None:
-        """Pass blanks, and line ends that a backslash takes away."""
+        """Skip blanks, and line ends escaped by a backslash."""
         while self.at < len(self.text):
             if self.text[self.at] in _BLANKS:
                 self.at += 1
@@ -285,7 +285,7 @@ class ShellWordReader(ABC):
                 return
 
     def skip_lines(self) -> None:
-        """Pass blanks, ends of lines, and comments."""
+        """Skip blanks, line ends, and comments."""
         while True:
             self.skip_blanks()
             if self.is_ahead("\n"):
@@ -297,17 +297,17 @@ class ShellWordReader(ABC):
                 return
 
     def skip_comment(self) -> None:
-        """Pass a comment."""
+        """Skip a comment."""
         end = self.text.find("\n", self.at)
         self.at = len(self.text) if end < 0 else end
 
 
 def decode_ansi_c(text: str) -> str:
-    """The text that the escapes stand for; as in bash, a zero byte ends it."""
-    # Bytes above 127 may make up one sign of UTF-8: they are put together at the end.
-    made = _ESCAPE.sub(_decode_escape, text)
-    made = made.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
-    return made.split("\0", 1)[0]
+    """Decode the escapes in a text; as in bash, a zero byte ends it."""
+    # Several bytes above 127 may form one UTF-8 character: they are combined at the end.
+    decoded = _ESCAPE.sub(_decode_escape, text)
+    decoded = decoded.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    return decoded.split("\0", 1)[0]
 
 
 def _decode_escape(found: re.Match[str]) -> str:
@@ -323,22 +323,22 @@ def _decode_escape(found: re.Match[str]) -> str:
     return _NAMED.get(other, found[0])
 
 
-#: A longer line is not read.
+#: The maximum length of a line.
 MOST_SIGNS = 100_000
 _MOST_DEPTH = 25
 _CASE_ENDS = (";;&", ";;", ";&")
 _OPERATORS = (*_CASE_ENDS, "&&", "||", "|&", "|", ";", "&")
-#: Behind these a command may begin; what follows them is read as if they were not there.
+#: A command may begin after these words; the text after them is read as if they were absent.
 _SKIPPED = frozenset(("if", "then", "elif", "else", "fi", "while", "until", "do", "done", "!", "{", "}"))
 _REDIRECT = re.compile(r"(?:\d+|\{[A-Za-z_]\w*\})?(&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<(?!\()|>(?!\())")
 
 
 def read_simple(line: str, depth: int = 0) -> tuple[list[SimpleCommand], list[str]]:
-    """The simple commands of a line, in the order in which they end, and why more may stand in it.
+    """Read the simple commands of a line, in the order in which they end, and the reasons why there may be more.
 
     Args:
         line: the line, or a whole script.
-        depth: how deep in other lines it stands.
+        depth: its nesting depth in other lines.
     """
     reader = _ShellCommandReader(line, depth)
     reader.read_all()
@@ -346,11 +346,11 @@ def read_simple(line: str, depth: int = 0) -> tuple[list[SimpleCommand], list[st
 
 
 class _ShellCommandReader(ShellWordReader):
-    """A place in a line, and what was found up to it; reads commands."""
+    """A reader of commands: a position in a line, and the commands found before it."""
 
     def __init__(self, text: str, depth: int) -> None:
         super().__init__(text, depth)
-        self.here: list[tuple[SimpleCommand, str, bool, bool]] = []  # whose, the last line, whether quoted, whether <<-
+        self.here: list[tuple[SimpleCommand, str, bool, bool]] = []  # command, last line, whether quoted, whether <<-
         self.inside: list[str] = []  # "(" for a subshell, "case" for a case
 
     def read_all(self) -> None:
@@ -368,7 +368,7 @@ class _ShellCommandReader(ShellWordReader):
             self.unsure.append("the line is nested too deeply")
 
     def read_commands(self, end: str | None) -> None:
-        """Read commands up to the sign that ends them (None: up to the end of the text), and that sign."""
+        """Read commands up to and including the character that ends them (None: up to the end of the text)."""
         outer, self.inside = self.inside, []
         simple = SimpleCommand()
         while True:
@@ -405,7 +405,7 @@ class _ShellCommandReader(ShellWordReader):
         self.inside = outer
 
     def read_next_word(self, simple: SimpleCommand) -> None:
-        """Read a word of a simple command, or a reserved word in front of one."""
+        """Read a word of a simple command, or a reserved word before one."""
         start = self.at
         word = self.read_word()
         written = self.text[start : self.at].replace("\\\n", "")
@@ -421,13 +421,13 @@ class _ShellCommandReader(ShellWordReader):
         simple.words.append(word)
 
     def finish_command(self, simple: SimpleCommand) -> SimpleCommand:
-        """Keep a simple command; gives the next one."""
+        """Add a simple command to the found ones, and return a new one."""
         if simple:
             self.found.append(simple)
         return SimpleCommand()
 
     def open_bracket(self, simple: SimpleCommand) -> SimpleCommand:
-        """An opening bracket: a subshell, arithmetic, or the definition of a function."""
+        """Read an opening bracket: a subshell, arithmetic, or a function definition."""
         if not simple:
             if self.is_ahead("((") and self.read_arithmetic(self.at + 2):
                 return simple
@@ -435,7 +435,7 @@ class _ShellCommandReader(ShellWordReader):
             self.inside.append("(")
             return simple
         if len(simple.words) == 1 and (closed := re.compile(r"\([ \t]*\)").match(self.text, self.at)):
-            self.at = closed.end()  # what the function does is read where it is defined
+            self.at = closed.end()  # the body of the function is read at its definition
             return SimpleCommand()
         raise UnreadableLine("a bracket stands where none can be read")
 
@@ -450,7 +450,7 @@ class _ShellCommandReader(ShellWordReader):
         raise UnreadableLine("a bracket ends that nothing opened")
 
     def read_reserved_word(self, written: str) -> bool:
-        """Whether a word where a command begins is a reserved one; what belongs to it is read."""
+        """Return whether the first word of a command is reserved, and read everything that belongs to it."""
         if written in _SKIPPED:
             return True
         match written:
@@ -499,7 +499,7 @@ class _ShellCommandReader(ShellWordReader):
             self.at = found.end()
 
     def read_keyword(self, name: str) -> bool:
-        """Pass blanks, ends of lines and a keyword; False where it is not the keyword that comes."""
+        """Skip blanks, line ends and a keyword; return False if something else follows."""
         self.skip_lines()
         if not re.compile(rf"{name}(?=[\s;]|$)").match(self.text, self.at):
             return False
@@ -507,7 +507,7 @@ class _ShellCommandReader(ShellWordReader):
         return True
 
     def read_case_patterns(self) -> None:
-        """The patterns of a case, up to the bracket behind them; none where the case ends."""
+        """Read the patterns of a case up to the closing bracket; read nothing if the case ends."""
         if not self.inside or self.inside[-1] != "case":
             raise UnreadableLine("what parts the branches of a case stands outside of one")
         self.skip_lines()
@@ -527,7 +527,7 @@ class _ShellCommandReader(ShellWordReader):
                 raise UnreadableLine("the pattern of a case does not end")
 
     def read_test(self) -> None:
-        """What stands between ``[[`` and ``]]``."""
+        """Read the text between ``[[`` and ``]]``."""
         while True:
             self.skip_lines()
             if self.at >= len(self.text):
@@ -543,7 +543,7 @@ class _ShellCommandReader(ShellWordReader):
                     return
 
     def read_redirect(self, simple: SimpleCommand, found: re.Match[str]) -> None:
-        """A redirection and its word."""
+        """Read a redirection and its word."""
         self.at = found.end()
         simple.redirected = True
         kind = found[1]
@@ -563,14 +563,14 @@ class _ShellCommandReader(ShellWordReader):
             simple.written.append(word)
 
     def read_text_line(self) -> str:
-        """The line that begins here, without its end."""
+        """Read the line at the current position, and return it without its end."""
         end = self.text.find("\n", self.at)
         end = len(self.text) if end < 0 else end
         line, self.at = self.text[self.at : end], end + 1
         return line
 
     def read_here_documents(self) -> None:
-        """The texts that begin on this line, each up to its last line."""
+        """Read the here-documents that begin on this line, each up to its last line."""
         waiting, self.here = self.here, []
         for simple, last, quoted, tabs in waiting:
             lines = []

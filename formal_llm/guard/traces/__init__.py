@@ -1,4 +1,4 @@
-"""Traces that others recorded, read into the events that a guard looks at."""
+"""Readers of recorded traces, which convert them to events of a guard."""
 
 from formal_llm.guard.traces.reading import read_traces, traces_of
 from formal_llm.guard.traces.trace import Trace

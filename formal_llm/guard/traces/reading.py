@@ -1,4 +1,4 @@
-"""Traces from files: which format it is, is seen from what stands in them."""
+"""Reader of traces from files; the content determines the format."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Span:
 
 
 def is_spans(data: JSON) -> bool:
-    """Whether it is an export of spans."""
+    """Return whether the data is an export of spans."""
     if isinstance(data, Mapping):
         return "resourceSpans" in data or "scopeSpans" in data or _is_span(data)
     return isinstance(data, list) and bool(data) and all(is_spans(one) for one in data)
@@ -53,10 +53,10 @@ def _is_span(data: Row) -> bool:
 
 
 def build_span_traces(data: JSON) -> list[Trace]:
-    """The traces of an export, each in the order of time.
+    """Build the traces of an export, each in chronological order.
 
     Raises:
-        TraceError: it cannot be read.
+        TraceError: the export cannot be read.
     """
     by_trace: dict[str, list[_Span]] = {}
     for span in _iterate_spans(data):
@@ -101,7 +101,7 @@ def _read_attributes(data: JSON) -> Row:
 
 
 def _read_any_value(value: JSON) -> JSON:
-    """A value as OTLP writes it."""
+    """Read a value in the form of OTLP."""
     if not isinstance(value, Mapping):
         return value
     for kind, inner in value.items():
@@ -117,7 +117,7 @@ def _read_any_value(value: JSON) -> JSON:
 
 
 def _read_nanoseconds(value: JSON) -> int:
-    """A time in nanoseconds since 1970."""
+    """Read a time as nanoseconds since 1970."""
     if isinstance(value, str) and not value.isdigit():
         try:
             moment = datetime.fromisoformat(value)
@@ -134,7 +134,7 @@ def _to_datetime(time: int) -> datetime | None:
 
 
 def _build_trace(name: str, spans: list[_Span]) -> Trace:
-    made = TraceBuilder(f"trace {name}", {"trace_id": name})
+    builder = TraceBuilder(f"trace {name}", {"trace_id": name})
     tools = [span for span in spans if span.operation == "execute_tool"]
     chats = [
         span
@@ -148,12 +148,12 @@ def _build_trace(name: str, spans: list[_Span]) -> Trace:
             moments += [(span.begun, number, span, "call"), (span.ended, number, span, "result")]
         elif span in chats:
             moments += [(span.begun, number, span, "input"), (span.ended, number, span, "output")]
-    for time, number, span, what in sorted(moments, key=lambda one: one[0]):
+    for time, number, span, kind in sorted(moments, key=lambda one: one[0]):
         place = f"span {number + 1} ({span.name})"
-        if what in ("input", "output"):
-            _add_chat(made, span, what, place, seen, with_calls=not tools)
-        elif what == "call":
-            made.add_call(
+        if kind in ("input", "output"):
+            _add_chat(builder, span, kind, place, seen, with_calls=not tools)
+        elif kind == "call":
+            builder.add_call(
                 _get_tool_name(span),
                 span.attributes.get("gen_ai.tool.call.arguments"),
                 _get_call_id(span, number),
@@ -162,8 +162,8 @@ def _build_trace(name: str, spans: list[_Span]) -> Trace:
             )
         else:
             value = span.attributes.get("gen_ai.tool.call.result")
-            made.add_result(_get_call_id(span, number), value, place, error=span.failed, at=_to_datetime(time))
-    return made.build_trace()
+            builder.add_result(_get_call_id(span, number), value, place, error=span.failed, at=_to_datetime(time))
+    return builder.build_trace()
 
 
 def _get_tool_name(span: _Span) -> str:
@@ -175,7 +175,7 @@ def _get_call_id(span: _Span, number: int) -> str:
 
 
 def _add_chat(made: TraceBuilder, span: _Span, what: str, place: str, seen: list[str], *, with_calls: bool) -> None:
-    """The messages of a chat that were not there before."""
+    """Add the messages of a chat that were not in it before."""
     messages = _parse_json(span.attributes.get(f"gen_ai.{what}.messages"))
     rows = [one for one in messages if isinstance(one, Mapping)] if isinstance(messages, list) else []
     keys = [_make_message_key(row) for row in rows]
@@ -190,7 +190,7 @@ def _add_chat(made: TraceBuilder, span: _Span, what: str, place: str, seen: list
 
 
 def _make_message_key(row: Row) -> str:
-    """What a message is known by: an answer comes back as input without the reason why it ended."""
+    """Make a key that identifies a message: an answer is repeated as input without its finish reason."""
     return json.dumps([row.get("role"), row.get("parts", row.get("content"))], sort_keys=True)
 
 
@@ -220,17 +220,17 @@ def _parse_json(value: JSON) -> JSON:
     return value
 
 
-#: Roles that carry instructions, not what happened.
+#: Roles of instructions, which are not events.
 _SILENT = ("system", "developer")
-#: Blocks of Anthropic's messages that are calls.
+#: The types of blocks that are calls in Anthropic's messages.
 _USES = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 
 def add_messages(made: TraceBuilder, messages: JSON, called: str = "message") -> None:
-    """Chat messages, of OpenAI or of Anthropic.
+    """Add chat messages of OpenAI or Anthropic.
 
     Raises:
-        TraceError: they are no list of objects.
+        TraceError: they are not a list of objects.
     """
     for number, message in enumerate(require_rows(messages, called), 1):
         place = f"{called} {number}"
@@ -281,10 +281,10 @@ def _is_error(content: JSON) -> bool:
 
 
 def add_items(made: TraceBuilder, items: JSON, called: str = "item") -> None:
-    """Items of OpenAI's Responses: input and output.
+    """Add items of OpenAI's Responses: input and output.
 
     Raises:
-        TraceError: they are no list of objects.
+        TraceError: they are not a list of objects.
     """
     for number, item in enumerate(require_rows(items, called), 1):
         _add_item(made, item, f"{called} {number}")
@@ -306,28 +306,28 @@ def _add_item(made: TraceBuilder, item: Row, place: str) -> None:
     elif kind.endswith("_call_output"):
         made.add_result(name, extract_value(item.get("output")), place, error=item.get("status") == "failed")
     elif kind.endswith("_call"):
-        given = ("action", "queries", "code", "arguments", "operation")
-        made.add_call(kind.removesuffix("_call"), {key: item[key] for key in given if key in item}, name, place)
+        keys = ("action", "queries", "code", "arguments", "operation")
+        made.add_call(kind.removesuffix("_call"), {key: item[key] for key in keys if key in item}, name, place)
     elif kind not in ("reasoning", "item_reference", "compaction", "mcp_list_tools"):
         made.notes.append(f"{place}: {kind or 'an item without a type'} is left out")
 
 
 _TRANSCRIPT = "formal-llm transcript"
-#: ``Search[Paris]``: how agents write calls in the text of a state.
+#: The form of calls that agents write in the text of a state: ``Search[Paris]``.
 _WRITTEN_CALL = re.compile(r"\s*([A-Za-z_][\w.-]*)\[(.*)\]\s*", re.DOTALL)
 _WANTED = (
     "wanted are messages of OpenAI or Anthropic, items of Responses, spans of OpenTelemetry, a transcript, or the log "
     "of a guard, as JSON or JSON lines"
 )
-#: Roles and types by which lines are known to be those of one conversation.
+#: The keys by which lines are recognized as items of one conversation.
 _ITEM_KEYS = ("role", "type")
 
 
 def read_traces(path: str | Path) -> list[Trace]:
-    """The traces of a file.
+    """Read the traces of a file.
 
     Raises:
-        TraceError: it cannot be read; the message names file and line.
+        TraceError: the file cannot be read; the message names file and line.
     """
     try:
         data = read_bytes(path)
@@ -340,25 +340,25 @@ def read_traces(path: str | Path) -> list[Trace]:
 
 
 def traces_of(data: bytes | str) -> list[Trace]:
-    """The traces of a text.
+    """Read the traces of a text.
 
     Raises:
-        TraceError: it cannot be read.
+        TraceError: the text cannot be read.
     """
     text = data if isinstance(data, str) else _decode_text(data)
-    first = text.lstrip()[:200]
-    if f'"{FORMAT}"' in first:
+    beginning = text.lstrip()[:200]
+    if f'"{FORMAT}"' in beginning:
         return [_read_log_trace(text)]
-    if f'"{_TRANSCRIPT}' in first:
+    if f'"{_TRANSCRIPT}' in beginning:
         return [_read_transcript(text)]
     try:
-        whole = cast("JSON", json.loads(text))
+        parsed = cast("JSON", json.loads(text))
     except (ValueError, RecursionError):
-        whole = _parse_json_lines(text)
-    made = list(_split_traces(whole))
-    if not made:
+        parsed = _parse_json_lines(text)
+    traces = list(_split_traces(parsed))
+    if not traces:
         raise TraceError(f"there is no trace in it; {_WANTED}")
-    return made
+    return traces
 
 
 def _decode_text(data: bytes) -> str:
@@ -399,39 +399,39 @@ def _is_item(one: JSON) -> bool:
 
 
 def _read_conversation(row: Row, name: str) -> Trace:
-    """One conversation: an object with its messages, or the request and the answer of Responses."""
+    """Read one conversation: an object with its messages, or the request and the answer of Responses."""
     facts = {
         key: value for key, value in row.items() if key not in ("messages", "input", "output", "content", "choices")
     }
-    made = TraceBuilder(name, facts)
+    builder = TraceBuilder(name, facts)
     request, answer = row.get("request"), row.get("response")
     if isinstance(request, Mapping) and isinstance(answer, Mapping):
         row = {**answer, **request}
-    known = False
+    recognized = False
     for key in ("messages", "traj", "conversation"):
         if isinstance(row.get(key), list):
-            _add_messages_or_items(made, row[key])
-            known = True
+            _add_messages_or_items(builder, row[key])
+            recognized = True
             break
-    if isinstance(row.get("input"), list | str) and not known:
-        _add_messages_or_items(made, row["input"], "input item")
-        known = True
+    if isinstance(row.get("input"), list | str) and not recognized:
+        _add_messages_or_items(builder, row["input"], "input item")
+        recognized = True
     if isinstance(row.get("output"), list):
-        add_items(made, row["output"], "output item")
-        known = True
+        add_items(builder, row["output"], "output item")
+        recognized = True
     if isinstance(choices := row.get("choices"), list) and choices and isinstance(choices[0], Mapping):
-        add_messages(made, [choices[0].get("message")], "choice")
-        known = True
-    if get_text(row, "role") and isinstance(row.get("content"), list) and not known:
-        add_messages(made, [dict(row)], "answer")
-        known = True
-    if not known:
+        add_messages(builder, [choices[0].get("message")], "choice")
+        recognized = True
+    if get_text(row, "role") and isinstance(row.get("content"), list) and not recognized:
+        add_messages(builder, [dict(row)], "answer")
+        recognized = True
+    if not recognized:
         raise TraceError(f"{name} has no messages; {_WANTED}")
-    return made.build_trace()
+    return builder.build_trace()
 
 
 def _add_messages_or_items(made: TraceBuilder, items: JSON, called: str = "message") -> None:
-    """Messages of chats, or items of Responses."""
+    """Add messages of chats, or items of Responses."""
     if isinstance(items, str):
         made.add_text("user", items, called)
     elif isinstance(items, list) and any(
@@ -443,45 +443,45 @@ def _add_messages_or_items(made: TraceBuilder, items: JSON, called: str = "messa
 
 
 def _read_transcript(text: str) -> Trace:
-    """A transcript of ours: a state of the model that the environment answers is a call, its text the argument."""
+    """Read a transcript of formal_llm: a state that the environment answers is a call with its text as argument."""
     try:
         transcript = Transcript.from_jsonl(text)
     except ValueError as error:
         raise TraceError(str(error)) from error
-    made = TraceBuilder(transcript.agent, {"agent": transcript.agent})
+    builder = TraceBuilder(transcript.agent, {"agent": transcript.agent})
     segments = transcript.segments
     for number, segment in enumerate(segments):
         place = f"segment {number + 1}"
         answered = number + 1 < len(segments) and segments[number + 1].source == "environment"
         if segment.source == "environment":
-            made.add_result(f"segment {number}", segment.text, place, tool="" if number else segment.state)
+            builder.add_result(f"segment {number}", segment.text, place, tool="" if number else segment.state)
         elif segment.source == "user":
-            made.add_text("user", segment.text, place)
+            builder.add_text("user", segment.text, place)
         elif answered:
-            written = _WRITTEN_CALL.fullmatch(segment.text)
-            tool, argument = (written[1], written[2]) if written else (segment.state, segment.text)
-            made.add_call(tool, {"text": argument, "state": segment.state}, place, place)
+            match = _WRITTEN_CALL.fullmatch(segment.text)
+            tool, argument = (match[1], match[2]) if match else (segment.state, segment.text)
+            builder.add_call(tool, {"text": argument, "state": segment.state}, place, place)
         else:
-            made.add_text("assistant", segment.text, place)
-    return made.build_trace()
+            builder.add_text("assistant", segment.text, place)
+    return builder.build_trace()
 
 
 def _read_log_trace(text: str) -> Trace:
-    """The log of a guard: what it was told, and what it refused."""
+    """Read the log of a guard: the events that its state accepted."""
     reading = read_lines(text.encode())
-    made = TraceBuilder("log", {"rules": reading.rules})
-    made.notes += [str(fault) for fault in reading.faults]
+    builder = TraceBuilder("log", {"rules": reading.rules})
+    builder.notes += [str(fault) for fault in reading.faults]
     if reading.torn:
-        made.notes.append("the last line was cut off, and never counted")
+        builder.notes.append("the last line was cut off, and never counted")
     for entry in reading.entries:
         row = entry.row.get("event")
         if isinstance(row, Mapping) and entry.row.get("told") is True:
             try:
                 event = from_row(row)
             except (KeyError, TypeError, ValueError) as error:
-                made.notes.append(f"line {entry.line}: the event cannot be read ({error}), and is left out")
+                builder.notes.append(f"line {entry.line}: the event cannot be read ({error}), and is left out")
                 continue
-            made.add_event(event, f"line {entry.line}")
+            builder.add_event(event, f"line {entry.line}")
             if isinstance(event, Said) and not event.text:
-                made.notes.append(f"line {entry.line}: a text without words")
-    return made.build_trace()
+                builder.notes.append(f"line {entry.line}: a text without words")
+    return builder.build_trace()

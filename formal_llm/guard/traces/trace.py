@@ -1,4 +1,4 @@
-"""A trace: what an agent called, what came back, and what was said, each with the place where it is recorded."""
+"""A trace: the calls of an agent, their results, and the texts, each with the place where it is recorded."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Row = Mapping[str, JSON]
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What happened in one run of an agent.
+    """The events of one run of an agent.
 
     Attributes:
-        name: which one it is.
-        events: what happened.
-        places: where each event is recorded, as a person finds it: ``"message 7"``.
-        facts: what is recorded about the run besides.
-        notes: what was left out, and why.
+        name: its name.
+        events: the events.
+        places: where each event is recorded, in a readable form: ``"message 7"``.
+        facts: other recorded data about the run.
+        notes: what was omitted, and why.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Trace:
 
 
 class TraceBuilder:
-    """A trace while it is read. Results find their calls by id: the last call that has it."""
+    """A builder of a trace while it is read. A result belongs to the last call with its id."""
 
     def __init__(self, name: str, facts: Row | None = None) -> None:
         self.name = name
@@ -48,17 +48,17 @@ class TraceBuilder:
         self._calls: dict[str, Call] = {}
 
     def add_event(self, event: GuardEvent, place: str) -> None:
-        """An event."""
+        """Add an event."""
         self.events.append(event)
         self.places.append(place)
 
     def add_text(self, role: str, text: str, place: str, at: datetime | None = None) -> None:
-        """A text; an empty one is none."""
+        """Add a text unless it is empty."""
         if text:
             self.add_event(Said(role, text, at), place)
 
     def add_call(self, tool: str, arguments: JSON, name: str, place: str, at: datetime | None = None) -> None:
-        """A call; its arguments are an object, or a text that writes one."""
+        """Add a call; its arguments are an object, or a text that contains one."""
         if isinstance(arguments, str):
             try:
                 arguments = cast("JSON", json.loads(arguments or "{}"))
@@ -74,7 +74,7 @@ class TraceBuilder:
     def add_result(
         self, name: str, value: JSON, place: str, *, tool: str = "", error: bool = False, at: datetime | None = None
     ) -> None:
-        """What came back of the call with an id."""
+        """Add the result of the call with an id."""
         call = self._calls.get(name)
         if call is None and not tool:
             self.notes.append(f"{place}: a result of a call that is not recorded ({name}) is left out")
@@ -83,12 +83,12 @@ class TraceBuilder:
         self.add_event(Result(tool or (call.tool if call else ""), arguments, value, name, error, at), place)
 
     def build_trace(self) -> Trace:
-        """The trace."""
+        """Build the trace."""
         return Trace(self.name, tuple(self.events), tuple(self.places), self.facts, tuple(self.notes))
 
 
 def extract_text(value: JSON) -> str:
-    """A text, or the texts among the parts of a content."""
+    """Extract a text, or the texts among the parts of a content."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -100,13 +100,13 @@ def _extract_part_text(part: JSON) -> str:
     if isinstance(part, str):
         return part
     if isinstance(part, Mapping):
-        found = part.get("text", part.get("content"))
-        return found if isinstance(found, str) else extract_text(found) if isinstance(found, list) else ""
+        text = part.get("text", part.get("content"))
+        return text if isinstance(text, str) else extract_text(text) if isinstance(text, list) else ""
     return ""
 
 
 def extract_value(value: JSON) -> JSON:
-    """What a tool returned: the text of a content made of texts, else as it is."""
+    """Extract the result of a tool: the text of a content that consists of texts, else the unchanged value."""
     texts = ("text", "input_text", "output_text")
     if (
         isinstance(value, list)
@@ -118,16 +118,16 @@ def extract_value(value: JSON) -> JSON:
 
 
 def get_text(row: Row, key: str) -> str:
-    """A text of an object; empty where there is none."""
+    """Return a text of an object; empty if there is none."""
     found = row.get(key)
     return found if isinstance(found, str) else ""
 
 
 def require_rows(value: JSON, what: str) -> list[Row]:
-    """A list of objects.
+    """Check that a value is a list of objects, and return it.
 
     Raises:
-        TraceError: it is none.
+        TraceError: it is not.
     """
     if isinstance(value, list):
         for number, one in enumerate(value, 1):
