@@ -29,7 +29,7 @@ def test_beds_fit_the_wishes_and_are_priced_for_all():
             bed("none", holds=0),
         ]
     )
-    found = candidates(world, room_type="not shared room", house_rule="pets").city("B").beds
+    found = candidates(world, room_type="not shared room", house_rule="pets").find_city("B").beds
     assert [(one.name, one.cost) for one in found] == [("good, B", 10_000), ("cheap, B", 8_000)]
 
 
@@ -47,7 +47,7 @@ def test_a_name_that_means_several_rows_counts_as_the_dearest_and_the_strictest(
             Restaurant("bar", "B", 7, ("Indian", "Tea")),
         ],
     )
-    found = candidates(world, people=1, house_rule="pets", cuisines=("Indian", "Tea")).city("B")
+    found = candidates(world, people=1, house_rule="pets", cuisines=("Indian", "Tea")).find_city("B")
     assert [(one.name, one.cost) for one in found.beds] == [("Hut, B", 2_000)]
     assert {one.name: (one.cost, one.offers) for one in found.eateries.values()} == {
         "Bar 1, B": (900, 3),
@@ -57,32 +57,34 @@ def test_a_name_that_means_several_rows_counts_as_the_dearest_and_the_strictest(
 
 def test_what_the_published_format_cannot_say_is_left_out():
     world = World(attractions=[Attraction("Tower; old", "B"), Attraction("-", "B"), Attraction("Park", "B")])
-    assert candidates(world).city("B").sights == ("Park, B",)
+    assert candidates(world).find_city("B").sights == ("Park, B",)
 
 
 def test_ways_are_those_of_the_day_that_are_wished_for():
     flights = [Flight(f"F{n}", "A", "B", DAYS[n], "10:00", "11:00", 100 + n) for n in range(2)]
     world = World(flights, [Road("A", "B", "5 hours", "100 km", 100.0)])
-    ways = candidates(world).ways("A", "B", DAYS[0])
+    ways = candidates(world).list_ways("A", "B", DAYS[0])
     assert {way.name: way.cost for way in ways} == {
         "Flight Number: F0": 30_000,
         "Self-driving": 500,
         "Taxi": 10_000,
     }
     assert [way.name for way in ways if way.driven] == ["Self-driving"]
-    names = {way.name for way in candidates(world, transportation="no self-driving").ways("A", "B", DAYS[1])}
+    names = {way.name for way in candidates(world, transportation="no self-driving").list_ways("A", "B", DAYS[1])}
     assert names == {"Flight Number: F1", "Taxi"}
-    names = {way.name for way in candidates(world, transportation="no flight").ways("A", "B", DAYS[1])}
+    names = {way.name for way in candidates(world, transportation="no flight").list_ways("A", "B", DAYS[1])}
     assert names == {"Self-driving", "Taxi"}
-    assert candidates(World(roads=[Road("A", "B", "1 day 5 hours", "900 km", 900.0)])).ways("A", "B", DAYS[0]) == ()
+    assert (
+        candidates(World(roads=[Road("A", "B", "1 day 5 hours", "900 km", 900.0)])).list_ways("A", "B", DAYS[0]) == ()
+    )
 
 
 def test_a_flight_counts_as_the_first_of_its_number_where_that_is_dearer():
     flights = [Flight("F1", "A", "C", DAYS[1], "1:00", "2:00", 90), Flight("F1", "A", "B", DAYS[0], "1:00", "2:00", 50)]
-    assert [way.cost for way in candidates(World(flights), people=1).ways("A", "B", DAYS[0])] == [9_000]
+    assert [way.cost for way in candidates(World(flights), people=1).list_ways("A", "B", DAYS[0])] == [9_000]
     dearer = Flight("F1", "A", "D", DAYS[2], "1:00", "2:00", 200)  # of the number too, and not the first of it
     several = World([flights[0], dearer, flights[1]])
-    assert [way.cost for way in candidates(several, people=1).ways("A", "B", DAYS[0])] == [9_000]
+    assert [way.cost for way in candidates(several, people=1).list_ways("A", "B", DAYS[0])] == [9_000]
 
 
 @pytest.mark.parametrize(("amount", "shown"), [(120_400, "$1,204"), (1_250, "$12.50"), (-5, "-$0.05"), (0, "$0")])

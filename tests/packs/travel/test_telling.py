@@ -7,7 +7,7 @@ TRIP = Trip(large_query(), WORLD)
 
 
 def asked(trip, word):
-    moves = trip.moves(trip.chosen(word))
+    moves = trip.moves(trip.follow_word(word))
     (question,) = {move.question for move in moves}
     return question, [move.text for move in moves]
 

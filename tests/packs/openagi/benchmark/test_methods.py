@@ -20,7 +20,7 @@ from tests.packs.openagi.benchmark.writers import Together, Writer
 def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
     bench = made([7])
     llms = {"builtin": resolve("builtin"), "test:random": resolve("test:random")}
-    skipped = bench.skipped(llms, METHODS)
+    skipped = bench.list_skipped(llms, METHODS)
     assert [(one.llm, one.method) for one in skipped] == [
         ("builtin", "zero"), ("builtin", "few"), ("builtin", "rltf"), ("builtin", "draft"),
         ("test:random", "rltf"), ("test:random", "draft"),

@@ -69,7 +69,7 @@ def test_nothing_works_while_a_model_is_loaded(often: None) -> None:
         rng = random.Random(seed)
         for _ in range(200):
             what = "loading" if rng.random() < 0.2 else "working"
-            with getattr(gate, what)():
+            with gate.wait_to_load() if what == "loading" else gate.wait_to_work():
                 with lock:
                     now[what] += 1
                     seen.append(dict(now))
