@@ -59,7 +59,7 @@ CORE = {
     "the filters of lookahead": [
         f"automata/lookahead/{name}"
         for name in (
-            "verdicts", "counters", "resources", "limited", "flow", "exact_sums", "simplex", "linear_program", "search",
+            "verdicts", "counters", "resources", "limited", "flow", "simplex", "linear_program", "search",
             "stacks",
         )
     ],

@@ -28,7 +28,9 @@ def test_what_is_told_apart_by_ll1_stays_so_on_the_way(cfg, picks):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ll1, "is_lalr", lambda *_: False)
         if told(cfg):
-            assert told(cfg, picks)
+            lookahead = Lookahead(cfg)
+            # Where nothing can be completed there is no word to be ambiguous, and it need not be told apart.
+            assert told(cfg, picks) or not lookahead.completable(walk(lookahead.automaton, picks)[0])
 
 
 @given(grammars() | automata() | direct_automata(), choices)
