@@ -1,4 +1,4 @@
-"""What JSON holds, for what is written to files and read from them."""
+"""The type of JSON data, as written to files and read from them."""
 
 from __future__ import annotations
 

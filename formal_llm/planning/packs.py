@@ -1,8 +1,8 @@
 """Task packs: a folder of tasks with their automaton and wording.
 
-``pack.toml`` names the rules (a grammar, a flowchart, an automaton), adds limits and constraints, defines how the
-inputs and the goal of a task are read from its sentence, and composes the tasks; ``wording.toml``, if there is one,
-replaces templates. A pack holds no code.
+``pack.toml`` names the rules (a grammar, a flowchart, an automaton), adds limits and constraints, specifies how the
+inputs and the goal of a task are recognised in its sentence, and composes the tasks; an optional ``wording.toml``
+replaces templates. A pack contains no code.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.wording import Wording, adapt_wording, fill_template
 
-#: A formula of a pack is no longer than that once all names in it are replaced.
+#: The maximum length of a formula of a pack after all names in it are replaced.
 _MOST_FORMULA = 1_000_000
 _WORDS = Items(str)
 _AMOUNT = AlternativeShape((int, float, str))
-#: What a slot of tasks is filled with: texts, or the subsets of some words.
+#: The possible fillers of a slot: texts, or the subsets of some words.
 Slot = Sequence[str] | Mapping[str, Sequence[str]]
-#: What may stand in ``pack.toml``.
+#: The allowed contents of ``pack.toml``.
 SHAPE = Keys(
     {
         "title": str,
@@ -76,7 +76,7 @@ SHAPE = Keys(
 
 
 class WrongEntry(ValueError):
-    """Something in ``pack.toml`` that has its shape and cannot work all the same; where it stands."""
+    """An entry of ``pack.toml`` that has the right shape but cannot work; with its path."""
 
     def __init__(self, path: TablePath, problem: str) -> None:
         super().__init__(problem)
@@ -84,7 +84,7 @@ class WrongEntry(ValueError):
 
 
 def apply_limits(source: CFG | PDA, table: Mapping[str, Any]) -> CFG | PDA:
-    """The rules under the limits of the table ``limits`` as well."""
+    """Add the limits of the table ``limits`` to the rules."""
     for kind in ("at_most", "at_least"):
         for name in table.get(kind, {}):
             if name not in source.terminals:
@@ -110,7 +110,7 @@ def apply_limits(source: CFG | PDA, table: Mapping[str, Any]) -> CFG | PDA:
 
 
 def _read_sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
-    """A bound on a sum; amounts may be texts, such as ``"8h"`` or ``"€12.50"``."""
+    """Read a bound on a sum; amounts may be texts, such as ``"8h"`` or ``"€12.50"``."""
     exact = bounds.get("exactly")
     try:
         return SumLimit(name, exact, exact) if exact is not None else SumLimit(name, **bounds)
@@ -119,7 +119,7 @@ def _read_sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
 
 
 def _read_times(lines: Sequence[str]) -> Timetable:
-    """The lines of a timetable, each as it is written in a grammar."""
+    """Read the lines of a timetable, in the notation of a grammar."""
     found = CollectedLimits()
     for place, line in enumerate(lines):
         directive, words = split_line(line)
@@ -128,13 +128,13 @@ def _read_times(lines: Sequence[str]) -> Timetable:
                 raise WrongWord(0, f"{line!r} is no line of a timetable", "write, for instance: %clock time 8:00-20:00")
             found.read_line(directive, words)
         except WrongWord as error:
-            told = f"{error}; {error.suggestion}" if error.suggestion else str(error)
-            raise WrongEntry(("limits", "times", place), told) from None
+            message = f"{error}; {error.suggestion}" if error.suggestion else str(error)
+            raise WrongEntry(("limits", "times", place), message) from None
     return found.limits.times
 
 
 def read_constraints(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA]:
-    """The constraints: formulas in which ``{names}`` stand for formulas of the table ``names``."""
+    """Read the constraints: formulas in which ``{names}`` stand for formulas of the table ``names``."""
     names: dict[str, str] = {}
     for name, formula in data.get("names", {}).items():
         names[name] = _fill_formula(("names", name), name, formula, names)
@@ -148,7 +148,7 @@ def read_constraints(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA
 
 
 def _fill_formula(path: TablePath, called: str, formula: str, names: Mapping[str, str]) -> str:
-    """A formula with its names replaced. Names may stand for names, so a short text can stand for an endless one."""
+    """Replace the names in a formula. Since names may refer to names, a short formula can become a huge one."""
     try:
         filled = fill_template(formula, names)
     except ValueError as error:
@@ -161,7 +161,7 @@ def _fill_formula(path: TablePath, called: str, formula: str, names: Mapping[str
 
 
 def check_entries(data: Mapping[str, Any], source: CFG | PDA) -> None:
-    """Raise for what cannot work, before anybody asks for a task."""
+    """Raise an error for entries that cannot work, before any task is requested."""
     if "task" in data:
         try:
             fill_template(data["task"], data.get("facts", {}))
@@ -182,12 +182,12 @@ def _check_symbols(data: Mapping[str, Any], source: CFG) -> None:
     """Raise for inputs, goals and kinds of symbols that the grammar does not have."""
     for name, entry in data.get("inputs", {}).items():
         if entry["terminal"] not in source.terminals:
-            told = unknown("terminal", entry["terminal"], source.terminals)
-            raise WrongEntry(("inputs", name, "terminal"), f"input {name}: {told}")
+            message = unknown("terminal", entry["terminal"], source.terminals)
+            raise WrongEntry(("inputs", name, "terminal"), f"input {name}: {message}")
     for name, entry in data.get("goals", {}).items():
         if entry["symbol"] not in source.nonterminals:
-            told = unknown("nonterminal", entry["symbol"], source.nonterminals)
-            raise WrongEntry(("goals", name, "symbol"), f"goal {name}: {told}")
+            message = unknown("nonterminal", entry["symbol"], source.nonterminals)
+            raise WrongEntry(("goals", name, "symbol"), f"goal {name}: {message}")
     known_symbols = {*source.terminals, *source.nonterminals}
     for name in data.get("kinds", {}):
         if name not in known_symbols:
@@ -223,18 +223,18 @@ def _check_groups(data: Mapping[str, Any]) -> None:
         count += tasks
     for name, numbers in data.get("splits", {}).items():
         if wrong := [number for number in numbers if not 0 <= number < count]:
-            told = f"split {name}: there is no task {wrong[0]}; tasks are numbered from 0 to {count - 1}"
-            raise WrongEntry(("splits", name), told)
+            message = f"split {name}: there is no task {wrong[0]}; tasks are numbered from 0 to {count - 1}"
+            raise WrongEntry(("splits", name), message)
 
 
 def compose_texts(text: str, names: Sequence[str], slots: Mapping[str, Slot]) -> Iterator[str]:
-    """The texts of a template with all combinations of its slots, by these names, the last one varying fastest."""
+    """Yield the texts of a template for all combinations of the named slots, the last one varying fastest."""
     for values in itertools.product(*(_list_fillers(slots[name]) for name in names)):
         yield fill_template(text, dict(zip(names, values, strict=True)))
 
 
 def _list_fillers(slot: Slot) -> list[str]:
-    """A list of texts as it is; ``{subsets = [...]}``: all non-empty subsets, the first word varying fastest."""
+    """List the texts of a slot; for ``{subsets = [...]}`` all non-empty subsets, the first word varying fastest."""
     if not isinstance(slot, Mapping):
         return list(slot)
     words = slot["subsets"]
@@ -249,14 +249,14 @@ class TaskPack:
 
     Attributes:
         name: its name.
-        title: what it is, in a few words.
+        title: a short description.
         rules: its rules, as they are written.
-        source: what a planner walks: its grammar, or the automaton of its rules.
+        source: the rules that a planner walks: its grammar, or the automaton of its rules.
         constraints: what a plan must satisfy besides, each with its name.
-        wording: how its questions are put.
-        folder: where it is.
+        wording: how its questions are phrased.
+        folder: its folder.
         data: the contents of ``pack.toml``.
-        facts: what its placeholders stand for.
+        facts: the values of its placeholders.
     """
 
     name: str
@@ -271,15 +271,15 @@ class TaskPack:
 
     @classmethod
     def load(cls, name: str, facts: Mapping[str, str] | None = None) -> TaskPack:
-        """The pack at a path, or the shipped pack of that name.
+        """Load the pack at a path, or the shipped pack of that name.
 
         Args:
             name: the path or the name.
-            facts: the values of the pack's placeholders, where they differ from those of the pack itself.
+            facts: values for placeholders of the pack, overriding its own.
 
         Raises:
             ResourceNotFound: there is no such pack, or it has no such placeholder.
-            NotationError: one of its files cannot be read; the message names it and the place.
+            NotationError: one of its files cannot be read; the error names the file and the place.
         """
         folder = authored.find("tasks", name)
         file = TomlFile.read(folder / "pack.toml", SHAPE)
@@ -308,27 +308,27 @@ class TaskPack:
         """The grammar.
 
         Raises:
-            AutomatonError: its rules are no grammar.
+            AutomatonError: its rules are not a grammar.
         """
         if not isinstance(self.source, CFG):
             raise AutomatonError(f"the rules of {self.name} are no grammar but {self.data['rules']}; see pack.source")
         return self.source
 
     def planner(self, llm: LLMLike = "builtin", **settings: Unpack[PlannerSettings]) -> Planner:
-        """A planner for the tasks of this pack: its rules, constraints and wording, short where the LLM reads it so.
+        """Create a planner with this pack's rules, constraints and wording, shortened for LLMs that prefer it.
 
-        Constraints in the settings, which are those of :class:`Planner`, come on top of those of the pack.
+        The settings are those of :class:`Planner`; constraints in them are added to those of the pack.
         """
         settings["constraints"] = (*self.constraints, *settings.get("constraints", ()))
-        who = resolve(llm)
-        settings.setdefault("wording", adapt_wording(self.wording, who))
-        return Planner(self.source, who, **settings)
+        model = resolve(llm)
+        settings.setdefault("wording", adapt_wording(self.wording, model))
+        return Planner(self.source, model, **settings)
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """All tasks of the pack, in their order; the one that it is about, where it has no others."""
+        """All tasks of the pack, in order; its main task if it has no others."""
         if not self.data.get("groups") and "task" in self.data:
             return (self.task(""),)
         return tuple(
@@ -344,7 +344,7 @@ class TaskPack:
         return splits
 
     def split(self, name: str) -> tuple[Task, ...]:
-        """The tasks of a split; ``"all"`` for all.
+        """Return the tasks of a split; ``"all"`` for all.
 
         Raises:
             ResourceNotFound: there is no split of that name.
@@ -356,7 +356,7 @@ class TaskPack:
         return tuple(self.tasks[number] for number in self.splits[name])
 
     def task(self, which: str | int) -> Task:
-        """A task by its number from 0, or by a sentence that describes it; empty for the one that the pack is about.
+        """Return a task by its number from 0, or by a sentence that describes it; empty for the main task.
 
         Raises:
             ResourceNotFound: the pack has no task of that number.
@@ -373,19 +373,19 @@ class TaskPack:
     def read(
         self, sentence: str, *, inputs: Sequence[str] | None = None, goal: str | None = None, group: str = ""
     ) -> Task:
-        """The task that a sentence describes.
+        """Read the task that a sentence describes.
 
         Args:
             sentence: the description.
-            inputs: the names of the given inputs; read from the sentence where left out.
-            goal: the name of the goal; read from the sentence where left out.
+            inputs: the names of the given inputs; by default recognised in the sentence.
+            goal: the name of the goal; by default recognised in the sentence.
             group: the kind of task.
 
-        A sentence without what is given leaves all inputs open; one without what is wanted leaves
-        the goal to the LLM.
+        If a sentence does not mention the given inputs, all are available; if it does not mention a goal, the LLM
+        chooses one.
 
         Raises:
-            ResourceNotFound: an input or a goal that the pack does not know.
+            ResourceNotFound: the pack has no such input or goal.
         """
         known: Mapping[str, Any] = self.data.get("inputs", {})
         goals: Mapping[str, Any] = self.data.get("goals", {})
@@ -413,6 +413,6 @@ class TaskPack:
 
 
 def _find_named_entries(text: str, entries: Mapping[str, Any]) -> list[str]:
-    """The entries one of whose words occurs in ``text``."""
+    """Find the entries one of whose words occurs in ``text``."""
     words = set(re.findall(r"[^\W\d_]+", text.casefold()))
     return [name for name, entry in entries.items() if words.intersection(entry.get("words", ()))]

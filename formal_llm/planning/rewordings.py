@@ -1,4 +1,4 @@
-"""Tasks of a pack in other words: a file of sentences, each of which is a task that the pack has.
+"""Paraphrased tasks of a pack: a file of sentences, each of which rewords a task of the pack.
 
 The file ``paraphrases.toml`` of a pack, for instance, has tables such as::
 
@@ -6,10 +6,10 @@ The file ``paraphrases.toml`` of a pack, for instance, has tables such as::
     task = 7
     texts = ["Colourise grandma's wedding photo."]
 
-What is given, what is wanted and how a plan is judged are those of task 7; only its words are others. Where many
-sentences are needed, as for training, they are composed: with ``draw = 24`` texts are drawn and filled in so many
-times. Then ``{photo}`` stands for one of ``phrases.photo``, and ``{each:adj}`` for one of ``words.NAME.adj`` of each
-NAME in the table's ``each``, in any order. The draws come from the seed, the task and their number: the same on every
+The inputs, the goal and the judgement of plans are those of task 7; only the words differ. When many sentences are
+needed, as for training, they are composed: with ``draw = 24``, texts are drawn and filled in 24 times. ``{photo}``
+stands for one of ``phrases.photo``, and ``{each:adj}`` for one of ``words.NAME.adj`` of each NAME in the table's
+``each``, in any order. The draws depend only on the seed, the task and their number, so they are the same on every
 machine.
 """
 
@@ -28,7 +28,7 @@ from formal_llm.planning.packs import TaskPack
 from formal_llm.planning.task import Task
 
 _TEXTS = Items(str)
-#: What may stand in such a file.
+#: The allowed contents of such a file.
 SHAPE = Keys(
     {
         "seed": int,
@@ -41,32 +41,32 @@ SHAPE = Keys(
     needed=("paraphrases",),
 )
 _PLACE = re.compile(r"\{(?:(each):)?(\w+)\}")
-#: Phrases may stand for phrases; one that stands for itself would have no end.
+#: The maximum nesting of phrases; a phrase that contains itself would never end.
 _DEEPEST = 20
-#: The draws among which a new sentence is looked for.
+#: The maximum number of draws for each requested sentence, since draws may repeat.
 _TRIES = 20
 
 
 class _WrongPlaceholder(ValueError):
-    """A placeholder that stands for nothing."""
+    """A placeholder without a value."""
 
 
 def read_rewordings(pack: TaskPack, file: str | Path) -> list[Task]:
-    """The tasks of a file, in its order.
+    """Read the tasks of a file, in its order.
 
     Args:
-        pack: the pack of their tasks.
+        pack: the pack whose tasks are reworded.
         file: a path, or the name of a file in the pack's folder.
 
     Raises:
         ResourceNotFound: there is no such file.
-        NotationError: it cannot be read, names a task that the pack has not, or has a placeholder for nothing; the
-            message names where.
+        NotationError: it cannot be read, names a task that the pack does not have, or has a placeholder without a
+            value; with the place.
     """
     place = Path(file) if Path(file).is_file() else pack.folder / file
     if not place.is_file():
-        there = sorted(one.name for one in pack.folder.glob("*.toml"))
-        raise ResourceNotFound("file of sentences", str(file), there)
+        available = sorted(one.name for one in pack.folder.glob("*.toml"))
+        raise ResourceNotFound("file of sentences", str(file), available)
     read = TomlFile.read(place, SHAPE)
     found: list[Task] = []
     for number, row in enumerate(read.data["paraphrases"]):
@@ -83,7 +83,7 @@ def read_rewordings(pack: TaskPack, file: str | Path) -> list[Task]:
 
 
 def _draw_sentences(data: Mapping[str, Any], row: Mapping[str, Any]) -> Sequence[str]:
-    """As many different sentences of a row as it wants; fewer where its texts do not give as many."""
+    """Draw the requested number of different sentences of a row; fewer if its texts do not yield as many."""
     found: dict[str, None] = {}
     for number in range(row["draw"] * _TRIES):
         if len(found) == row["draw"]:
@@ -94,7 +94,7 @@ def _draw_sentences(data: Mapping[str, Any], row: Mapping[str, Any]) -> Sequence
 
 
 def _fill_text(text: str, data: Mapping[str, Any], row: Mapping[str, Any], dice: random.Random, depth: int) -> str:
-    """A text with its placeholders filled in."""
+    """Fill in the placeholders of a text."""
     if depth > _DEEPEST:
         raise _WrongPlaceholder(f"phrases stand for themselves: {text}")
 
@@ -118,6 +118,6 @@ def _fill_text(text: str, data: Mapping[str, Any], row: Mapping[str, Any], dice:
 
 
 def _tidy_sentence(text: str) -> str:
-    """A sentence with capitals at its beginnings, and "an" before vowels."""
+    """Capitalise the beginnings of sentences and write "an" before vowels."""
     text = re.sub(r"\b([Aa]) (?=[aeiouAEIOU])", r"\1n ", " ".join(text.split()))
     return re.sub(r"(^|[.!?] )([a-z])", lambda found: found[1] + found[2].upper(), text)

@@ -1,4 +1,4 @@
-"""What can be planned with: rules as they are written, and the words for what is no rules."""
+"""Conversion of rules to the grammar or automaton to plan with, and advice about what is not a set of rules."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _READERS = {
 
 
 def source_of(source: object, taker: str = "Planner") -> Source:
-    """A grammar or an automaton as it is; of a flowchart and of a behaviour its automaton.
+    """Return the automaton of a flowchart or a behaviour; a grammar or an automaton as it is.
 
     Args:
-        source: what was given as rules.
-        taker: who takes it, for the message.
+        source: the argument given as rules.
+        taker: the name of the callee, for the message.
 
     Raises:
-        TypeError: it is none of these; the message shows what to write instead.
-        AutomatonError: a flowchart with placeholders that are not filled.
+        TypeError: it is none of these; the message suggests what to write instead.
+        AutomatonError: a flowchart has unfilled placeholders.
     """
     if isinstance(source, CFG | PDA | Flowchart | Behaviour):
         return automaton_of(source)
@@ -40,8 +40,8 @@ def source_of(source: object, taker: str = "Planner") -> Source:
 
 
 def _suggest_instead(source: object, taker: str) -> str:
-    """What was given in place of rules, and what to write."""
-    from formal_llm.automata.notation.files import endings  # all notations, for this message only
+    """Describe what was given in place of rules, and what to write instead."""
+    from formal_llm.automata.notation.files import endings  # loads all notations, for this message only
 
     if isinstance(source, PathLike) or (isinstance(source, str) and source.endswith(endings())):
         path = Path(source)

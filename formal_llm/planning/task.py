@@ -13,11 +13,11 @@ class Task:
 
     Attributes:
         description: the problem, in natural language.
-        goal: the nonterminal from which the plan is derived, where it is not the grammar's start symbol.
+        goal: the nonterminal from which the plan is derived, if it is not the grammar's start symbol.
         limits: limits for this task besides those of the grammar (an input that is not given has limit 0).
-        inputs: the names of the inputs that are given.
+        inputs: the names of the given inputs.
         group: the kind of task in its task pack.
-        original: the sentence of its task pack that it rewords; empty for one that is no rewording.
+        original: for a paraphrase, the sentence of the task pack that it rewords; otherwise empty.
     """
 
     description: str
@@ -33,7 +33,7 @@ class Task:
 
     @classmethod
     def of(cls, task: str | Task) -> Task:
-        """A task as it is, a text as a task.
+        """Convert a text to a task; return a task as it is.
 
         Raises:
             TypeError: it is neither.

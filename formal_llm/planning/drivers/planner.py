@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class PlansMany:
-    """The methods of a planner for many tasks; the planner is a :class:`WalkDriver`."""
+    """The methods of a planner that plan many tasks; the planner is a :class:`WalkDriver`."""
 
     def plan_all(
         self: WalkDriver,
@@ -48,28 +48,28 @@ class PlansMany:
         begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
-        """A plan for each task; many walks advance together, and one task's failure is its own.
+        """Plan each task; many walks advance together, and the failure of one task does not affect the others.
 
-        How they advance depends on the LLM: one that can be awaited has ``concurrency`` questions in flight; one that
-        answers many questions together is asked ``concurrency`` at once; any other is asked one at a time, or from
-        ``concurrency`` threads if that is given and above 1 (then it must allow being called from several threads).
+        How they advance depends on the LLM: an awaitable one has ``concurrency`` questions in flight; one that answers
+        batches gets ``concurrency`` questions at once; any other is asked one question at a time, or from
+        ``concurrency`` threads if that is given and above 1 (then it must be thread-safe).
 
         Args:
-            tasks: the tasks; taken one by one as places become free, so a generator of many will do.
-            concurrency: how many walks are under way at most.
-            budget: what all plans together may use: questions, requests, tokens, cost (what each may use is the
-                planner's own budget). It is looked at before each question, so at most the questions in flight go
-                beyond it; what is not finished by then ends with ``BudgetExceeded``, its ``shared`` True.
-            skip: places among the tasks, from 0, that are left out since they are done already.
-            begun: for places among the tasks, from 0, the snapshot of a walk to continue (:meth:`Walk.snapshot`).
-            on_outcome: called with each outcome as it comes. What it raises ends the run.
+            tasks: the tasks; consumed one by one as slots become free, so a generator works too.
+            concurrency: the maximum number of walks in progress.
+            budget: what all plans together may use: questions, requests, tokens, cost (the planner's own budget bounds
+                each plan). It is checked before each question, so at most the questions in flight exceed it; every
+                unfinished task then ends with a ``BudgetExceeded`` whose ``shared`` is True.
+            skip: indices of tasks, from 0, to skip because they are already done.
+            begun: snapshots of walks to continue (:meth:`Walk.snapshot`), by the index of their task, from 0.
+            on_outcome: called with each outcome as soon as it is known. An exception that it raises ends the run.
 
         Returns:
-            One outcome for each task, in their order: the plan, or what went wrong.
+            One outcome for each task, in the order of the tasks: the plan, or the error.
 
         Raises:
             ValueError: a concurrency below 1; a budget of steps or backtracks, which only single plans have.
-            RuntimeError: called from a coroutine; there :meth:`aplan_all` is awaited.
+            RuntimeError: called from a coroutine; await :meth:`aplan_all` there.
         """
         return run_batch(TaskRunBatch(self, tasks, budget, skip, begun, on_outcome), concurrency)
 
@@ -83,7 +83,7 @@ class PlansMany:
         begun: Mapping[int, Snapshot] | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> list[Outcome]:
-        """As :meth:`plan_all`, on the running event loop."""
+        """Plan each task as :meth:`plan_all` does, on the running event loop."""
         return await arun_batch(TaskRunBatch(self, tasks, budget, skip, begun, on_outcome), concurrency)
 
     def plan_each(
@@ -95,14 +95,14 @@ class PlansMany:
         skip: Container[int] = (),
         begun: Mapping[int, Snapshot] | None = None,
     ) -> Generator[Outcome]:
-        """As :meth:`plan_all`, but each outcome is handed out as it comes and then let go.
+        """Plan as :meth:`plan_all` does, but yield each outcome as soon as it is known, without keeping it.
 
-        For any number of tasks: no more plans are held than are under way, and a task is taken from ``tasks`` when a
-        place is free and the outcome before was taken. Stopping early, with ``break`` or ``close()``, stops the
-        run.
+        Suitable for any number of tasks: only plans in progress are held in memory, and the next task is taken from
+        ``tasks`` only when a slot is free and the previous outcome was consumed. Stopping early, with ``break`` or
+        ``close()``, stops the run.
 
         Returns:
-            The outcomes in the order in which the plans are finished; :attr:`Outcome.index` is the place of the task.
+            The outcomes in the order in which the plans are finished; :attr:`Outcome.index` identifies the task.
         """
         return stream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun), concurrency)
 
@@ -115,19 +115,19 @@ class PlansMany:
         skip: Container[int] = (),
         begun: Mapping[int, Snapshot] | None = None,
     ) -> AsyncGenerator[Outcome]:
-        """As :meth:`plan_each`, on the running event loop: ``async for outcome in planner.aplan_each(tasks)``."""
+        """Plan as :meth:`plan_each` does, asynchronously: ``async for outcome in planner.aplan_each(tasks)``."""
         return astream_outcomes(TaskRunBatch(self, tasks, budget, skip, begun), concurrency)
 
 
 Search = Literal["greedy", "best-first", "sample", "draft"]
-#: The goals and limits of tasks for which what was learnt is kept; the least recently used are dropped.
+#: The maximum number of choice tables kept, one for each goal and limits of a task; the least recently used one goes.
 _TABLES = 64
-#: What carrying out a plan gives.
+#: The result of carrying out a plan.
 R = TypeVar("R")
 
 
 class PlannerSettings(SharedSettings, total=False):
-    """The settings of a :class:`Planner`, for those who hand them on."""
+    """The settings of a :class:`Planner`, for functions that pass them on."""
 
     constraints: Sequence[PDA]
     search: Search
@@ -145,42 +145,42 @@ class Planner(PlansMany):
 
     Args:
         source: a grammar, a flowchart, a behaviour, or an automaton.
-        llm: who answers: a provider string (``"openai:MODEL"``, ``"builtin"``, ...), a function of the question, or an
-            object with ``choose``.
+        llm: the model that answers: a provider string (``"openai:MODEL"``, ``"builtin"``, ...), a function of the
+            question, or an object with ``choose``.
         limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts.
         constraints: finite automata that the plan's word must satisfy as well.
-        lookahead: ``"on"``: only options from which a valid plan can be finished are offered. ``"off"``: all that the
-            automaton allows next; dead ends are left by backtracking.
-        search: what becomes of the answers (see :mod:`formal_llm.planning.drivers.search`). ``"greedy"``: each is
-            followed. ``"best-first"``: the plan is the one to which the answers together give the highest probability;
-            this takes more questions, and an llm whose answers have probabilities. ``"sample"``: each choice is drawn
-            from them. ``"draft"``: the llm writes a whole plan in one request, and is asked only where that leaves the
-            rules (see :mod:`formal_llm.planning.drivers.draft`); it has to write free text.
-        seed: where the draws of ``"sample"`` begin. They continue from plan to plan; in :meth:`plan_all` each task has
-            its own, in whatever order answers come.
-        length_penalty: of ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
+        lookahead: ``"on"`` to offer only options from which a valid plan can be finished; ``"off"`` to offer everything
+            that the automaton allows next, and to backtrack from dead ends.
+        search: how answers become a plan (see :mod:`formal_llm.planning.drivers.search`). ``"greedy"`` follows each
+            answer. ``"best-first"`` finds the plan to which the answers together give the highest probability; it asks
+            more questions and needs an LLM whose answers have probabilities. ``"sample"`` draws each choice from these
+            probabilities. ``"draft"`` lets the LLM write a whole plan in one request and asks only where it violates
+            the rules (see :mod:`formal_llm.planning.drivers.draft`); the LLM must be able to write free text.
+        seed: the seed of ``"sample"``. The draws continue from plan to plan; in :meth:`plan_all` each task has its own
+            draws, independent of the order of the answers.
+        length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
-        drafting: of ``"draft"``: when to draft anew.
-        wording: how questions are put; where left out :meth:`Wording.default`, shortened for models that read so best.
-        pages: the most options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a question with
-            more of them is asked as several ones. None for no bound.
-        budget: what each plan may use; where left out, 200 questions each time that a walk is driven. Walks that others
-            take to their end (:meth:`start`, training) have no such bound.
-        prices: what the model's tokens cost; then plans report their cost, and a budget may bound it.
-        tries: how often one question is asked until the answer is legal.
+        drafting: for ``"draft"``: when to request another draft.
+        wording: how questions are phrased; by default :meth:`Wording.default`, shortened for models that prefer it.
+        pages: the maximum number of options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a
+            question with more options is split into several. None for no bound.
+        budget: what each plan may use; by default 200 questions each time a walk is driven. Walks that are driven by
+            other code (:meth:`start`, training) have no such bound.
+        prices: the prices of tokens; with them plans report their cost, and a budget may bound it.
+        tries: how often a question is asked until the answer is legal.
         max_states: the budget of one lookahead query (see :class:`Lookahead`).
         solver: whether an integer program may decide what the lookahead's search does not (see :class:`Lookahead`).
         search_time: the seconds of search that a question may take; None for no bound (see :class:`ChoiceTable`).
-        on_event: called with what happens (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` reports
-            questions, answers and the finished plan, not of what happens on each of its branches.
+        on_event: called with each event (see :mod:`formal_llm.planning.walks.events`). ``"best-first"`` reports
+            questions, answers and the finished plan, but no events of its individual branches.
 
-    One planner serves any number of plans: what it learns of the automaton it keeps.
+    A planner can make any number of plans: it keeps what it has computed about the automaton.
 
     Raises:
-        TypeError: no rules, or no LLM; the message shows what to write instead.
-        ValueError: a setting that is none, or that has no meaning with the others.
-        UnknownProvider, MissingKey: no such LLM, or one without its key.
-        WritesNoText: drafts are wanted of an LLM that only chooses.
+        TypeError: the rules or the LLM have the wrong type; the message suggests what to write instead.
+        ValueError: a setting is invalid, or meaningless in combination with the others.
+        UnknownProvider, MissingKey: there is no such LLM, or its key is missing.
+        WritesNoText: ``"draft"`` was requested with an LLM that only chooses.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class Planner(PlansMany):
         self._random = random.Random(seed)
         self.wording = (wording or adapt_wording(Wording(), self.llm)).settled(self.source)
         self.pages = Pages.of(pages)
-        #: The budget of walks by default; while this planner asks, questions are bounded as well.
+        #: The budget of walks if none was given; while this planner drives one, its questions are bounded as well.
         self._usual = Budget()
         self.budget = budget or self._usual
         self.prices = prices
@@ -245,10 +245,10 @@ class Planner(PlansMany):
         self._tables: dict[tuple[str | None, Limits], ChoiceTable] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_tables": {}}  # what was learnt of the automaton is learnt anew
+        return {**self.__dict__, "_tables": {}}  # what was computed about the automaton is computed again
 
     def table(self, task: str | Task = "") -> ChoiceTable:
-        """The choices of this planner's automaton, under the goal and the limits of a task; shared by its walks."""
+        """Return the choices of the automaton under the goal and limits of a task; all its walks share them."""
         task = Task.of(task)
         key = (task.goal, task.limits)
         table = self._tables.get(key)
@@ -267,18 +267,17 @@ class Planner(PlansMany):
         return table
 
     def start(self, task: str | Task, *, name: str = "") -> Walk:
-        """A walk for ``task``, before its first question; it has a name where several are under way.
+        """Start a walk for ``task``, before its first question; the name distinguishes it from concurrent ones.
 
         Raises:
-            NoValidPlan: nothing follows all the rules; the message names the symbols, limits or constraints are to
-                blame.
+            NoValidPlan: no plan follows all the rules; the error names the symbols, limits or constraints to blame.
         """
         return Walk(self.table(task), task, name=name, **self._walk_settings)
 
     def resume(self, snapshot: Snapshot | str, task: str | Task | None = None, *, name: str = "") -> Walk:
-        """The walk of a snapshot (see :meth:`Walk.restore`); it has a name where several are under way.
+        """Restore a walk from a snapshot (see :meth:`Walk.restore`); the name distinguishes it from concurrent ones.
 
-        The task is needed where it had a goal, limits or inputs of its own; else its description is in the snapshot.
+        The task is needed if it has a goal, limits or inputs of its own; otherwise the snapshot's description suffices.
         """
         table, settings = self.table("" if task is None else task), self._walk_settings
         if task is None:
@@ -286,72 +285,72 @@ class Planner(PlansMany):
         return Walk.restore(snapshot, table, **settings, name=name, task=task)
 
     def step_through(self, task: str | Task = "") -> Stepping:
-        """A plan for ``task`` that you make yourself, a choice at a time: see where it stands, choose, go back.
+        """Make a plan for ``task`` yourself, one choice at a time: inspect the position, choose, go back.
 
         Raises:
             NoValidPlan: as :meth:`start`.
         """
-        from formal_llm.planning.drivers.stepping import Stepping  # pictures and reasons; a plan needs neither
+        from formal_llm.planning.drivers.stepping import Stepping  # pictures and reasons, which plans do not need
 
         goal, rules = Task.of(task).goal, self._given
         return Stepping(self.start(task), rules.with_start(goal) if goal and isinstance(rules, CFG) else rules)
 
     @property
     def _walk_settings(self) -> SharedSettings:
-        """What every walk of this planner is given."""
+        """The settings of every walk of this planner."""
         return {
             "wording": self.wording, "pages": self.pages, "budget": self.budget, "prices": self.prices,
             "on_event": self.on_event,
         }  # fmt: skip
 
     def plan(self, task: str | Task) -> Plan:
-        """A plan for ``task``: a word of the language, within all limits, whatever the LLM answers.
+        """Make a plan for ``task``: a word of the language within all limits, whatever the LLM answers.
 
         Raises:
-            NoValidPlan: nothing follows all the rules; before the first question is asked.
-            InvalidAnswer: the LLM gave no legal answer to a question within ``tries``.
-            BudgetExceeded: the budget is used up; the partial plan is attached (of ``"best-first"``, the best finished
-                plan so far, where there is one).
+            NoValidPlan: no plan follows all the rules; raised before the first question.
+            InvalidAnswer: the LLM gave no legal answer to a question within ``tries`` attempts.
+            BudgetExceeded: the budget is used up; the partial plan is attached (for ``"best-first"``, the best finished
+                plan so far, if there is one).
             LLMError: the LLM could not be asked.
         """
         return self.drive(self.start(task))
 
     async def aplan(self, task: str | Task) -> Plan:
-        """As :meth:`plan`, without blocking the event loop while the LLM answers."""
+        """Make a plan as :meth:`plan` does, without blocking the event loop."""
         return await self.adrive(self.start(task))
 
     def drive(self, walk: Walk) -> Plan:
-        """Answer a walk's questions with this planner's LLM, as its search has it, until the plan is finished."""
+        """Answer a walk's questions with this planner's LLM and search until the plan is finished."""
         driven(self.steps(walk), partial(answered, self.llm))
         return walk.plan
 
     async def adrive(self, walk: Walk) -> Plan:
-        """As :meth:`drive`, without blocking the event loop while the LLM answers."""
+        """Drive a walk as :meth:`drive` does, without blocking the event loop."""
         await adriven(self.steps(walk), partial(answer_while_pondering, self.llm, walk))
         return walk.plan
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
-        """The questions that take a walk to its end as this planner's search has it, bad answers asked again.
+        """Yield the questions that take a walk to its end with this planner's search, repeated after bad answers.
 
-        A generator without input or output of its own, for those who answer questions in their own way: it yields a
-        question, and is sent an answer to it, or an ``InvalidAnswer`` is thrown in. Then :attr:`Walk.plan` is there.
-        The draws of ``"sample"`` come from ``rng``, or from the planner's own.
+        A generator without I/O, for code that answers questions in its own way: it yields a question and expects the
+        answer to be sent, or an ``InvalidAnswer`` to be thrown. When it ends, :attr:`Walk.plan` is available.
+        ``"sample"`` draws from ``rng``, by default from the planner's own generator.
         """
-        told = self.on_event
-        if told is not None and not walk.answered:
-            told(Started(walk.task, walk.name, id=walk.id))
-        given = walk.budget
-        bounded = Budget(walk.answered + QUESTIONS) if given is self._usual else given
+        callback = self.on_event
+        if callback is not None and not walk.answered:
+            callback(Started(walk.task, walk.name, id=walk.id))
+        budget = walk.budget
+        bounded = Budget(walk.answered + QUESTIONS) if budget is self._usual else budget
         walk.budget = bounded
         try:
             yield from self._start_search(walk, rng)
-        except BaseException as error:  # also where no answer is wanted any more
-            if told is not None:
-                told(Failed(error, walk.usage, walk.name, id=walk.id))
+        except BaseException as error:  # including GeneratorExit: the caller has closed the generator
+            if callback is not None:
+                callback(Failed(error, walk.usage, walk.name, id=walk.id))
             raise
         finally:
             if walk.budget is bounded:
-                walk.budget = given
+                walk.budget = budget
 
     def _start_search(self, walk: Walk, rng: random.Random | None) -> Steps:
         ask = partial(self._ask_question, walk)
@@ -360,16 +359,16 @@ class Planner(PlansMany):
         if self.search == "sample":
             return sample(walk, rng or self._random, ask)
         if self.search == "draft":
-            from formal_llm.planning.drivers.draft import draft_and_mend  # reads free text; other searches do not
+            from formal_llm.planning.drivers.draft import draft_and_mend  # parses free text, unlike other searches
 
             return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
         return greedy(walk, ask)
 
     def _ask_question(self, walk: Walk, question: Question) -> Asking:
-        """Ask a question until its answer is legal, within the walk's budget; failed attempts count as well."""
-        told = self.on_event
-        if told is not None:
-            told(Asked(question, id=walk.id))
+        """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""
+        callback = self.on_event
+        if callback is not None:
+            callback(Asked(question, id=walk.id))
         vain = NO_TOKENS
 
         def before_again(usage: TokenUsage) -> None:
@@ -384,8 +383,8 @@ class Planner(PlansMany):
             usage = error.usage if isinstance(error, InvalidAnswer) else None
             walk.charge(usage or vain)
             raise
-        if told is not None:
-            told(Answered(question, answer, id=walk.id))
+        if callback is not None:
+            callback(Answered(question, answer, id=walk.id))
         return answer
 
     # -- planning and carrying out ------------------------------------------------------------------------------
@@ -401,9 +400,9 @@ class Planner(PlansMany):
     ) -> Solution[R]:
         """Plan, carry the plan out, and plan around tools that fail.
 
-        What the toolkit cannot do, and inputs that are not given, are not planned with. A tool that fails rules out the
-        branch that led to it, and planning continues from there (:meth:`Walk.rule_out`); one that has failed
-        ``patience`` times is planned without. So a broken tool costs a detour and not the task.
+        Plans use only what the toolkit can do and the inputs that are given. When a tool fails, the branch that led to
+        it is ruled out and planning continues from there (:meth:`Walk.rule_out`); a tool that has failed
+        ``patience`` times is excluded from planning. So a broken tool costs a detour, not the task.
 
         Args:
             task: the task.
@@ -411,14 +410,14 @@ class Planner(PlansMany):
             toolkit: what carries plans out: a :class:`~formal_llm.tools.Toolkit`, or an
                 :class:`~formal_llm.tools.Executor` with settings of its own.
             replans: how many plans may fail; None for no bound.
-            patience: how often a tool may fail before it is planned without.
+            patience: how often a tool may fail before it is excluded.
 
         Raises:
-            NoValidPlan: nothing follows all the rules with these tools and inputs; before the first question is asked.
-            NoPlanWorked: no plan is left that does without the tools that failed, or the replans are used up; names the
+            NoValidPlan: no plan follows all the rules with these tools and inputs; raised before the first question.
+            NoPlanWorked: every remaining plan uses a tool that failed, or the replans are used up; the error names the
                 tools.
             ToolkitError, InputError: tools or inputs do not fit the plan.
-            InvalidAnswer, BudgetExceeded, LLMError: as :meth:`plan` does.
+            InvalidAnswer, BudgetExceeded, LLMError: as in :meth:`plan`.
         """
         return solve_task(TaskSolver(self, task, inputs, toolkit, replans=replans, patience=patience))
 
@@ -431,5 +430,5 @@ class Planner(PlansMany):
         replans: int | None = 50,
         patience: int = 2,
     ) -> Solution[R]:
-        """As :meth:`solve_task`, without blocking the event loop while the LLM and the tools work."""
+        """Solve a task as :meth:`solve` does, without blocking the event loop."""
         return await asolve_task(TaskSolver(self, task, inputs, toolkit, replans=replans, patience=patience))

@@ -1,4 +1,4 @@
-"""The finished plan: word, derivation tree, nested calls, readable steps, and what it took to make it."""
+"""The finished plan: word, derivation tree, nested calls, readable steps, and usage."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ _FORMAT = "formal_llm.plan/1"
 
 
 class Plan(Drawable):
-    """A plan. Equal when task, tree, order and completeness are; its parts are made when they are looked at.
+    """A plan. Plans are equal if task, tree, order and completeness are; their parts are computed on access.
 
     Args:
         task: the description of the task.
         tree: the derivation tree, or a function that builds it.
         order: whether the word is written from the last step to the first (``backward``, as the nested calls of a
             prefix grammar are) or from the first to the last.
-        usage: what it took.
-        complete: False for the partial plan of a walk that stopped on the way.
-        log_probability: see there.
-        run: a function that gives the automaton and its moves, for :meth:`certificate`.
+        usage: what was used to make it.
+        complete: False for the partial plan of an unfinished walk.
+        log_probability: see the attribute.
+        run: a function that returns the automaton and its moves, for :meth:`certificate`.
 
     Attributes:
-        log_probability: the natural logarithm of the probability that the answerer gave this plan: the sum, over the
-            questions that led to it, of the logarithm of what was chosen, its probability normalised over the options
-            that were offered. 0.0 where nothing was asked, minus infinity where something of probability 0 was chosen,
-            None where an answer came without probabilities (those to selections always do).
+        log_probability: the natural logarithm of the probability that the answers gave this plan: the sum, over the
+            questions that led to it, of the logarithm of the probability of the chosen option, normalised over the
+            offered options. 0.0 if no question was asked, minus infinity if an option of probability 0 was chosen,
+            None if an answer had no probabilities (as answers to selections never have).
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Plan(Drawable):
 
     @property
     def probability(self) -> float | None:
-        """The probability that the answerer gave this plan; None where it is not known (:attr:`log_probability`)."""
+        """The probability that the answers gave this plan; None if it is not known (:attr:`log_probability`)."""
         return None if self.log_probability is None else math.exp(self.log_probability)
 
     @property
     def tree(self) -> Node:
-        """The derivation tree; a flat one for an automaton that comes from no grammar."""
+        """The derivation tree; a flat one for an automaton without a grammar."""
         if not isinstance(self._tree, Node):
             self._tree = self._tree()
         return self._tree
@@ -113,25 +113,25 @@ class Plan(Drawable):
         return Plan.from_json, (self.to_json(),)
 
     def with_usage(self, usage: Usage) -> Plan:
-        """The same plan, made at another cost."""
+        """Return the same plan with another usage."""
         return Plan(
             self.task, self._tree, order=self.order, usage=usage, complete=self.complete,
             log_probability=self.log_probability, run=self._run,
         )  # fmt: skip
 
     def certificate(self, rules: Source | None = None) -> dict[str, JSON]:
-        """The proof that this plan follows its rules, as JSON data, to be checked without this library.
+        """Return the proof that this plan follows its rules, as JSON data that can be checked without this library.
 
-        It holds the derivation or run, the run of each constraint and the sum of each limit. It is about the rules as
-        :func:`~formal_llm.planning.plans.certificates.compiled_rules` gives them;
+        It contains the derivation or run, the run of each constraint and the sum of each limit. It refers to the rules
+        as :func:`~formal_llm.planning.plans.certificates.compiled_rules` returns them;
         :mod:`~formal_llm.planning.checking.certificate_checker` checks one against the other.
 
         Args:
-            rules: the rules with all their limits; needed for a plan that comes from a file and not from a walk.
+            rules: the rules with all their limits; needed for a plan that was read from a file.
 
         Raises:
             ValueError: the plan is not finished, or the rules are not known.
-            AutomatonError: it is none of the rules, or they are an automaton of one's own.
+            AutomatonError: it is not a plan of the rules, or they are a custom automaton.
         """
         from formal_llm.planning.plans.certificates import certificate  # few plans are proven or drawn
 
@@ -141,14 +141,14 @@ class Plan(Drawable):
             return certificate(rules, self.word)
         if self._run is None:
             raise ValueError("this plan was not made here: name its rules, plan.certificate(rules)")
-        made_of, moves = self._run()
-        return certificate(made_of, self.word, moves)
+        source, moves = self._run()
+        return certificate(source, self.word, moves)
 
     def compiled_rules(self) -> dict[str, JSON]:
-        """The rules that :meth:`certificate` is about, as JSON data.
+        """Return the rules to which :meth:`certificate` refers, as JSON data.
 
         Raises:
-            ValueError, AutomatonError: as :meth:`certificate`; of a plan from a file, compile the rules themselves.
+            ValueError, AutomatonError: as in :meth:`certificate`; for a plan from a file, compile its rules directly.
         """
         from formal_llm.planning.plans.certificates import compiled_rules
 
@@ -159,10 +159,10 @@ class Plan(Drawable):
     # -- other forms --------------------------------------------------------------------------------------------
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The plan as JSON: ``word``, ``call`` and ``steps`` for readers, ``tree`` for :meth:`from_json`.
+        """Return the plan as JSON: ``word``, ``call`` and ``steps`` for readers, ``tree`` for :meth:`from_json`.
 
-        ``probability`` and ``log_probability`` are null where they are not known; of a plan of probability 0 only
-        ``log_probability`` is, as JSON has no infinity.
+        ``probability`` and ``log_probability`` are null if they are not known; for a plan of probability 0 only
+        ``log_probability`` is null, as JSON has no infinity.
         """
         impossible = self.log_probability == -math.inf
         data = {
@@ -182,10 +182,10 @@ class Plan(Drawable):
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """The plan that :meth:`to_json` wrote.
+        """Read a plan that :meth:`to_json` wrote.
 
         Raises:
-            ValueError: the text is no such plan.
+            ValueError: the text is not such a plan.
         """
         try:
             data: Any = parse_json(text)
@@ -206,14 +206,14 @@ class Plan(Drawable):
             raise ValueError(f"this is no plan: {error!r}") from error
 
     def over(self, rules: Source) -> Overlay:
-        """The plan drawn over the rules that it follows: a picture of the rules with what the plan uses marked.
+        """Draw the plan over the rules that it follows: a picture of the rules with the parts that it uses marked.
 
         Args:
             rules: a grammar, flowchart, behaviour or automaton; see
                 :class:`~formal_llm.planning.plans.overlay.Overlay`.
 
         Raises:
-            AutomatonError: the plan is none of these rules.
+            AutomatonError: it is not a plan of these rules.
         """
         from formal_llm.planning.plans.overlay import Overlay
 

@@ -1,4 +1,4 @@
-"""The readable steps of a plan, written from its tree."""
+"""The readable steps of a plan, derived from its tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Order", "Step", "read_steps"]
 
 
 def one_line(text: str) -> str:
-    """A text as a step shows it: on one line."""
+    """Put a text on one line, as steps are printed."""
     return " ".join(text.splitlines())
 
 
@@ -22,12 +22,12 @@ class Step:
     """A step of a plan, to be carried out in the order of ``number`` (from 1).
 
     Attributes:
-        number: its place.
+        number: its number.
         name: the terminal; empty for a step that is only a text.
         text: the step in words.
-        position: the place of the terminal in the word, from 0.
-        inputs: what it is applied to, where that is known: numbers of steps, labels of inputs.
-        told: whether the text was written for this step, so that its inputs need no description.
+        position: the index of the terminal in the word, from 0.
+        inputs: what it is applied to, if known: numbers of steps, labels of inputs.
+        told: whether the text was written for this step, so that its inputs need not be mentioned.
     """
 
     number: int
@@ -38,7 +38,7 @@ class Step:
     told: bool = False
 
     def __str__(self) -> str:
-        return one_line(self._describe_step())  # or the end of a step could not be found
+        return one_line(self._describe_step())  # or the end of a step could not be recognised
 
     def _describe_step(self) -> str:
         if self.told:
@@ -48,11 +48,11 @@ class Step:
 
 
 def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
-    """The steps of a tree, first to last.
+    """Read the steps of a tree, first to last.
 
-    A production with a text is a step; terminals that were chosen for it are added to the text. Of the other terminals,
-    those of a backward plan are steps that are applied to something; in a forward plan, and where the tree is no
-    nesting of calls, all are. A decision is none.
+    A production with a text is a step; terminals that were chosen for it are added to the text. The other terminals of
+    a nested backward plan are steps if they are applied to something; in a forward plan, and if the tree is not a
+    nesting of calls, all of them are. A decision is not a step.
     """
     nested = order == "backward" and is_nested(tree)
     rows: list[tuple[int, str, str, int, list[Node], bool]] = []
@@ -68,7 +68,7 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
             heads = [only_terminal(child) if place == 0 else child for place, child in enumerate(node.children)]
             leaves = [leaf for leaf in heads if leaf is not None and leaf.terminal]
             covered.update(map(id, leaves))
-            # In a list of steps a terminal behind the head is a step of its own, unless it is one of a selection.
+            # In a list of steps a terminal after the head is a step of its own, unless it belongs to a selection.
             of = [child for n, child in enumerate(node.children) if nested or n == 0 or selection_members(child.symbol)]
             chosen = [leaf for child in of for leaf in _list_chosen(child)]
             covered.update(map(id, chosen))
@@ -90,7 +90,7 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
 
 
 def _list_chosen(node: Node) -> list[Node]:
-    """The terminals that were chosen for a symbol of a production: those of a selection, or one of several."""
+    """List the terminals that were chosen for a symbol of a production: those of a selection, or one of several."""
     if selection_members(node.symbol):
         return list(node.children)
     inner = node

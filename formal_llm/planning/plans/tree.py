@@ -1,7 +1,7 @@
-"""The shape of a plan: its derivation tree, and the nested calls that a prefix grammar's tree stands for.
+"""The structure of a plan: its derivation tree, and the nested calls that the tree of a prefix grammar represents.
 
 A derivation tree is built from the moves of a run, which for the automaton of a grammar are a leftmost derivation. A
-run of a hand-written automaton has no derivation: its tree is flat. Nothing here recurses, since plans may be long.
+run of a hand-written automaton has no derivation: its tree is flat. No function here recurses, since plans may be long.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ FlatNode = Sequence[JSON]
 
 @runtime_checkable
 class MoveWithText(Protocol):
-    """A move that has a text of its own, as moves of one's own automaton may."""
+    """A move that has a text of its own, as moves of a custom automaton may."""
 
     @property
     def text(self) -> str:
-        """Its text as a step or an option; where empty, that is made from labels."""
+        """Its text as a step or an option; empty to derive it from labels."""
 
 
 def text_of(move: Move) -> str:
-    """The text of a move as a step or an option; empty where it has none of its own."""
+    """Return the text of a move as a step or an option; empty if it has none of its own."""
     return move.text if isinstance(move, (Transition, MoveWithText)) else ""
 
 
 def production_of(move: Move) -> Production | None:
-    """The production that a move of a grammar's automaton expands."""
+    """Return the production that a move of a grammar's automaton expands."""
     return move.production if isinstance(move, Transition) else None
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Node(Drawable):
-    """A node of a derivation tree. Treated as a value once it is built.
+    """A node of a derivation tree. Treated as immutable once it is built.
 
     Attributes:
         symbol: the grammar symbol.
-        label: what a person reads for it.
+        label: the text that a person reads for it.
         children: its children from left to right; a terminal has none.
         terminal: whether it is a terminal of the word.
         open: whether its production has not been chosen yet (in the tree of an unfinished plan).
-        text: the text of its production, where it has one.
-        question: for a decision, the question that it answers: the progress shows both, and the plan has no such step.
+        text: the text of its production, if it has one.
+        question: for a decision, the question that it answers: the progress shows both; the plan has no such step.
     """
 
     symbol: str
@@ -63,7 +63,7 @@ class Node(Drawable):
     question: str | None = None
 
     def walk(self) -> Iterator[Node]:
-        """The nodes in preorder: a node, then its children from left to right."""
+        """Yield the nodes in preorder: a node, then its children from left to right."""
         todo = [self]
         while todo:
             node = todo.pop()
@@ -76,16 +76,16 @@ class Node(Drawable):
         return [node for node in self.walk() if node.terminal]
 
     def flat(self) -> list[FlatNode]:
-        """The tree as a flat list in preorder, for JSON: nesting would limit its depth."""
+        """Return the tree as a flat list in preorder, for JSON: nesting would limit its depth."""
         rows = ((n.symbol, n.label, len(n.children), n.terminal, n.open, n.text, n.question) for n in self.walk())
         return [row if row[-1] is not None else row[:-1] for row in rows]
 
     @classmethod
     def from_flat(cls, rows: Iterable[FlatNode]) -> Node:
-        """The tree that :meth:`flat` wrote."""
+        """Rebuild a tree from the list of :meth:`flat`."""
         root: Node | None = None
         missing: list[tuple[Node, int]] = []
-        row: Any  # what it holds was JSON
+        row: Any  # its elements come from JSON
         for row in rows:
             symbol, label, count, terminal, is_open, *texts = row
             node = cls(symbol, label, [], terminal, is_open, *texts)
@@ -116,7 +116,7 @@ class Node(Drawable):
 
 
 def build_tree(moves: Iterable[Move], label: Callable[[str], str], start: str | None) -> Node:
-    """The tree of a run from the start symbol of a grammar; None for an automaton that comes from none."""
+    """Build the tree of a run; ``start`` is the start symbol of the grammar, None for an automaton without one."""
     if start is None:
         root = Node("plan", "plan")
         for move in moves:
@@ -149,25 +149,25 @@ def build_tree(moves: Iterable[Move], label: Callable[[str], str], start: str | 
             node.open = False
             node.terminal = True
     for node in waiting:
-        if not node.open:  # what it may still take is open, after what it has taken
+        if not node.open:  # it may take more: add an open child after those it has
             node.children.append(Node(node.symbol, node.label, open=True))
     return root
 
 
 def takes_several(symbol: str) -> bool:
-    """Whether a symbol is a selection or a repetition, whose node holds as many children as there are."""
+    """Return whether a symbol is a selection or a repetition, whose node has any number of children."""
     return selection_members(symbol) is not None or parse_repetition(symbol) is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """A tool applied to its arguments; an input when there are none.
+    """A tool applied to its arguments; an input if there are none.
 
     Attributes:
         name: the terminal.
-        label: what a person reads for it.
+        label: the text that a person reads for it.
         arguments: the calls whose results it takes.
-        result: what the result is called; set on the outermost call.
+        result: the name of the result; set on the outermost call.
     """
 
     name: str
@@ -176,7 +176,7 @@ class Call:
     result: str = ""
 
     def walk(self) -> Iterator[Call]:
-        """This call, then those of its arguments, from left to right (the order of the word)."""
+        """Yield this call, then those of its arguments, from left to right (the order of the word)."""
         todo = [self]
         while todo:
             call = todo.pop()
@@ -209,7 +209,7 @@ class Call:
 
 
 def _rebuild_call(rows: list[tuple[str, str, int, str]]) -> Call:
-    """The call of a flat list in preorder: name, label, number of arguments, result."""
+    """Rebuild a call from a flat list in preorder: name, label, number of arguments, result."""
     made: list[Call] = []
     for name, label, count, result in reversed(rows):
         arguments = [made.pop() for _ in range(count)]
@@ -218,7 +218,7 @@ def _rebuild_call(rows: list[tuple[str, str, int, str]]) -> Call:
 
 
 def only_terminal(node: Node) -> Node | None:
-    """The terminal that a node is, or only renames (as a class does); else None."""
+    """Return the terminal that a node is, or only renames (as a class does); else None."""
     while not node.terminal:
         if len(node.children) != 1 or node.text or parse_repetition(node.symbol):
             return None
@@ -227,21 +227,21 @@ def only_terminal(node: Node) -> Node | None:
 
 
 def root_label(root: Node) -> str:
-    """What the whole of a tree is called: the label of the last of the nodes that only rename it."""
+    """Return the label of a whole tree: that of the lowest of the nodes that only rename it."""
     while len(root.children) == 1 and not root.children[0].terminal and not takes_several(root.children[0].symbol):
         root = root.children[0]
     return root.label
 
 
 def is_flat(root: Node) -> bool:
-    """Whether the tree is that of an automaton without a grammar; "plan" may be the start symbol of a grammar, too."""
+    """Return whether a tree comes from an automaton without a grammar; a grammar may also start with "plan"."""
     return root.symbol == "plan" and all(child.terminal or not child.symbol for child in root.children)
 
 
 def is_nested(root: Node) -> bool:
-    """Whether the tree, finished or not, is a nesting of calls: each branching begins with a tool.
+    """Return whether the tree, finished or not, is a nesting of calls: each branching begins with a tool.
 
-    What is repeated there are arguments of a tool.
+    Repetitions in such a tree are arguments of a tool.
     """
     if is_flat(root) or _is_repeated(root):
         return False
@@ -255,7 +255,7 @@ def is_nested(root: Node) -> bool:
 
 
 def _is_repeated(root: Node) -> bool:
-    """Whether a tree, or what it only renames, is a repetition."""
+    """Return whether a tree, or what it only renames, is a repetition."""
     while parse_repetition(root.symbol) is None:
         if len(root.children) != 1 or root.text:
             return False
@@ -264,9 +264,9 @@ def _is_repeated(root: Node) -> bool:
 
 
 def read_call(root: Node) -> Call | None:
-    """The nested calls of a tree, where every production is ``tool argument ...``, an input, or a renaming.
+    """Read the nested calls of a tree in which every production is ``tool argument ...``, an input, or a renaming.
 
-    None for a tree of another shape, or one that is not finished.
+    Return None for a tree of another shape, or an unfinished one.
     """
     if is_flat(root) or _is_repeated(root):
         return None
@@ -277,7 +277,7 @@ def read_call(root: Node) -> Call | None:
         if node.terminal:
             made[id(node)] = (Call(node.symbol, node.label),)
         elif len(node.children) < 2 or takes_several(node.symbol):
-            # A renaming, nothing at all, a selection or repetition: as many values as there are.
+            # A renaming, an empty production, a selection or a repetition: any number of values.
             made[id(node)] = tuple(call for child in node.children for call in made[id(child)])
         else:
             if _is_repeated(node.children[0]):
@@ -293,13 +293,13 @@ def read_call(root: Node) -> Call | None:
 
 
 def result_name(label: str) -> str:
-    """What the result of a plan is called in front of its call."""
+    """Return the name of a plan's result, as written before its call."""
     result = "".join(c if c.isalnum() else "_" for c in label).strip("_").lower()
     return result if result.isidentifier() else "result"
 
 
 def path_to_open(tree: Node) -> list[Node] | None:
-    """The nodes from the root to the leftmost open one."""
+    """Return the nodes from the root to the leftmost open one."""
     path: list[Node] = []
     todo: list[tuple[Node, int]] = [(tree, 0)]
     while todo:

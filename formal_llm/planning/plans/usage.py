@@ -1,4 +1,4 @@
-"""What making a plan took."""
+"""The usage of a plan: questions, requests, tokens, time, cost."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _PLACES = tuple(BITS * place for place in range(len(KINDS)))
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """How many options, offered or left out, were decided by what.
+    """The number of options, offered or left out, by the method that decided them.
 
     Attributes:
         filter: without a search.
         search: by the search.
         linear: by a linear argument.
         program: by an integer program (the extra ``solver``).
-        unknown: not decided in the time or the states that a question may take, and offered.
+        unknown: undecided within the time or the states of a question, and therefore offered.
     """
 
     filter: int = 0
@@ -31,35 +31,35 @@ class Verdicts:
     unknown: int = 0
 
     def __add__(self, other: Verdicts) -> Verdicts:
-        """Both together."""
+        """Return the sum of both."""
         return Verdicts(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     @classmethod
     def unpack(cls, packed: int) -> Verdicts:
-        """The table of a sum of :data:`~formal_llm.automata.lookahead.verdicts.TALLY`."""
+        """Create the table from a sum of :data:`~formal_llm.automata.lookahead.verdicts.TALLY`."""
         return cls(*(packed >> place & _FIELD for place in _PLACES))
 
     def pack(self) -> int:
-        """The table as :meth:`unpack` takes it."""
+        """Pack the table for :meth:`unpack`."""
         return sum(getattr(self, field.name) << BITS * place for place, field in enumerate(fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a plan took.
+    """What was used to make a plan.
 
     Attributes:
         questions: questions answered.
-        forced: choices that the grammar leaves open and the rules do not: taken without a question.
+        forced: choices that the grammar leaves open but the rules decide, made without a question.
         backtracks: dead ends from which the walk went back.
-        wasted: answers that going back undid.
-        requests, input_tokens, output_tokens, cached_tokens, cache_write_tokens: as the answerers reported them (see
+        wasted: answers that were undone by going back.
+        requests, input_tokens, output_tokens, cached_tokens, cache_write_tokens: as reported with the answers (see
                 :class:`TokenUsage`).
         seconds: wall-clock time from the start of the walk to its end.
-        cost: what the tokens cost, in the currency of the prices; None where no prices are given.
-        verdicts: what decided which options were offered, all in all; a mapping of its counts is taken as well.
-        drafts: drafts of the plan that the answerer wrote; they are no questions, their tokens are in the counts above.
-        drafted: choices that were taken from drafts, without a question.
+        cost: the cost of the tokens, in the currency of the prices; None without prices.
+        verdicts: how many options were decided by what, in total; a mapping of the counts is accepted too.
+        drafts: drafts of the plan that the LLM wrote; they are not questions, their tokens are counted above.
+        drafted: choices taken from drafts, without a question.
     """
 
     questions: int = 0
@@ -82,7 +82,7 @@ class Usage:
             object.__setattr__(self, "verdicts", Verdicts(**self.verdicts))
 
     def __add__(self, other: Usage) -> Usage:
-        """Both together; the cost is that of those that have one."""
+        """Return the sum of both; the cost is that of the parts that have one."""
         costs = [usage.cost for usage in (self, other) if usage.cost is not None]
         names = [field.name for field in fields(self) if field.name != "cost"]
         summed = {name: getattr(self, name) + getattr(other, name) for name in names}
@@ -90,7 +90,7 @@ class Usage:
 
     @property
     def token_usage(self) -> TokenUsage:
-        """What the answers took."""
+        """The requests and tokens of the answers."""
         return TokenUsage(
             self.requests, self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens
         )

@@ -1,4 +1,4 @@
-"""What the symbols of an automaton are called: names, labels, descriptions."""
+"""The vocabulary of an automaton: the names, labels and descriptions of its symbols."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from formal_llm.automata.models.automaton import HasTerminals
 from formal_llm.automata.models.symbols import Order, quote_text
 from formal_llm.errors import AutomatonError
 
-#: How the plan without any step is written.
+#: The notation of the plan without steps.
 EMPTY = "ε (the empty plan)"
 _PLAIN_NAME = re.compile(r'\w[^\s"]*')
 
 
 def write_word(word: Iterable[str]) -> str:
-    """A word on one line: its names with blanks between them, in quotes where they are not plain."""
+    """Write a word on one line: its names separated by blanks, quoted where necessary."""
     return " ".join(name if _PLAIN_NAME.fullmatch(name) else quote_text(name) for name in word) or EMPTY
 
 
 @runtime_checkable
 class Labelling(Protocol):
-    """An automaton of one's own that has texts for its terminals."""
+    """A custom automaton that has texts for its terminals."""
 
     def label(self, name: str) -> str:
-        """The text for a terminal."""
+        """Return the text for a terminal."""
 
 
 @runtime_checkable
 class HasSymbols(Protocol):
-    """An automaton of one's own that knows more of its terminals than their texts."""
+    """A custom automaton with more information about its terminals than their texts."""
 
     @property
     def symbols(self) -> Mapping[str, Symbol]:
-        """What is known of them."""
+        """The symbols by name."""
         ...
 
 
 @runtime_checkable
 class Fingerprinted(Protocol):
-    """An automaton with a fingerprint that equal automata share."""
+    """An automaton with a fingerprint, by which equal automata can be recognised."""
 
     @property
     def fingerprint(self) -> str:
-        """A short text that equal automata share, and others have not."""
+        """A short text that equal automata share and different ones do not."""
 
 
 def fingerprint_of(automaton: object) -> str:
-    """What an automaton is known by in files.
+    """Return the fingerprint that identifies an automaton in files.
 
     Raises:
         AutomatonError: it has no fingerprint.
@@ -64,16 +64,16 @@ def fingerprint_of(automaton: object) -> str:
 
 
 class Vocabulary:
-    """What the symbols of an automaton are called, whether it is under limits or not.
+    """The names, labels and descriptions of an automaton's symbols, with or without limits.
 
     Args:
         automaton: the automaton.
 
     Attributes:
-        grammar: the grammar that the automaton was made from; None where it comes from none.
-        symbols: what is known of its terminals.
-        order: which way the word of a plan runs; None where the automaton does not declare it.
-        terminals: the alphabet; empty where the automaton does not declare it.
+        grammar: the grammar from which the automaton was made; None if there is none.
+        symbols: the symbols of its terminals.
+        order: the direction of the word of a plan; None if the automaton does not declare it.
+        terminals: the alphabet; empty if the automaton does not declare it.
     """
 
     __slots__ = ("grammar", "label", "order", "symbols", "terminals")
@@ -84,7 +84,7 @@ class Vocabulary:
         self.order: Order | None = None
         self.symbols: Mapping[str, Symbol] = {}
         self.terminals: Iterable[str] = ()
-        #: The text a person reads for a symbol.
+        #: Returns the text that a person reads for a symbol.
         self.label: Callable[[str], str] = _replace_underscores
         if isinstance(inner, PDA):
             self.grammar, self.order = inner.cfg, inner.order
@@ -103,7 +103,7 @@ class Vocabulary:
         return self.grammar.start if self.grammar is not None else None
 
     def describe_terminal(self, name: str) -> str:
-        """The description of a terminal beyond its label."""
+        """Return the description of a terminal."""
         symbol = self.symbols.get(name)
         return symbol.description if symbol is not None else ""
 
@@ -113,10 +113,10 @@ def _replace_underscores(name: str) -> str:
 
 
 def order_of(source: Source) -> Order:
-    """Which way the words of rules run, of steps that stand on lines: as they declare (``%order``), or as is usual.
+    """Return the direction of the words of rules: the declared one (``%order``), or the default.
 
-    A grammar that does not declare it is written from its last step to its first; an automaton that comes from no
-    grammar from the first on.
+    By default the words of a grammar run from the last step to the first, those of an automaton without a grammar from
+    the first to the last.
     """
     if isinstance(source, CFG):
         return source.order or "backward"

@@ -1,4 +1,4 @@
-"""What a walk may use, and what it has used."""
+"""The budget of a walk, and a meter of what it has used."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from time import perf_counter
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.plans.usage import Usage, Verdicts
 
-#: The most questions that a planner asks for one plan by default.
+#: The maximum number of questions that a planner without a budget asks for one plan.
 QUESTIONS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one walk may use, or many together; None for no bound.
+    """Bounds on what one walk, or many together, may use; None for no bound.
 
-    A planner without a budget asks at most 200 questions for a plan (:data:`QUESTIONS`). A budget that is given bounds
+    A planner without a budget asks at most 200 questions for a plan (:data:`QUESTIONS`). An explicit budget bounds
     what it names, and the steps.
 
-    Requests, tokens and cost are known when an answer has come, so the last answer may go beyond them; after it nothing
-    more is asked.
+    Requests, tokens and cost are known only after an answer, so the last answer may exceed them; after it no more
+    questions are asked.
 
     Attributes:
-        questions: questions asked; of a best-first search, those of all its branches.
-        steps: moves of the automaton in the plan. With lookahead only such plans are offered as keep it.
-        backtracks: dead ends left; of a best-first search, those of all its branches.
-        requests: requests to a provider, tries after a bad answer among them.
+        questions: questions asked; for a best-first search, those of all its branches.
+        steps: moves of the automaton in the plan. With lookahead only plans within this bound are offered.
+        backtracks: dead ends left; for a best-first search, those of all its branches.
+        requests: requests to a provider, including retries after invalid answers.
         tokens: tokens read and written.
-        cost: money, in the currency of the prices that the planner is given.
+        cost: money, in the currency of the planner's prices.
     """
 
     questions: int | None = None
@@ -45,18 +45,18 @@ class Budget:
         return not (self.questions is self.requests is self.tokens is self.cost is None)
 
     def allows_question(self, questions: int) -> bool:
-        """Whether the number of questions asked alone decides that another one may be asked."""
+        """Return whether another question may be asked, if only questions are bounded; False if anything else is."""
         return self.requests is self.tokens is self.cost is None and (
             self.questions is None or questions < self.questions
         )
 
     def check(self, prices: Prices | None) -> None:
-        """Raise ``ValueError`` where the cost is bounded and no prices are known."""
+        """Raise ``ValueError`` if the cost is bounded but the prices of tokens are unknown."""
         if self.cost is not None and prices is None:
             raise ValueError("a budget of cost needs prices: Planner(prices=Prices(input=..., output=...))")
 
     def spent(self, usage: Usage) -> tuple[str, float] | None:
-        """The first of questions, requests, tokens and cost that leaves nothing for another question, and its bound."""
+        """Return the first bound (questions, requests, tokens, cost) that is used up, by name and amount; or None."""
         used = (
             ("questions", self.questions, usage.questions),
             ("requests", self.requests, usage.requests),
@@ -69,13 +69,13 @@ class Budget:
 
 
 class Meter:
-    """Counts what a walk uses; determines its cost where prices are given.
+    """A meter of what a walk uses, including its cost if prices are given.
 
     Attributes:
         questions, forced, backtracks, drafts, drafted: as in :class:`Usage`.
-        tokens: what the answers cost.
-        verdicts: what decided what was offered, packed (see :meth:`Verdicts.unpack`).
-        capped: whether a branch was given up because it did not end within the step budget.
+        tokens: the tokens of the answers.
+        verdicts: how many options were decided by what, packed (see :meth:`Verdicts.unpack`).
+        capped: whether a branch was abandoned because it did not end within the step budget.
     """
 
     __slots__ = (
@@ -96,15 +96,15 @@ class Meter:
         self._seconds = perf_counter() - self._begun
 
     def resume_clock(self) -> None:
-        """Let the clock run on as if it had never been stopped."""
+        """Resume the clock as if it had never been stopped."""
         self._seconds = None
 
     def copy(self) -> Meter:
-        """A meter that continues from here by itself."""
+        """Return an independent copy."""
         return copy(self)
 
     def count_usage(self, kept: int, besides: TokenUsage | None = None) -> Usage:
-        """What was used; ``kept`` answers are still part of the plan, ``besides`` comes on top."""
+        """Return the usage; ``kept`` answers are still part of the plan, ``besides`` is added."""
         seconds = self._seconds if self._seconds is not None else perf_counter() - self._begun
         tokens = self.tokens if besides is None else self.tokens + besides
         return Usage(
@@ -115,11 +115,11 @@ class Meter:
         )  # fmt: skip
 
     def price_tokens(self, tokens: TokenUsage) -> float | None:
-        """What tokens cost; None without prices."""
+        """Return the cost of tokens; None without prices."""
         return None if self._prices is None else self._prices.cost(tokens)
 
     def restore_usage(self, usage: Usage) -> None:
-        """Count as if this had been used so far."""
+        """Set the counters to this usage."""
         self.questions, self.forced, self.backtracks = usage.questions, usage.forced, usage.backtracks
         self.tokens, self.verdicts = usage.token_usage, usage.verdicts.pack()
         self.drafts, self.drafted = usage.drafts, usage.drafted

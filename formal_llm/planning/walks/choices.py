@@ -1,12 +1,12 @@
-"""What can be chosen in a configuration: the automaton's moves, made into options that a person would understand.
+"""The choices in a configuration: the automaton's moves, grouped into options that a person understands.
 
-- A nonterminal on top of the stack: each production is an option. Where a production begins with a class (a symbol
-  that stands for a choice of one terminal), its members take its place: people read tool names, not class names.
+- A nonterminal on top of the stack: each production is an option. If a production begins with a class (a symbol that
+  stands for a choice of one terminal), the members replace the class: people read tool names, not class names.
 - A selection on top: its members are the options, and several may be chosen at once.
 - An accepting configuration with moves left: stopping is an option too.
 
-Options from which no valid plan can be finished are left out. What is found for a configuration is kept under its
-signature, so plans that come by the same place, in the same or another walk, find it there.
+Options from which no valid plan can be finished are left out. The choices of a configuration are cached under its
+signature, for all plans that pass through an equivalent configuration, in this walk or another.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from formal_llm.automata.models.transition import Transition
 from formal_llm.errors import AutomatonError, unknown
 from formal_llm.planning.plans.vocabulary import Vocabulary
 
-#: How many options are kept, of all places that were asked about: some 100 megabytes. And what a place counts itself.
+#: How many options are cached for all configurations (about 100 megabytes), and what a configuration itself counts.
 _CACHE, _OWN = 500_000, 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """One option: the moves that taking it means; none for stopping here.
+    """One option: the moves that it makes; none for stopping here.
 
     Attributes:
-        index: its place among all choices of the configuration, also those that were left out; from 0.
+        index: its index among all choices of the configuration, including those left out; from 0.
         moves: the moves.
-        reads: the terminals that the moves read; of a member of a selection, the member.
-        leap: the moves in one, where that is possible.
-        menu: what it leads to where it is no choice of its own but more choices of the same place.
+        reads: the terminals that the moves read; for a member of a selection, the member.
+        leap: all the moves as one, if possible.
+        menu: for an option that makes no choice but opens more choices of the same configuration: these.
     """
 
     index: int
@@ -64,7 +64,7 @@ class Choice:
     menu: Menu | None = None
 
     def iter_choices(self) -> Iterator[Choice]:
-        """The choice itself; of a menu all that it leads to in the end."""
+        """Yield the choice itself; for a menu, all choices that it eventually leads to."""
         if self.menu is None:
             yield self
         else:
@@ -74,13 +74,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Menu:
-    """Choices that stand behind one option of a page (see :mod:`formal_llm.planning.walks.pages`).
+    """Choices behind one option of a page (see :mod:`formal_llm.planning.walks.pages`).
 
     Attributes:
-        text: the option.
-        items: the choices, menus among them.
-        make: makes the page of them; of a selection it receives what was chosen on the pages before.
-        key: a number that identifies what is behind it, the same in every process; below 0.
+        text: the text of the option.
+        items: the choices, possibly menus themselves.
+        make: creates their page, given what was chosen on earlier pages of a selection.
+        key: a negative number that identifies the choices, the same in every process.
     """
 
     text: str
@@ -90,7 +90,7 @@ class Menu:
 
     @property
     def marker(self) -> str:
-        """What stands in a set of names for going on to this page."""
+        """The element of a set of names that represents continuing to this page."""
         return f"… {-self.key:x}"
 
 
@@ -99,10 +99,10 @@ class SelectionPart:
     """The part of a selection that one question asks for.
 
     Attributes:
-        here: the members of its page, and what was taken before.
-        taken: what was chosen on the pages before.
-        later: the members of the pages after it.
-        marker: what stands in an answer for going on to these.
+        here: the members of its page and those chosen before.
+        taken: the members chosen on earlier pages.
+        later: the members of later pages.
+        marker: the element of an answer that represents continuing to later pages.
     """
 
     here: frozenset[str]
@@ -112,17 +112,17 @@ class SelectionPart:
 
     @property
     def all_members(self) -> frozenset[str]:
-        """All members of the selection that can still be chosen, and what was taken before."""
+        """All members of the selection that can still be chosen, and those chosen before."""
         return self.here | self.later
 
     def make_answer(self, names: frozenset[str]) -> frozenset[str]:
-        """What is to be chosen here so that these are chosen in the end: names, or going on as well."""
+        """Return the answer here by which these names are chosen in the end: names, possibly with the marker."""
         return names if not self.marker or names <= self.here else (names & self.here) | {self.marker}
 
 
 @dataclass(frozen=True, slots=True)
 class RuledOut:
-    """The sets that are ruled out on a page of a selection: sets by themselves, and all that one answer leads to."""
+    """The sets ruled out on a page of a selection: individual sets, and all sets that an answer leads to."""
 
     answers: frozenset[Any]
     part: SelectionPart
@@ -136,17 +136,17 @@ class ChoiceFork:
     """The choices of a configuration.
 
     Attributes:
-        choices: those from which a plan can be finished, as far as the lookahead knows.
+        choices: those after which a plan can be finished, as far as the lookahead knows.
         total: how many there are without lookahead.
         several: whether any non-empty subset may be chosen (a selection).
-        only: of a selection, the one set that can be chosen; None where there are more, or where that is not known.
-        unknown: the indices of the choices of which it is not known whether a plan can be finished after them.
-        open: those of these that were left because the time for the question was spent.
-        tally: what decided how many of all choices (see :data:`~formal_llm.automata.lookahead.verdicts.TALLY`).
-        shown: what options were made of the choices; kept by the walk.
-        paged: the first page of the choices, and who made it; kept by the walk.
-        part: of a page of a selection, which part of it is asked.
-        more: of a page of a selection, the pages after it.
+        only: for a selection, the only set that can be chosen; None if there are more or it is not known.
+        unknown: the indices of the choices after which it is not known whether a plan can be finished.
+        open: those among them that are undecided because the time for the question ran out.
+        tally: how many choices were decided by what (see :data:`~formal_llm.automata.lookahead.verdicts.TALLY`).
+        shown: the options made of the choices; cached by the walk.
+        paged: the first page of the choices with its pager; cached by the walk.
+        part: for a page of a selection, the part that it asks for.
+        more: for a page of a selection, the later pages.
     """
 
     choices: tuple[Choice, ...]
@@ -163,22 +163,22 @@ class ChoiceFork:
 
     @property
     def is_certain(self) -> bool:
-        """Whether filters alone have decided what is offered, so that it is the same wherever it is asked."""
+        """Whether filters alone decided what is offered, so that the result is the same in every run."""
         return not self.tally >> 32
 
     def iter_choices(self) -> Iterator[Choice]:
-        """The choices, and on a page those on the pages after it."""
+        """Yield the choices, and for a page those on later pages."""
         for choice in (*self.choices, *(self.more.items if self.more is not None else ())):
             yield from choice.iter_choices()
 
     @property
     def scope(self) -> SelectionPart:
-        """Of a selection, the part that is asked: all of it where there are no pages."""
+        """For a selection, the part that is asked for: all of it if there are no pages."""
         return self.part or SelectionPart(frozenset(choice.reads[0] for choice in self.choices))
 
 
 class ForkTemplate:
-    """The choices at a (state, stack top), whatever lies below."""
+    """The choices at a state and stack top, regardless of the rest of the stack."""
 
     __slots__ = ("branches", "choices", "forks")
 
@@ -190,7 +190,7 @@ class ForkTemplate:
         self.forks: dict[tuple[int, int, int, int], ChoiceFork] = {}
 
     def get_fork(self, judged: JudgedBranches) -> ChoiceFork:
-        """The fork of the choices that a plan may be finished after; always the same object for the same ones."""
+        """Return the fork of the choices after which a plan may be finished; the same object for the same choices."""
         able, _, unknown, standing, tally = judged
         fork = self.forks.get((able, unknown, standing, tally))
         if fork is None:
@@ -206,12 +206,12 @@ class ForkTemplate:
         return fork
 
     def _select_choices(self, bits: int) -> tuple[Choice, ...]:
-        """The choices of a set of branches."""
+        """Return the choices of a set of branches."""
         return tuple([choice for number, choice in enumerate(self.choices) if bits >> number & 1]) if bits else ()
 
 
 class ForkCache:
-    """Forks by what decides them, each with the moves that finish a plan; as many as a bound on memory allows."""
+    """A cache of forks by signature, each with the number of moves that finish a plan; bounded in memory."""
 
     __slots__ = ("_forks", "_options")
 
@@ -220,11 +220,11 @@ class ForkCache:
         self._options = 0
 
     def get(self, signature: Hashable) -> tuple[ChoiceFork, float] | None:
-        """What is kept under a signature."""
+        """Return the fork cached under a signature."""
         return self._forks.get(signature)
 
     def store_fork(self, signature: Hashable, fork: ChoiceFork, reach: float) -> tuple[ChoiceFork, float]:
-        """Keep a fork; the others are dropped where they have become too many."""
+        """Cache a fork; drop all others when there are too many."""
         self._options += _OWN + len(fork.choices)
         if self._options > _CACHE:
             self._forks.clear()
@@ -234,14 +234,14 @@ class ForkCache:
 
 
 def collect_indices(choices: Iterable[Choice]) -> frozenset[int]:
-    """The indices of choices."""
+    """Collect the indices of choices."""
     return frozenset(choice.index for choice in choices)
 
 
 def list_candidates(
     automaton: Automaton[C, M], configuration: C, at_class: Callable[[C], bool]
 ) -> Iterator[tuple[Choice, C]]:
-    """The choices of a configuration that are single options, with what they lead to."""
+    """Yield the choices of a configuration that are single options, with the resulting configurations."""
     base = stack_depth(configuration) - 1
     number = 0
     if automaton.accepting(configuration):
@@ -253,7 +253,7 @@ def list_candidates(
         if move.read is None and at_class(after) and stack_depth(after) > base:
             paths = [((move, member), automaton.step(after, member)) for member in automaton.moves(after)]
         for moves, end in paths:
-            # A terminal that the option has put on the stack, and that must come now, belongs to the option.
+            # A terminal that the option has pushed, and that must come next, belongs to the option.
             if moves[-1].read is None and stack_depth(end) > base and not automaton.accepting(end):
                 following = automaton.moves(end)
                 if len(following) == 1 and following[0].read is not None:
@@ -266,7 +266,7 @@ def list_candidates(
 
 
 def with_questions(choices: Sequence[Choice], texts: list[str]) -> list[str]:
-    """The texts of choices; with the questions that they only answer, where several are asked side by side."""
+    """Add their questions to the texts of choices that answer different questions."""
     first = [choice.moves[0] if choice.moves else None for choice in choices]
     asked = [move.question if isinstance(move, Transition) and move.decision else "" for move in first]
     if len(set(asked)) < 2:
@@ -274,17 +274,17 @@ def with_questions(choices: Sequence[Choice], texts: list[str]) -> list[str]:
     return [f"{question} {text}" if question else text for question, text in zip(asked, texts, strict=True)]
 
 
-#: Terminals together.
+#: A set of terminals.
 Names: TypeAlias = frozenset[str]
 
-#: The ways without one more set after which a caller may stop.
+#: After this many partial runs without a new set, the caller gets a chance to stop.
 _TRIES = 1_000
-#: What looking at one way costs, in the tries of :class:`Work`.
+#: The cost of examining one partial run, in the tries of :class:`Work`.
 _WORTH = 5
 
 
 class Subset(NamedTuple):
-    """A set of members of a selection that can be chosen: the moves that take it, what they lead to, the set."""
+    """A set of members of a selection that can be chosen: its moves, the resulting configuration, the set."""
 
     moves: tuple[Any, ...]
     after: Any
@@ -303,26 +303,26 @@ def iter_subsets(
     may: Names,
     steps: float,
 ) -> Iterator[Subset | None]:
-    """The sets of members that may be chosen of the selection on top of a stack, each once, few members first.
+    """Yield the sets that may be chosen from the selection on top of a stack, each once, small sets first.
 
     Args:
-        lookahead: knows the automaton.
+        lookahead: the lookahead of the automaton.
         finishes: whether a plan may be finished from a configuration within a number of moves.
-        configuration: where the selection is on top.
+        configuration: a configuration with the selection on top of its stack.
         must: the members that each set has.
         may: the members that a set may have.
         steps: how many moves may be made.
 
     Yields:
-        The sets; in between None where none was found in many tries, or the time for the question is spent, so that
-        callers can stop.
+        The sets; and None when many tries found no further set, or the time for the question ran out, so that the
+        caller can stop.
     """
     automaton = lookahead.automaton
     members = lookahead.selection(configuration) or ()
     count = tries = 0
-    seen: set[Hashable] = set()  # a set may come about in several ways
+    seen: set[Hashable] = set()  # a set may be reached in several ways
     barren: set[Hashable] = set()  # from here no set can be chosen
-    # A way, or what is noted once all that it can lead to has been looked at: the place, and the count before.
+    # A partial run; or, to be examined after everything it leads to: its mark, and the count of sets before.
     todo: list[_Way | tuple[Hashable, int]] = [((), configuration, (), 0)]
     while todo:
         way = todo.pop()
@@ -380,13 +380,13 @@ def _warn_missing_solver() -> None:
 
 
 class ChoiceTable:
-    """The choices of an automaton's configurations, remembered.
+    """The choices of an automaton's configurations, cached.
 
     Args:
-        lookahead: knows the automaton and what can be completed.
-        look: False to offer every move that the automaton allows now, dead ends included.
-        search_time: the seconds of search that a question may take; None for no bound. What is not decided by then is
-            offered as well, and is looked at again when it is chosen.
+        lookahead: the lookahead of the automaton.
+        look: False to offer every move that the automaton allows now, including dead ends.
+        search_time: the seconds of search that a question may take; None for no bound. An option that is undecided by
+            then is offered, and examined again when it is chosen.
     """
 
     def __init__(self, lookahead: Lookahead, *, look: bool = True, search_time: float | None = SEARCH_TIME) -> None:
@@ -399,7 +399,7 @@ class ChoiceTable:
         self.look = look
         self._rules: str | None = None
         self._templates: dict[tuple[State, str | None], ForkTemplate] = {}
-        #: (the choices, moves that finish a plan after any of them but for what lies deeper), by signature.
+        #: By signature: the choices, and the moves that finish a plan after any of them except for deeper stack levels.
         self._forks = ForkCache()
 
     @classmethod
@@ -415,20 +415,20 @@ class ChoiceTable:
         solver: bool = True,
         search_time: float | None = SEARCH_TIME,
     ) -> ChoiceTable:
-        """The choices of a grammar or automaton.
+        """Create the table of a grammar or automaton.
 
         Args:
             source: the grammar or automaton.
             goal: the nonterminal to derive instead of the grammar's start symbol.
             limits: more limits.
-            constraints: finite automata that the word must satisfy as well.
+            constraints: finite automata that the word must also satisfy.
             lookahead: ``"on"`` or ``"off"``.
             max_states: the budget of one lookahead query.
             solver: whether an integer program may decide what the lookahead's search does not.
             search_time: the seconds of search that a question may take.
 
         Raises:
-            AutomatonError: a goal or constraints for an automaton that cannot have them; a goal that is no nonterminal.
+            AutomatonError: the automaton cannot have a goal or constraints, or the goal is not a nonterminal.
         """
         if lookahead not in ("on", "off"):
             raise ValueError(f"lookahead is 'on' or 'off', not {lookahead!r}")
@@ -448,7 +448,7 @@ class ChoiceTable:
         return cls(ahead, look=lookahead == "on", search_time=search_time)
 
     def rules(self) -> str:
-        """The rules as text: the grammar or the automaton in its notation with all limits, then each constraint."""
+        """Return the rules as text: the grammar or automaton in its notation with all limits, then each constraint."""
         if self._rules is None:
             pda, limits = self.lookahead.pda, self.lookahead.limits
             base, *constraints = (pda.factors or (pda,)) if pda is not None else (self.lookahead.source,)
@@ -462,7 +462,7 @@ class ChoiceTable:
         return self._rules
 
     def at(self, configuration: Hashable, steps: float) -> ChoiceFork:
-        """The choices of ``configuration`` when ``steps`` more moves may be made."""
+        """Return the choices of ``configuration`` when ``steps`` more moves may be made."""
         signature, deeper = self.lookahead.signature(configuration)
         found = self._forks.get(signature)
         if found is not None and not found[0].unknown and found[1] + deeper <= steps:
@@ -479,13 +479,13 @@ class ChoiceTable:
             return self._filter_remaining(configuration, fork, steps, enough)
 
     def in_time(self) -> AbstractContextManager[None]:
-        """Bound what a question takes."""
+        """Bound the search time of a question."""
         return self.lookahead.work.limit_seconds(self.search_time)
 
     def _filter_remaining(self, configuration: Hashable, fork: ChoiceFork, steps: float, enough: bool) -> ChoiceFork:
-        """What is left of a fork with this many moves: asked anew, not remembered.
+        """Return the part of a fork that is possible within ``steps`` moves; not cached.
 
-        Where they are ``enough`` for the choices that are decided, the others are only looked at by what is known.
+        If these are ``enough`` for the decided choices, the others are examined without further search.
         """
         if fork.several:
             return self._make_selection_fork(configuration, self.lookahead.selection(configuration) or (), 0.0, steps)[
@@ -514,25 +514,25 @@ class ChoiceTable:
         return None if self.search_time is None else START * self.search_time
 
     def begin(self, configuration: Hashable) -> Verdict:
-        """Whether a plan can be made at all, from where it starts."""
+        """Decide whether any plan can be made from the start configuration."""
         with self.lookahead.work.limit_seconds(self.start_time):
             return self.lookahead.completable(configuration)
 
     def second_look(self, configuration: Hashable, choice: Choice) -> Verdict:
-        """Whether a plan can be finished after a choice, with the time of a question for this alone (at any time)."""
+        """Decide whether a plan can be finished after a choice, with the whole search time of a question for it."""
         return self.lookahead.second_look(self.after(configuration, choice), self.search_time)
 
     def rule_out(self, configuration: Hashable, choice: Choice, verdict: Verdict) -> None:
-        """Remember a second look after which a choice is not offered any more."""
+        """Record the result of a second look, so that the choice is no longer offered."""
         self.lookahead.learn(self.after(configuration, choice), verdict)
 
     def _can_finish(self, configuration: Any, steps: float) -> bool:
-        """Whether a plan may be finished within ``steps`` moves; without lookahead anything may."""
+        """Return whether a plan may be finished within ``steps`` moves; always True without lookahead."""
         bound = None if steps == INFINITE else int(steps)
         return not self.look or (steps >= 0 and self.lookahead.completable(configuration, steps=bound).possible)
 
     def after(self, configuration: Hashable, choice: Choice) -> Hashable:
-        """The configuration after a choice."""
+        """Return the configuration after a choice."""
         if choice.leap is not None:
             return self.lookahead.leap(configuration, choice.leap)
         for move in choice.moves:
@@ -541,7 +541,7 @@ class ChoiceTable:
 
     def _make_fork(self, configuration: Hashable, deeper: float) -> tuple[ChoiceFork, float]:
         top = self.lookahead.top(configuration) if self.look else None
-        template = None if top is None else self._templates.get(top)  # there are none of selections
+        template = None if top is None else self._templates.get(top)  # selections have none
         chosen = self.lookahead.selection(configuration) if template is None else None
         if chosen is not None and len(chosen) > 1:
             return self._make_selection_fork(configuration, chosen, deeper, INFINITE)
@@ -570,13 +570,13 @@ class ChoiceTable:
         self.lookahead.work.share_among(len(found))
         verdicts = [self.lookahead.completable(after) for _, after in found]
         doubtful = [number for number, verdict in enumerate(verdicts) if verdict.value == "unknown"]
-        for place, number in enumerate(doubtful):  # once more, with what the others have left of the time
+        for place, number in enumerate(doubtful):  # again, with the time that the others have left
             self.lookahead.work.share_among(len(doubtful) - place)
             verdicts[number] = self.lookahead.completable(found[number][1])
         return self._build_fork(list(zip((choice for choice, _ in found), verdicts, strict=True)), total, deeper)
 
     def _build_fork(self, judged: list[tuple[Choice, Verdict]], total: int, deeper: float) -> tuple[ChoiceFork, float]:
-        """The fork of choices with their verdicts, and the moves that finish a plan after those that are decided."""
+        """Build the fork of judged choices, and compute the moves that finish a plan after the decided ones."""
         reach = max(
             (self._count_reach(c.moves, verdict, deeper) for c, verdict in judged if verdict.possible), default=0.0
         )
@@ -597,25 +597,25 @@ class ChoiceTable:
     def _make_selection_fork(
         self, configuration: Any, members: tuple[str, ...], deeper: float, steps: float
     ) -> tuple[ChoiceFork, float]:
-        """The fork of a selection, and the moves that finish a plan after what is known to be possible there."""
+        """Build the fork of a selection, and compute the moves that finish a plan after the possible choices."""
         self.lookahead.work.share_among(len(members))
         found = list(self._list_members(configuration, members, steps))
-        few, all_of_them = self.few_subsets(configuration, steps, 1) if len(found) > 1 else ([], False)
-        only = few[0].names if few and all_of_them else None
+        subsets, complete = self.few_subsets(configuration, steps, 1) if len(found) > 1 else ([], False)
+        only = subsets[0].names if subsets and complete else None
         fork = ChoiceFork(tuple(choice for choice, _ in found), len(members), several=True, only=only)
         reach = 0.0
         if self.look and steps == INFINITE:
-            lost, decide = Verdict("unknown", TIME), self.lookahead.completable  # lost: no way was found in time
-            judged = [(choice, lost if after is None else decide(after)) for choice, after in found]
-            told, reach = self._build_fork(judged, len(members), deeper)
-            fork = replace(fork, unknown=told.unknown, open=told.open, tally=told.tally)
-            # Two sets that can be finished in ``steps`` moves: where there are as many, more than one can be chosen.
-            for way in few:
+            undecided, decide = Verdict("unknown", TIME), self.lookahead.completable  # no way was found in time
+            judged = [(choice, undecided if after is None else decide(after)) for choice, after in found]
+            judged_fork, reach = self._build_fork(judged, len(members), deeper)
+            fork = replace(fork, unknown=judged_fork.unknown, open=judged_fork.open, tally=judged_fork.tally)
+            # Two sets can be finished within ``reach`` moves: with that many moves, more than one set can be chosen.
+            for way in subsets:
                 reach = max(reach, self._count_reach(way.moves, self.lookahead.completable(way.after), deeper))
         return fork, reach
 
     def _list_members(self, configuration: Any, members: tuple[str, ...], steps: float) -> Iterator[tuple[Choice, Any]]:
-        """The members of a selection that some possible subset holds, with what comes after it; None: not known."""
+        """Yield the members of possible subsets, each with the configuration after one; None if it is not known."""
         for index, name in enumerate(members):
             found = self._find_subset(configuration, frozenset((name,)), frozenset(members), steps)
             if found is not None:
@@ -624,7 +624,7 @@ class ChoiceTable:
                 yield Choice(index, (), (name,)), None
 
     def subset(self, configuration: Hashable, names: Names, steps: float) -> Choice | None:
-        """The choice of just these members of the selection on top of the stack, with ``steps`` more moves; or None."""
+        """Return the choice of exactly these members of the selection on top, within ``steps`` moves; or None."""
         members = self.lookahead.selection(configuration) or ()
         with self.in_time():
             found = self._find_subset(configuration, names, names, steps)
@@ -638,11 +638,11 @@ class ChoiceTable:
         excluded: Container[object] = (),
         within: tuple[Names, Names] | None = None,
     ) -> tuple[list[Subset], bool]:
-        """Up to ``most + 1`` sets that can be chosen and are not in ``excluded``; and whether these are all there are.
+        """Find up to ``most + 1`` sets that can be chosen and are not ``excluded``, and whether these are all.
 
-        ``within`` are the members that each set must have, and those that it may have.
+        ``within`` gives the members that each set must have, and those that it may have.
 
-        The first one is looked for until it is found or there is none, those after it within a bound on the ways tried.
+        The search for the first set is exhaustive, that for further ones has a bound on the ways tried.
         """
         must, may = within or (frozenset(), frozenset(self.lookahead.selection(configuration) or ()))
         found: list[Subset] = []
@@ -660,16 +660,16 @@ class ChoiceTable:
     def some_subset(
         self, configuration: Hashable, must: Names, may: Names, steps: float, excluded: Container[object] = ()
     ) -> bool:
-        """Whether a choice that is not ``excluded`` is allowed of all of ``must`` and some of ``may``."""
+        """Return whether a set with all of ``must`` and some of ``may`` can be chosen that is not ``excluded``."""
         with self.in_time():
             return bool(self._find_subset(configuration, must, may, steps, excluded)) or self.lookahead.work.left <= 0
 
     def _find_subset(
         self, configuration: Any, must: Names, may: Names, steps: float, excluded: Container[object] = ()
     ) -> tuple[tuple[Any, ...], Any] | None:
-        """Moves through a selection that take all of ``must`` and nothing but ``may``, and what they lead to.
+        """Find moves through a selection that take all of ``must`` and only ``may``, and where they lead.
 
-        None where there are none, or where the time is spent first; it never is where just one set is asked for.
+        None if there are none or the time runs out first, which never happens for a single set.
         """
         for way in self._iter_subsets(configuration, must, may, steps):
             if way is not None:

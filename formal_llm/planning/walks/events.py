@@ -1,8 +1,8 @@
-"""What happens while a plan is made, for those who want to watch.
+"""The events that are reported while a plan is made.
 
-Where many walks are under way at once, each event has the name of the one that it comes from; for a single walk the
-name is empty. Names need not differ. What identifies a walk for sure is the ``id``: a number that each walk of this
-process has for itself. Events are compared without it.
+When many walks are in progress at once, each event carries the name of its walk; for a single walk the name is empty.
+Names need not be unique. The ``id`` is: a number that identifies a walk within this process. Comparisons of events
+ignore it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _WalkEvent:
 
 @dataclass(frozen=True, slots=True)
 class Started(_WalkEvent):
-    """A walk begins: a valid plan exists, and nothing has been asked yet."""
+    """A walk begins: a valid plan exists, and no question has been asked yet."""
 
     task: Task
     walk: str = ""
@@ -42,23 +42,23 @@ class _QuestionEvent(_WalkEvent):
 
 @dataclass(frozen=True, slots=True)
 class Asked(_QuestionEvent):
-    """A question goes to the LLM."""
+    """A question is sent to the LLM."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered(_QuestionEvent):
-    """A legal answer came."""
+    """A legal answer was received."""
 
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
 class Forced(_WalkEvent):
-    """A choice was taken without a question: the rules leave only this one.
+    """A choice was made without a question because the rules allow only this one.
 
     Attributes:
         text: the option.
-        left_out: how many other options the automaton has there, from which no valid plan could be finished; of a
+        left_out: how many other options the automaton has there after which no valid plan can be finished; for a
             selection, how many other sets.
     """
 
@@ -69,11 +69,11 @@ class Forced(_WalkEvent):
 
 @dataclass(frozen=True, slots=True)
 class Backtracked(_WalkEvent):
-    """A dead end: the walk went back to an earlier choice and ruled out the branch it came from.
+    """A dead end: the walk returned to an earlier choice and ruled out the branch it came from.
 
     Attributes:
         text: the option that was ruled out.
-        word: the plan's terminals at the place it went back to.
+        word: the plan's terminals at the choice to which it returned.
     """
 
     text: str
@@ -83,12 +83,12 @@ class Backtracked(_WalkEvent):
 
 @dataclass(frozen=True, slots=True)
 class Drafted(_WalkEvent):
-    """A draft of the whole plan came and was followed.
+    """A draft of the whole plan was received and followed.
 
     Attributes:
         text: the draft.
         taken: how many choices were taken from it.
-        problem: why it is no plan; empty where it can be read as one, whether or not it keeps the limits.
+        problem: why it is not a plan; empty if it can be read as one, whether or not it keeps the limits.
     """
 
     text: str
@@ -110,8 +110,8 @@ class Failed(_WalkEvent):
     """No plan was made.
 
     Attributes:
-        error: why.
-        usage: what it took all the same.
+        error: the reason.
+        usage: what was used nevertheless.
     """
 
     error: BaseException

@@ -1,15 +1,14 @@
 """A walk: one plan being made, one question at a time.
 
-A walk does no input or output. It has a :attr:`Walk.question`, it takes an answer, and it ends with a
-:attr:`Walk.plan`; who answers is its driver's business. It remembers the configuration of every choice, which costs
-nothing since configurations share their parts, so it can go back to any of them:
+A walk does no I/O. It has a :attr:`Walk.question`, it takes an answer, and it ends with a :attr:`Walk.plan`; its driver
+decides who answers. It remembers the configuration of every choice, which is cheap because configurations share their
+parts, so it can return to any of them:
 
-- on a dead end (where lookahead is off, or answered "unknown") it restores the state and stack of the last choice,
-  removes the branch that died, and asks again if two or more are left (Formal-LLM, section 3);
-- :meth:`Walk.back` takes the last answer back, :meth:`Walk.rule_out` removes a branch that has failed outside.
+- at a dead end (with lookahead off, or undecided) it restores the state and stack of the last choice, removes the
+  failed branch, and asks again if two or more are left (Formal-LLM, section 3);
+- :meth:`Walk.back` takes the last answer back, :meth:`Walk.rule_out` removes a branch that failed outside the walk.
 
-How it advances is described in :mod:`formal_llm.planning.walks.trail`; its journal is its checkpoint. It can
-:meth:`fork`.
+:mod:`formal_llm.planning.walks.trail` moves it; its journal is its checkpoint. It can :meth:`fork`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ LookaheadMode = Literal["on", "off"]
 
 
 class SharedSettings(TypedDict, total=False):
-    """The settings that a walk and a planner share."""
+    """The settings that a walk and a planner have in common."""
 
     limits: Limits | None
     lookahead: LookaheadMode
@@ -68,18 +67,18 @@ class Walk(DraftFollower):
     Args:
         source: a grammar, a flowchart, a behaviour, an automaton; or the :class:`ChoiceTable` that many walks share.
         task: what the plan is for.
-        limits: more limits, where ``source`` is no table.
+        limits: more limits, if ``source`` is not a table.
         lookahead: ``"on"``, or ``"off"`` to offer whatever the automaton allows next and backtrack from dead ends.
-        wording: how questions are put.
-        pages: how questions with many options are split; None for not at all.
-        budget: what the walk may use. It may be replaced on the way.
-        prices: what tokens cost, where that is known.
-        name: a name for the walk: its questions and events have it.
-        on_event: called with what happens.
+        wording: how questions are phrased.
+        pages: how questions with many options are split; None to never split them.
+        budget: what the walk may use. It may be replaced at any time.
+        prices: the prices of tokens, if known.
+        name: the name of the walk, which its questions and events carry.
+        on_event: called with each event.
 
     Raises:
-        NoValidPlan: nothing follows all the rules; before any question.
-        TypeError: the source is no rules; the message shows what to write instead.
+        NoValidPlan: no plan follows all the rules; raised before any question.
+        TypeError: the source is not a set of rules; the message suggests what to write instead.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class Walk(DraftFollower):
         self.budget = budget or Budget()
         self._asker = QuestionBuilder(table, self.wording, self.task.description, name, Pages.of(pages))
         self._trail = Trail(table, self._asker, Meter(prices), on_event)
-        with suppress(BudgetExceeded):  # raised again when the question is looked at
+        with suppress(BudgetExceeded):  # raised again when the question is accessed
             self._advance_walk()
 
     def _advance_walk(self) -> None:
@@ -118,7 +117,7 @@ class Walk(DraftFollower):
 
     @property
     def id(self) -> int:
-        """The number that this walk and its forks have for themselves in this process; its events have it."""
+        """A number unique to this walk and its forks within this process; its events carry it."""
         return self._asker.id
 
     @property
@@ -133,7 +132,7 @@ class Walk(DraftFollower):
 
     @property
     def configuration(self) -> Hashable:
-        """Where the walk stands."""
+        """The current configuration of the automaton."""
         return self._trail.configuration
 
     @property
@@ -150,10 +149,10 @@ class Walk(DraftFollower):
 
     @property
     def question(self) -> Question | None:
-        """The question to answer now; None when the plan is finished. It always has two options or more.
+        """The current question; None when the plan is finished. It always has two options or more.
 
         Raises:
-            BudgetExceeded: the budget is used up. Put a larger one in its place and the walk continues.
+            BudgetExceeded: the budget is used up. Replace it by a larger one to continue the walk.
             NoValidPlan: every branch was tried or ruled out.
         """
         entry = self._trail.state
@@ -161,7 +160,7 @@ class Walk(DraftFollower):
             if self.done:
                 return None
             entry = self._trail.state
-            assert isinstance(entry, JournalEntry)  # it has settled, and not at the end
+            assert isinstance(entry, JournalEntry)  # advanced as far as possible, and not finished
         if entry.question is None:
             if not self.budget.allows_question(self._trail.meter.questions):
                 self.afford()
@@ -173,12 +172,12 @@ class Walk(DraftFollower):
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions whose answers led here, the first one first; those of branches that were left do not count."""
+        """The questions whose answers led here, in order, without those of abandoned branches."""
         return tuple(entry.question for entry in self._trail.journal if entry.asked and entry.question is not None)
 
     @property
     def answered(self) -> int:
-        """How many questions were answered so far, those of branches that were left among them."""
+        """How many questions were answered so far, including those of abandoned branches."""
         return self._trail.meter.questions
 
     @property
@@ -188,12 +187,12 @@ class Walk(DraftFollower):
 
     @property
     def undecided(self) -> bool:
-        """Whether it is not known of some option of :attr:`question` that a plan can be finished after it."""
+        """Whether :attr:`question` offers an option after which it is not known that a plan can be finished."""
         return isinstance(self._trail.state, JournalEntry) and bool(self._trail.state.fork.unknown)
 
     @property
     def capped(self) -> bool:
-        """Whether a branch was given up for the step budget."""
+        """Whether a branch was abandoned because of the step budget."""
         return self._trail.meter.capped
 
     @property
@@ -206,7 +205,7 @@ class Walk(DraftFollower):
         """The finished plan.
 
         Raises:
-            WalkError: it is not finished.
+            WalkError: the plan is not finished.
         """
         if not self.done:
             raise WalkError("the plan is not finished: answer walk.question, or look at walk.partial")
@@ -214,7 +213,7 @@ class Walk(DraftFollower):
 
     @property
     def partial(self) -> Plan:
-        """The plan as far as it is made."""
+        """The plan so far."""
         asker, table, moves = self._asker, self.table, tuple(self._trail.moves)
         return Plan(
             self.task.description, lambda: asker.build_plan_tree(moves), order=self.wording.reads, usage=self.usage,
@@ -224,18 +223,18 @@ class Walk(DraftFollower):
 
     @property
     def usage(self) -> Usage:
-        """What the walk took so far."""
+        """What the walk has used so far."""
         return self._count_usage()
 
     def _count_usage(self, besides: TokenUsage | None = None) -> Usage:
         return self._trail.meter.count_usage(sum(entry.asked for entry in self._trail.journal), besides)
 
     def afford(self, tokens: TokenUsage | None = None, *, question: bool = True) -> None:
-        """Raise if the budget leaves nothing for another question.
+        """Raise an error if the budget does not allow another question.
 
         Args:
-            tokens: what was used besides what the walk knows of, by tries at a question that is not answered yet.
-            question: False for a request that is no question.
+            tokens: what attempts at the current question have used, which the walk has not counted yet.
+            question: False for a request that is not a question.
 
         Raises:
             BudgetExceeded: with the partial plan.
@@ -246,23 +245,23 @@ class Walk(DraftFollower):
             raise BudgetExceeded(*spent, self.partial.with_usage(usage))
 
     def cost(self, tokens: TokenUsage) -> float | None:
-        """What tokens cost; None without prices."""
+        """Return the cost of tokens; None without prices."""
         return self._trail.meter.price_tokens(tokens)
 
     def charge(self, tokens: TokenUsage, questions: int = 0) -> None:
-        """Count what was used in vain: for a question that got no answer, or for answers that led to no plan."""
+        """Count wasted usage: by a question that got no answer, or by answers that led to no plan."""
         self._trail.meter.tokens += tokens
         self._trail.meter.questions += questions
 
     # -- answering ----------------------------------------------------------------------------------------------
 
     def answer(self, given: Answer | int | Sequence[int]) -> None:
-        """Take an answer to :attr:`question`: numbers, an :class:`Answer`, a text (:meth:`Question.read`).
+        """Answer :attr:`question` by numbers, an :class:`Answer`, or a text (:meth:`Question.read`).
 
         Raises:
-            InvalidAnswer: it is no answer to the question; nothing has changed.
+            InvalidAnswer: it does not answer the question; the walk is unchanged.
             WalkError: there is no question.
-            BudgetExceeded, NoValidPlan: as :attr:`question` does.
+            BudgetExceeded, NoValidPlan: as in :attr:`question`.
         """
         question = self.question
         if question is None:
@@ -274,7 +273,7 @@ class Walk(DraftFollower):
         if entry.fork.several:
             question.check(answer)
             chosen = entry.find_choice(entry.resolve_key(numbers), self._trail.table, self.left)
-            assert chosen is not None  # the question's objection has seen to that
+            assert chosen is not None  # the question's objection has ensured that
         else:
             if len(numbers) != 1 or not 1 <= numbers[0] <= len(offered):
                 question.check(answer)
@@ -293,11 +292,11 @@ class Walk(DraftFollower):
         self._advance_walk()
 
     def ponder(self) -> bool:
-        """Look beforehand at one :attr:`undecided` option, for as long as :meth:`answer` would; False: none is left."""
+        """Examine one :attr:`undecided` option in advance, as long as :meth:`answer` would; False if none is left."""
         return self._trail.ponder_option()
 
     def back(self) -> None:
-        """Take the last answer back: its question is asked again, with all its options.
+        """Take the last answer back: its question is asked again with all its options.
 
         Raises:
             WalkError: no question has been answered yet.
@@ -305,23 +304,23 @@ class Walk(DraftFollower):
         self._trail.take_back(self.budget)
 
     def rule_out(self, position: int | None = None) -> None:
-        """Remove a branch for a reason from outside, and continue from the choice that led into it.
+        """Rule out a branch for an external reason and continue from the choice that led into it.
 
         Args:
-            position: the place in :attr:`word` of the terminal that cannot be had (its tool failed); the last choice
-                before it is the one that is ruled out. The last choice of all where left out.
+            position: the index in :attr:`word` of the terminal that is unavailable (its tool failed); the last choice
+                before it is ruled out. By default the last choice of all.
 
         Raises:
             WalkError: the position is not in the word.
-            NoValidPlan: no branch is left. Then the walk is over.
+            NoValidPlan: no branch is left. The walk is then over.
         """
         self._trail.mark_dead_end(position)
         self._advance_walk()
 
     def fork(self, *, on_event: EventCallback | None = None) -> Walk:
-        """A second walk that stands where this one does; what is done to either does not touch the other.
+        """Create an independent walk at the same position.
 
-        It costs short lists, all else is shared. ``on_event`` hears what happens on the new walk.
+        It copies short lists only, all else is shared. ``on_event`` is called with the events of the new walk.
         """
         twin = object.__new__(type(self))
         twin.name, twin.task, twin.wording, twin.budget = self.name, self.task, self.wording, self.budget
@@ -330,12 +329,12 @@ class Walk(DraftFollower):
         return twin
 
     def follow(self, fork: Walk, usage: Usage | None = None) -> None:
-        """Go to where a fork of this walk, or of its forks, stands; budget and event callback stay this walk's.
+        """Move to the position of a fork of this walk, or of its forks, keeping this walk's budget and event callback.
 
-        ``usage`` is what it took to get there, where it was more than the fork knows (other forks, tried in vain).
+        ``usage`` is the total usage if it exceeds what the fork has counted (because other forks were tried in vain).
 
         Raises:
-            WalkError: it is a walk over other choices.
+            WalkError: the other walk is over other choices.
         """
         if fork.table is not self.table:
             raise WalkError("a walk can follow its own forks only")
@@ -347,22 +346,22 @@ class Walk(DraftFollower):
             on_event(Finished(self.plan, self.name, id=self.id))
 
     def snapshot(self) -> dict[str, JSON]:
-        """The walk as JSON data: the journal of choices, and the automaton's fingerprint."""
+        """Return the walk as JSON data: the journal of choices and the automaton's fingerprint."""
         return Checkpoint.from_trail(self._trail, self.task.description, self.usage, self.draft).to_data()
 
     @classmethod
     def restore(
         cls, snapshot: Mapping[str, JSON] | str, source: Source | ChoiceTable, **settings: Unpack[WalkSettings]
     ) -> Walk:
-        """The walk of a snapshot, exactly where it stood.
+        """Restore a walk from a snapshot, at exactly the same position.
 
         Args:
-            snapshot: what :meth:`snapshot` returned, or that as JSON text.
-            source: what the walk was made from.
-            **settings: the other arguments of the constructor; ``task`` is needed where it had a goal or limits.
+            snapshot: the result of :meth:`snapshot`, or the same as JSON text.
+            source: the rules of the walk.
+            **settings: the other arguments of the constructor; ``task`` is needed if it has a goal or limits.
 
         Raises:
-            SnapshotError: it is damaged, or was taken from a walk over another automaton or with other lookahead.
+            SnapshotError: it is damaged, or was taken from a walk with another automaton or another lookahead setting.
         """
         checkpoint = Checkpoint.from_data(snapshot)
         if not isinstance(source, ChoiceTable):

@@ -1,7 +1,7 @@
-"""Wording: how a question is put.
+"""Wording: how a question is phrased.
 
 The default follows the prompt of Formal-LLM (arXiv 2402.00798, appendix): the task, the progress written backwards from
-step n, what is to be got now, the numbered choices. Each part is a template that a task pack, or code, may replace.
+step n, the current target, the numbered choices. Each part is a template that a task pack, or code, may replace.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from formal_llm.planning.walks.choices import Choice, ChoiceTable, with_question
 
 _PROMPT = dict.fromkeys(("task", "progress", "target", "options", "instruction"), "")
 _DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
-#: The templates of a wording, each with what it may use.
+#: The templates of a wording, each with the placeholders that it may use.
 FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("prompt", _PROMPT), ("follow_up", _PROMPT), ("system", {"task": "", "rules": ""}),
     ("instruction", {"count": 1}), ("instruction_several", {"count": 1}),
@@ -46,10 +46,10 @@ _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
 def fill_template(template: str, values: Mapping[str, object]) -> str:
-    """``template`` with each ``{name}`` replaced.
+    """Replace each ``{name}`` in ``template``.
 
     Raises:
-        ValueError: a name that is not in ``values``; the message lists those that are.
+        ValueError: a name is not in ``values``; the message lists the known ones.
     """
     form, names = _compile_template(template)
     try:
@@ -61,21 +61,21 @@ def fill_template(template: str, values: Mapping[str, object]) -> str:
 
 @lru_cache(maxsize=256)
 def _compile_template(template: str) -> tuple[str, tuple[str, ...]]:
-    """A template as Python's ``%`` takes it, and the names of its placeholders in order."""
+    """Convert a template to a format for Python's ``%``, and list its placeholders in order."""
     pieces = _PLACEHOLDER.split(template)
     return "%s".join(text.replace("%", "%%") for text in pieces[::2]), tuple(pieces[1::2])
 
 
 def find_duplicates(texts: Iterable[str]) -> set[str]:
-    """The texts that stand there more than once."""
+    """Find the texts that occur more than once."""
     return {text for text, count in Counter(texts).items() if count > 1}
 
 
-#: How a question ends that needs no colon after it.
+#: The endings of questions that need no colon.
 _ASKING = ("?", ":", "!", ".", "…", "？", "؟")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
-#: What :meth:`Wording.with_rules` adds to the system message.
+#: The text that :meth:`Wording.with_rules` adds to the system message.
 RULES = (
     "A plan is made by answering one question after the other. Each question offers the choices that the rules allow "
     "next. These are the rules, texts in quotes being the labels of the symbols before them:\n\n{rules}"
@@ -88,39 +88,39 @@ class Wording:
 
     Attributes:
         order: ``backward`` when a plan's word runs from its last step to its first, as in a prefix grammar;
-            ``forward`` when from the first to the last; None for what the rules declare (:meth:`settled`).
-        conversation: False: each question stands alone; True: it comes after all earlier ones and their answers.
+            ``forward`` when from the first to the last; None for the order that the rules declare (:meth:`settled`).
+        conversation: False: each question is asked on its own; True: after all earlier ones and their answers.
         system: a system message; empty for none. May use ``{task}`` and ``{rules}``, the rules in their
-            notation. This text stays the same from question to question, so providers read it from
-            their prompt cache.
+            notation. It is the same for every question of a task, so providers can read it from their
+            prompt cache.
         examples: few-shot examples, pairs of a question and its answer.
         prompt: the question. May use ``{task}``, ``{progress}``, ``{target}``, ``{options}``, ``{instruction}``.
-        follow_up: a later question in a conversation; as ``prompt``, with ``{progress}`` only the steps since.
-        instruction, instruction_several: what an answer is, for one number and for several; may use ``{count}``.
+        follow_up: a later question in a conversation; as ``prompt``, but ``{progress}`` has only the new steps.
+        instruction, instruction_several: the form of an answer, for one number and for several; may use ``{count}``.
         selection_sets, selection_with, selection_not: what may be chosen together, before the instruction for several
             numbers: the only sets, the options that each set has, the sets that are ruled out; may use ``{sets}``
             (``selection_with``: ``{options}``).
-        selection_sum, selection_sum_later: what a sum over the choices has to come to, and over the choices and all
-            that comes after them; may use ``{amount}`` ("between 3 and 5") and ``{quantity}``.
-        target: what is to be got, for an argument of a tool; may use ``{label}``, ``{tool}``, ``{ordinal}``.
+        selection_sum, selection_sum_later: the required sum over the choices, and over the choices and everything
+            after them; may use ``{amount}`` ("between 3 and 5") and ``{quantity}``.
+        target: the current target, for an argument of a tool; may use ``{label}``, ``{tool}``, ``{ordinal}``.
         first_target: the same for the whole of a backward plan; may use ``{label}``.
-        next_target: the same in a forward plan, and where nothing is nested; may use ``{label}``.
+        next_target: the same in a forward plan, and in a plan that is not nested; may use ``{label}``.
         tool_option: an option that begins with a tool; may use ``{label}``.
         stop_option: the option to stop here.
-        another_option, enough_option: of a repetition (``X*``), one more of it, no more of it; may use ``{label}``.
-        none_option: of ``X?``, none of it; may use ``{label}``.
+        another_option, enough_option: for a repetition (``X*``): another ``X``, no more; may use ``{label}``.
+        none_option: for ``X?``: none; may use ``{label}``.
         more_option, group_option: the option to see more options (may use ``{count}``), a group (``{group}``).
-        page_wanted, page_taken: where several are chosen page by page, what is to be got (may use ``{count}``), and
-            what was chosen on earlier pages (``{options}``).
+        page_wanted, page_taken: when several options are chosen page by page, the target (may use ``{count}``) and the
+            choices of earlier pages (``{options}``).
         step: a step in the progress; may use ``{text}``.
-        question_target: what is to be got where the automaton asks a question of its own (a decision of a flowchart);
-            may use ``{question}``.
-        decision: a decision in the progress; may use ``{question}`` and ``{answer}``. A question that ends like none
-            gets a colon.
-        draft: what asks for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{progress}``,
-            ``{names}`` (what a plan is made of), ``{rules}``, ``{limits}``, ``{instruction}``.
-        draft_call, draft_steps: what a draft is, where plans are printed as nested calls, and elsewhere.
-        draft_wanted: the note of a question where the draft does not continue; may use ``{step}``.
+        question_target: the target when the automaton asks a question of its own (a decision of a flowchart); may use
+            ``{question}``.
+        decision: a decision in the progress; may use ``{question}`` and ``{answer}``. A question without end
+            punctuation gets a colon.
+        draft: the request for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{progress}``,
+            ``{names}`` (the names that plans consist of), ``{rules}``, ``{limits}``, ``{instruction}``.
+        draft_call, draft_steps: the form of a draft, if plans are printed as nested calls, and otherwise.
+        draft_wanted: the note in a question at which the draft breaks the rules; may use ``{step}``.
     """
 
     order: Order | None = None
@@ -182,11 +182,11 @@ class Wording:
 
     @classmethod
     def default(cls, source: Source | ChoiceTable) -> Wording:
-        """The wording for rules that have none of their own."""
+        """Create the wording for rules that have none of their own."""
         return cls().settled(source)
 
     def settled(self, source: Source | ChoiceTable) -> Wording:
-        """The same wording with its order: its own, or else that of the rules.
+        """Return the same wording with a definite order: its own, or else that of the rules.
 
         See :func:`~formal_llm.planning.plans.vocabulary.order_of`.
         """
@@ -196,7 +196,7 @@ class Wording:
 
     @property
     def reads(self) -> Order:
-        """The order of the rules, or the default."""
+        """The order; ``backward`` if it is not known."""
         return self.order or "backward"
 
     @property
@@ -206,10 +206,10 @@ class Wording:
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, object], *, file: str | None = None) -> Wording:
-        """A wording from the keys of a TOML table; those left out keep their defaults.
+        """Create a wording from the keys of a TOML table; missing keys keep their defaults.
 
         Raises:
-            NotationError: an unknown key, or a value that does not fit.
+            NotationError: a key is unknown, or a value is invalid.
         """
         found = next(problems(data, SHAPE, _CALLED), None)
         if found is not None:
@@ -222,10 +222,10 @@ class Wording:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Wording:
-        """A wording from a TOML file.
+        """Read a wording from a TOML file.
 
         Raises:
-            NotationError: the file cannot be read, or as :meth:`from_mapping`; with the line.
+            NotationError: the file cannot be read, or as in :meth:`from_mapping`; with the line.
         """
         return cls.from_mapping(read_toml(path, SHAPE, _CALLED), file=str(path))
 
@@ -241,10 +241,10 @@ class Wording:
         wanted: str = "",
         hints: Iterable[str] = (),
     ) -> str:
-        """The text of a question, at the tree of the plan so far.
+        """Write the text of a question, given the tree of the plan so far.
 
-        In a conversation ``shown`` is the tree at the question before, whose steps were shown there; ``question`` is
-        the one that the automaton itself asks here, if any; ``wanted`` stands for the label of what is to be got;
+        In a conversation ``shown`` is the tree at the previous question, whose steps were shown there; ``question`` is
+        the question of the automaton itself, if it has one; ``wanted`` replaces the label of the target;
         ``hints`` are lines before the instruction.
         """
         instruction = self.instruction_several if several else self.instruction
@@ -264,37 +264,39 @@ class Wording:
     def before(
         self, earlier: Iterable[tuple[str, str]], task: str = "", rules: Callable[[], str] = str
     ) -> tuple[Message, ...]:
-        """The messages before a question: system, examples, and in a conversation the earlier questions and answers.
+        """List the messages before a question: system, examples, in a conversation the earlier questions and answers.
 
-        ``rules`` makes the text of the rules, and is called where the system message shows them.
+        ``rules`` creates the text of the rules; it is called only if the system message shows them.
         """
         system = self.system
         if "{" in system:
             system = fill_template(system, {"task": task, "rules": rules() if "{rules}" in system else ""})
         pairs = [*self.examples, *earlier]
-        talk = [Message(role, text) for pair in pairs for role, text in zip(("user", "assistant"), pair, strict=True)]
-        return (*([Message("system", system)] if system else []), *talk)
+        conversation = [
+            Message(role, text) for pair in pairs for role, text in zip(("user", "assistant"), pair, strict=True)
+        ]
+        return (*([Message("system", system)] if system else []), *conversation)
 
     def with_rules(self) -> Wording:
-        """The same wording with the automaton's rules at the end of the system message."""
+        """Return the same wording with the automaton's rules at the end of the system message."""
         if "{rules}" in self.system:
             return self
         return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
     def ask_draft(self, task: str, tree: Node, told: Mapping[str, str], *, nested: bool) -> str:
-        """The request for a draft, at the tree of the plan so far; ``told`` are names, rules and limits in words."""
+        """Write the request for a draft, given the tree of the plan so far; ``told`` has names, rules and limits."""
         instruction = self.draft_call if nested else self.draft_steps
         return fill_template(
             self.draft, {"task": task, "progress": self.progress(tree), "instruction": instruction, **told}
         )
 
     def progress(self, tree: Node, skip: int = 0) -> str:
-        """The steps so far, in the order in which they were chosen, and the one to choose now."""
+        """Write the steps so far, in the order in which they were chosen, and the one to choose now."""
         steps = self._list_steps(tree)
         return "\n".join([*self._write_progress_lines(tree, steps)[skip:], f"{self._step_name(len(steps))}: ?"])
 
     def _list_steps(self, tree: Node) -> tuple[Step, ...]:
-        """The steps of a tree in the order in which they were chosen."""
+        """List the steps of a tree in the order in which they were chosen."""
         steps = read_steps(tree, self.reads)
         return steps[::-1] if self.backward else steps
 
@@ -304,13 +306,13 @@ class Wording:
         return f"Step n-{place}" if place else "Step n"
 
     def _write_progress_lines(self, tree: Node, steps: Sequence[Step]) -> list[str]:
-        """The lines of the progress: the steps so far, numbered, and the decisions between them."""
+        """Write the lines of the progress: the numbered steps so far, and the decisions between them."""
         lines = [
             f"{self._step_name(n)}: {fill_template(self.step, {'text': step.text})}" for n, step in enumerate(steps)
         ]
         if tree.symbol != "plan" or all(node.question is None for node in tree.children):
             return lines
-        # Decisions are made in flat trees only, where every other node is a step.
+        # Only flat trees have decisions; there every other node is a step.
         numbered = iter(lines)
         return [next(numbered) if node.question is None else self._write_decision(node) for node in tree.children]
 
@@ -320,13 +322,13 @@ class Wording:
         return fill_template(self.decision, {"question": f"{question}{colon}", "answer": node.text or node.label})
 
     def goal(self, tree: Node, wanted: str = "") -> str:
-        """What is to be got now: the leftmost symbol whose production is not chosen yet, by its label or as given."""
+        """Write the current target: the leftmost symbol without a chosen production, by its label or as ``wanted``."""
         path = path_to_open(tree)
         if path is None:
             return fill_template(self.next_target, {"label": "a step"}) if tree.symbol == "plan" else "the rest"
         node = path[-1]
         while len(path) > 1 and len(path[-2].children) == 1 and parse_repetition(path[-2].symbol) is None:
-            path.pop()  # a renaming: what is wanted is what stands above it
+            path.pop()  # a renaming: the target is its parent
         if len(path) == 1 and self.backward:
             return fill_template(self.first_target, {"label": wanted or node.label})
         if not self.backward or not is_nested(tree):
@@ -341,13 +343,13 @@ class Wording:
         tool = only_terminal(parent.children[0])
         if tool is None or child is parent.children[0]:
             return fill_template(self.next_target, {"label": wanted or node.label})
-        alike = [sibling for sibling in parent.children[1:] if sibling.label == child.label]
-        place = next(number for number, sibling in enumerate(alike) if sibling is child)
-        ordinal = f"{_ORDINALS[place]} " if 1 < len(alike) <= len(_ORDINALS) else ""
+        same_label = [sibling for sibling in parent.children[1:] if sibling.label == child.label]
+        place = next(number for number, sibling in enumerate(same_label) if sibling is child)
+        ordinal = f"{_ORDINALS[place]} " if 1 < len(same_label) <= len(_ORDINALS) else ""
         return fill_template(self.target, {"label": wanted or child.label, "tool": tool.label, "ordinal": ordinal})
 
     def option(self, choice: Choice, label: Callable[[str], str]) -> str:
-        """The text of an option; ``label`` gives the text of a symbol."""
+        """Write the text of an option; ``label`` gives the text of a symbol."""
         if not choice.moves:
             return self.stop_option
         first = choice.moves[0]
@@ -377,7 +379,7 @@ class Wording:
         return ", ".join([label(choice.reads[0]), *map(label, body[1:])])
 
     def options(self, choices: Sequence[Choice], label: Callable[[str], str]) -> tuple[str, ...]:
-        """The texts of the options; where two would read the same, what distinguishes them is added."""
+        """Write the texts of the options, adding what distinguishes those that would read the same."""
         texts = with_questions(choices, [self.option(choice, label) for choice in choices])
         if len(set(texts)) == len(texts):
             return tuple(texts)
@@ -399,7 +401,7 @@ class Wording:
 
 _CALLED = "in a wording"
 _OTHER_SHAPES: dict[str, Shape] = {"conversation": bool, "examples": Items(Items(str))}
-#: What may stand in a file with a wording.
+#: The keys of a file with a wording.
 SHAPE = Keys({name: _OTHER_SHAPES.get(name, str) for name in Wording.__annotations__})
 
 
@@ -408,7 +410,7 @@ _SHORT = {
     "instruction": "Which number, 1 to {count}?",
     "instruction_several": "Which numbers from 1 to {count}, separated by commas?",
 }
-#: The texts of the wordings that have names.
+#: The templates of named wordings.
 NAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "terse": {
@@ -426,13 +428,13 @@ NAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
 
 
 def shortened(wording: Wording, name: str = "terse") -> Wording:
-    """A wording with short texts in the places of its own.
+    """Replace the question templates of a wording by short ones.
 
     Args:
-        wording: the wording; its texts beside the questions (system message, examples, conversation) stays.
-        name: ``terse``: few words around the task, the steps and the options; ``unlisted``: without the options. That
-            is for models whose options are scored by their texts, which then need no list
-            (:mod:`~formal_llm.llms.scoring`); all others could only guess what the numbers mean.
+        wording: the wording; everything outside the questions (system message, examples, conversation) stays.
+        name: ``terse``: few words around the task, the steps and the options; ``unlisted``: without the options, for
+            models whose options are scored by their texts and so need no list
+            (:mod:`~formal_llm.llms.scoring`); other models could only guess what the numbers mean.
 
     Raises:
         ValueError: there is no such wording.
@@ -444,6 +446,6 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
 
 
 def adapt_wording(wording: Wording, llm: LLM) -> Wording:
-    """The wording as an LLM reads it best: short, where it asks for that in ``wording``; for default wordings."""
+    """Shorten a default wording for an LLM that prefers a short one (its attribute ``wording``)."""
     name = getattr(llm, "wording", "")
     return shortened(wording, name) if name else wording
