@@ -1,4 +1,4 @@
-"""Texts for pictures: shortened, wrapped, cut after a few lines, with the numbers of a plan's steps before them."""
+"""Texts for pictures: shortened, wrapped, truncated after a few lines, prefixed with the numbers of a plan's steps."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 
 from formal_llm.pictures.picture import printable
 
-#: How wide a line of a picture may be, in characters; a line of alternatives may be wider.
+#: The maximum width of a line in a picture, and of a line of alternatives, in characters.
 WIDTH, ALTERNATIVES_WIDTH = 52, 80
 
 
 def shorten(text: str, width: int = WIDTH) -> str:
-    """``text`` as one line, cut to ``width`` characters."""
+    """Return ``text`` on one line, truncated to ``width`` characters."""
     text = printable(text)
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
 def wrap_text(text: str, width: int) -> str:
-    """``text`` on lines of ``width`` characters; words are not broken, and the lines that it has are kept."""
+    """Wrap ``text`` at ``width`` characters, without breaking words and with its line breaks kept."""
     lines = [printable(line) for line in text.splitlines()]
     return "\n".join(
         row
@@ -35,8 +35,8 @@ def cut_lines(lines: Sequence[str], most: int) -> tuple[str, ...]:
 
 
 def number_text(numbers: Iterable[int], text: str) -> str:
-    """``text`` with the numbers of its steps before it, a few of many."""
-    shown = [*map(str, dict.fromkeys(numbers))]
-    if len(shown) > 5:
-        shown = [*shown[:3], "…", shown[-1]]
-    return f"{', '.join(shown)}: {text}" if shown and text else ", ".join(shown) or text
+    """Prefix ``text`` with the numbers of its steps, abbreviated if there are many."""
+    labels = [*map(str, dict.fromkeys(numbers))]
+    if len(labels) > 5:
+        labels = [*labels[:3], "…", labels[-1]]
+    return f"{', '.join(labels)}: {text}" if labels and text else ", ".join(labels) or text

@@ -1,6 +1,6 @@
-"""What has a picture. A table by class names the functions that draw.
+"""Objects with a picture, and the table of the functions that draw each class.
 
-A grammar does not know its picture: the module that draws grammars is above it. :mod:`formal_llm.automata`,
+The modules that draw are above those that define grammars, plans and agents: :mod:`formal_llm.automata`,
 :mod:`formal_llm.planning` and :mod:`formal_llm.agents` fill the table (:func:`register_picture`).
 """
 
@@ -17,35 +17,35 @@ from formal_llm.pictures.picture import Picture
 if TYPE_CHECKING:
     import networkx
 
-#: The kinds of media that notebooks draw; the second is what Mermaid is called there.
+#: The media types that notebooks draw.
 SVG, MERMAID = "image/svg+xml", "text/vnd.mermaid"
-#: A notebook is shown no picture of more boxes or arrows, which would be too many to read, or of a longer text. With as
-#: many arrows between any boxes, Graphviz takes nearly a second of the processor, and soon much more
+#: The maximum numbers of boxes and arrows, and of Mermaid characters, of a picture in a notebook: larger ones are
+#: unreadable. From about this number of arrows, Graphviz takes nearly a second of processor time, and soon much more
 #: (``python benchmarks/notebooks.py``).
 _MOST_BOXES, _MOST_ARROWS, _MOST_CHARACTERS = 150, 160, 60_000
-#: And it waits no longer for Graphviz.
+#: The timeout of Graphviz for a picture in a notebook, in seconds.
 _SECONDS = 5
-#: The same of the text beside it.
+#: The maximum length of the text beside the picture.
 _MOST_TEXT = 2_000
 
 
-#: How values of a class are drawn, as a picture and as a graph.
+#: The functions that draw the values of a class as a picture, and that convert them to a graph.
 _PICTURES = ByClass[Callable[..., Picture]]()
 _GRAPHS = ByClass["Callable[..., networkx.MultiDiGraph | networkx.DiGraph]"]()
 
 
 def register_picture(kind: type | str, draw: Callable[..., Picture]) -> None:
-    """Set how values of a class, given itself or as ``"module:name"``, are drawn."""
+    """Register the function that draws values of a class, given itself or as ``"module:name"``."""
     _PICTURES.register(kind, draw)
 
 
 def register_graph(kind: type | str, build: Callable[..., networkx.MultiDiGraph | networkx.DiGraph]) -> None:
-    """Set which graph :func:`graph_of` builds of values of a class, given itself or as ``"module:name"``."""
+    """Register the function that :func:`graph_of` uses for a class, given itself or as ``"module:name"``."""
     _GRAPHS.register(kind, build)
 
 
 def picture_of(thing: object) -> Picture:
-    """The picture of a thing.
+    """Return the picture of an object.
 
     Raises:
         TypeError: no picture is registered for its class.
@@ -57,7 +57,7 @@ def picture_of(thing: object) -> Picture:
 
 
 def graph_of(thing: object) -> networkx.MultiDiGraph | networkx.DiGraph:
-    """A thing as a graph; where none is registered for its class, the boxes and arrows of its picture."""
+    """Return an object as a graph; if none is registered for its class, the boxes and arrows of its picture."""
     build = _GRAPHS.find(type(thing))
     if build is not None:
         return build(thing)
@@ -71,7 +71,7 @@ def graph_of(thing: object) -> networkx.MultiDiGraph | networkx.DiGraph:
 
 
 class Drawable:
-    """What has a picture: gives a class the forms of the picture that :func:`picture_of` makes of it."""
+    """Base of classes with a picture: the formats of the picture that :func:`picture_of` draws."""
 
     __slots__ = ()
 
@@ -81,19 +81,19 @@ class Drawable:
         return picture_of(self)
 
     def to_networkx(self) -> networkx.MultiDiGraph | networkx.DiGraph:
-        """What it is made of as a graph, for tools that calculate with graphs; see :func:`graph_of`."""
+        """Return the object as a graph, for tools that compute with graphs; see :func:`graph_of`."""
         return graph_of(self)
 
     def to_mermaid(self) -> str:
-        """A Mermaid flowchart, which GitHub and many editors draw."""
+        """Return the picture as a Mermaid flowchart, which GitHub and many editors draw."""
         return self.picture.to_mermaid()
 
     def to_dot(self) -> str:
-        """A graph in Graphviz' language."""
+        """Return the picture in Graphviz' language."""
         return self.picture.to_dot()
 
     def to_svg(self) -> str:
-        """A picture as SVG; needs Graphviz.
+        """Return the picture as SVG; needs Graphviz.
 
         Raises:
             MissingDependency: the program ``dot`` is not installed.
@@ -101,7 +101,7 @@ class Drawable:
         return self.picture.to_svg()
 
     def to_png(self) -> bytes:
-        """A picture as PNG; needs Graphviz.
+        """Return the picture as PNG; needs Graphviz.
 
         Raises:
             MissingDependency: the program ``dot`` is not installed.
@@ -111,13 +111,13 @@ class Drawable:
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, str]:
-        """For notebooks: the text, and beside it the picture as Mermaid and, where Graphviz is there, as SVG.
+        """Return the text for notebooks, with the picture as Mermaid and, if Graphviz is installed, as SVG.
 
-        Of what is too large to be read, and of what has no picture, there is the text alone.
+        An object that has no picture, or one that is too large to read, is shown as text alone.
 
         Args:
-            include: the kinds of media that are wanted; all where left out.
-            exclude: those that are not.
+            include: the media types to return; all by default.
+            exclude: the media types to leave out.
         """
 
         def is_wanted(kind: str) -> bool:
@@ -133,13 +133,13 @@ class Drawable:
         return bundle
 
     def _get_readable_picture(self) -> Picture | None:
-        """The picture for a notebook; None where there is none, or where it would be too large."""
+        """Return the picture for a notebook; None if there is none or it is too large."""
         try:
             picture = self.picture
         except (TypeError, FormalLLMError):
             return None
-        many = len(picture.nodes) > _MOST_BOXES or len(picture.edges) > _MOST_ARROWS
-        return None if many or len(picture.to_mermaid()) > _MOST_CHARACTERS else picture
+        too_large = len(picture.nodes) > _MOST_BOXES or len(picture.edges) > _MOST_ARROWS
+        return None if too_large or len(picture.to_mermaid()) > _MOST_CHARACTERS else picture
 
 
 def _cut_text(text: str) -> str:

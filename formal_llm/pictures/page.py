@@ -1,4 +1,4 @@
-"""A page that stands alone: one file of HTML that loads nothing and runs nothing, whatever texts are shown in it."""
+"""A self-contained HTML page: it loads no resources and runs no scripts, whatever texts it shows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _PAGE = """<!DOCTYPE html>
 
 
 def html_page(title: str, style: str, body: str, *, images: bool = False) -> str:
-    """The page.
+    """Return the page.
 
     Args:
-        title: as a text.
-        style: its style sheet, as CSS.
-        body: what is shown, as HTML; what others wrote stands in it as :func:`escape_text`.
-        images: whether images that are written into the page are shown.
+        title: the title, as plain text.
+        style: the style sheet, as CSS.
+        body: the content, as HTML; texts by others must be escaped with :func:`escape_text`.
+        images: whether images embedded in the page are displayed.
     """
     return _PAGE.format(
         title=escape_text(title), style=style.strip(), body=body, images="img-src data:; " if images else ""
@@ -39,5 +39,5 @@ def html_page(title: str, style: str, body: str, *, images: bool = False) -> str
 
 
 def escape_text(text: str) -> str:
-    """A text as HTML: escaped, and signs that steer a terminal or turn the direction of writing made visible."""
+    """Escape a text for HTML and make signs visible that control a terminal or the direction of writing."""
     return escape(visible(text))

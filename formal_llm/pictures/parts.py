@@ -1,4 +1,4 @@
-"""Parts of a picture: what lies around some boxes, and some boxes brought out before the rest."""
+"""Parts of a picture: the surroundings of some boxes, and boxes emphasized over the rest."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ def cut_around(picture: Picture, centres: Iterable[str], most: int) -> Picture:
     """The part of a picture nearest to some boxes, of at most ``most`` boxes; the title names what is left out.
 
     Args:
-        picture: the picture; given back as it is where it has no more boxes than that.
-        centres: the ids of the boxes in the middle; the first box of all where there are none of these.
-        most: how many boxes are kept; boxes nearer by arrows, followed either way, come first.
+        picture: the picture; returned unchanged if it has at most ``most`` boxes.
+        centres: the ids of the central boxes; if the picture has none of them, its first box is the centre.
+        most: the maximum number of boxes; those nearest by arrows, followed in both directions, are kept.
     """
     if len(picture.nodes) <= most:
         return picture
-    beside: dict[str, list[str]] = {box.id: [] for box in picture.nodes}
+    neighbours: dict[str, list[str]] = {box.id: [] for box in picture.nodes}
     for arrow in picture.edges:
-        beside[arrow.source].append(arrow.target)
-        beside[arrow.target].append(arrow.source)
-    kept = dict.fromkeys([name for name in centres if name in beside] or [picture.nodes[0].id])
+        neighbours[arrow.source].append(arrow.target)
+        neighbours[arrow.target].append(arrow.source)
+    kept = dict.fromkeys([name for name in centres if name in neighbours] or [picture.nodes[0].id])
     todo = deque(kept)
     while todo and len(kept) < most:
-        for name in beside[todo.popleft()]:
+        for name in neighbours[todo.popleft()]:
             if name not in kept and len(kept) < most:
                 kept[name] = None
                 todo.append(name)
@@ -37,12 +37,12 @@ def cut_around(picture: Picture, centres: Iterable[str], most: int) -> Picture:
 
 
 def mark_boxes(picture: Picture, marked: Collection[str], plain: Collection[str] = ()) -> Picture:
-    """A picture with some boxes marked, some left as they are, and all else faded.
+    """Return a picture with some boxes marked, some unchanged, and everything else faded.
 
     Args:
         picture: the picture.
         marked: the ids of the boxes to mark.
-        plain: the ids of those that stay as they are.
+        plain: the ids of the boxes that stay unchanged.
     """
 
     def get_tone(name: str) -> Tone:

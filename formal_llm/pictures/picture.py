@@ -1,7 +1,7 @@
-"""A picture as plain data, and its forms: Mermaid, Graphviz, SVG, PNG.
+"""A picture as plain data, and its formats: Mermaid, Graphviz, SVG, PNG.
 
-A :class:`Picture` knows nothing of grammars or plans: it has boxes of a few kinds and arrows between them. What a
-grammar, an automaton or a plan looks like is defined in the modules that draw them.
+A :class:`Picture` is independent of grammars and plans: it has boxes of a few kinds and arrows between them. The
+modules that draw grammars, automata and plans determine their appearance.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ BoxKind = Literal[
     "input", "result", "open", "decision",
 ]  # fmt: skip
 Direction = Literal["LR", "TB"]
-#: Of a picture with something drawn over it: what is meant is marked, the rest is faded.
+#: The emphasis of a part: if something is highlighted in a picture, its parts are marked and the rest is faded.
 Tone = Literal["plain", "marked", "faded"]
 
 
 @dataclass(frozen=True, slots=True)
 class BoxLook:
-    """How a kind of box is drawn: Graphviz' shape and style, Mermaid's brackets, colours, border."""
+    """The appearance of a kind of box: Graphviz' shape and style, Mermaid's brackets, colours, border."""
 
     shape: str
     style: str
@@ -38,8 +38,8 @@ class BoxLook:
     borders: int = 1
 
 
-# Each box brings its own fill and font colour, and lines are a middle grey: so a picture can be read on a light page
-# and on a dark one. Blue is what is built up or done, green a choice of one, sand what is given, grey what is open.
+# Each box has its own fill and font colour, and lines are a middle grey, so that pictures are legible on light and
+# dark pages. Blue: what is built or done; green: a choice of one; sand: what is given; grey: what is open.
 _BLUE = ("#DDE9F6", "#3B6EA5", "#12283F")
 _GREEN = ("#E2F0E3", "#4F7F52", "#17331A")
 _SAND = ("#F7F2E4", "#94824F", "#352E17")
@@ -53,7 +53,7 @@ _LOOKS: dict[BoxKind, BoxLook] = {
     "terminal": BoxLook("box", "filled", '["', '"]', *_SAND),
     "state": BoxLook("circle", "filled", '(("', '"))', *_BLUE, 1.2),
     "accepting": BoxLook("doublecircle", "filled", '((("', '")))', *_BLUE, 1.2),
-    # A circle around a long name is large and nearly empty: these have a frame instead, doubled where they accept.
+    # A circle around a long name is large and nearly empty, so long names have a frame, doubled if they accept.
     "long_state": BoxLook("box", "rounded,filled", '(["', '"])', *_BLUE, 1.2),
     "long_accepting": BoxLook("box", "rounded,filled", '[["', '"]]', *_BLUE, 1.2, 2),
     "point": BoxLook("point", "filled", '(("', '"))', _LINE_COLOUR, _LINE_COLOUR, _LINE_COLOUR),
@@ -66,7 +66,7 @@ _LOOKS: dict[BoxKind, BoxLook] = {
 
 
 def look_of(kind: BoxKind, tone: Tone) -> BoxLook:
-    """How a box is drawn. What is marked keeps its colours and has a strong border, so it is no matter of hue alone."""
+    """Return how to draw a box. A marked box keeps its colours and has a strong border, visible without colour."""
     look = _LOOKS[kind]
     if tone == "marked":
         return replace(look, fill=_MARK if kind == "point" else look.fill, border=_MARK, pen=2.6)
@@ -77,12 +77,12 @@ def look_of(kind: BoxKind, tone: Tone) -> BoxLook:
 
 
 def line_of(tone: Tone) -> tuple[str, float]:
-    """The colour and the width of an arrow."""
+    """Return the colour and the width of an arrow."""
     return {"plain": (_LINE_COLOUR, 1.0), "marked": (_MARK, 2.2), "faded": (_FADED_LINE, 1.0)}[tone]
 
 
 def plate_of(tone: Tone) -> tuple[str, str]:
-    """The colours of the plate beside an arrow: its fill and its font."""
+    """Return the fill and the font colour of the plate beside an arrow."""
     return {"plain": (_GREY[0], _GREY[2]), "marked": ("#FCE7D6", "#5C2803"), "faded": (_FADED[0], _FADED[2])}[tone]
 
 
@@ -90,21 +90,21 @@ __all__ = ["Arrow", "Box", "BoxKind", "Direction", "Picture", "Tone", "printable
 
 _FONT = "Helvetica,Arial,sans-serif"
 _NO_BREAK_SPACE = "\u00a0"
-#: Further attributes of some kinds for Graphviz. A diamond leaves enough room around its text without a margin.
+#: Additional Graphviz attributes of some kinds. A diamond leaves enough room around its text without a margin.
 _MORE: dict[BoxKind, str] = {"point": ", width=0.12, height=0.12", "decision": ', margin="0.01,0.01"'}
-#: Dots to the inch of a PNG picture.
+#: The resolution of a PNG picture, in dots per inch.
 _RESOLUTION = 110
 
-# What XML cannot hold or a terminal would obey: control characters, halves of surrogate pairs, two non-characters.
+# Characters that XML cannot contain or that control a terminal: control characters, surrogates, two non-characters.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# Mermaid reads labels as Markdown with entities of its own: all that could mean something there is written as a number.
-# Left as they are: a comma, a hyphen or underscore inside a word. "ﬂ" and "¶" mark Mermaid's entities on the way.
+# Mermaid reads labels as Markdown with entities of its own: each character with a special meaning becomes a number.
+# Commas, and hyphens or underscores inside words, stay. "ﬂ" and "¶" mark Mermaid's entities internally.
 _MERMAID = re.compile(r"(?!(?<=[^\W_])[-_](?=[^\W_]))[!-+\--/:-@\[-`{-~ﬂ¶]")
 _SVG_NOISE = re.compile(r'<!--.*?-->\s*|<title>.*?</title>\s*|(?<=[\w"]) id="[^"]*"', re.DOTALL)
 
 
 def printable(text: str) -> str:
-    """``text`` with line ends and tabs as blanks and control characters as visible signs."""
+    """Return ``text`` with line breaks and tabs as spaces and control characters as visible signs."""
     return _UNPRINTABLE.sub(
         lambda match: chr(0x2400 + ord(match[0])) if match[0] < " " else "\ufffd",
         " ".join(text.splitlines()).replace("\t", " "),
@@ -120,12 +120,12 @@ class Box:
     """A node of a picture.
 
     Attributes:
-        id: its name in the picture, never shown.
-        label: its text; may have several lines.
-        kind: what it stands for, which gives it shape and colour.
-        details: more lines, smaller, under the label.
-        tone: whether it is marked or faded, in a picture with something drawn over it.
-        strong: which of the details are meant where it is marked, counted from 0; the others are faded.
+        id: the identifier in the picture, never displayed.
+        label: the text; may have several lines.
+        kind: what the box represents, which determines shape and colour.
+        details: additional lines in smaller type below the label.
+        tone: whether the box is marked or faded, in a picture with something highlighted.
+        strong: the indices, from 0, of the details to emphasize in a marked box; the others are faded.
     """
 
     id: str
@@ -138,9 +138,9 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """An edge of a picture, from the box ``source`` to the box ``target`` (their ids).
+    """An edge of a picture, from the box ``source`` to the box ``target``, given by their ids.
 
-    The greater its ``weight``, the more it is drawn straight and short, for Graphviz.
+    The greater the ``weight``, the straighter and shorter Graphviz draws it.
     """
 
     source: str
@@ -153,16 +153,16 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Boxes and arrows.
+    """Boxes and arrows between them.
 
     Args:
-        nodes: the boxes; their ids differ.
-        edges: the arrows between them.
-        direction: ``LR``: arrows run mostly to the right; ``TB``: mostly downwards.
-        title: a line above the picture.
+        nodes: the boxes; their ids must be distinct.
+        edges: the arrows between the boxes.
+        direction: ``LR`` if arrows run mostly to the right, ``TB`` if mostly downwards.
+        title: a line displayed above the picture.
 
     Raises:
-        ValueError: two boxes of one id, or an arrow from or to a box that is not there.
+        ValueError: two boxes have the same id, or an arrow leads from or to a box that does not exist.
     """
 
     nodes: tuple[Box, ...]
@@ -179,15 +179,15 @@ class Picture:
                 raise ValueError(f"an arrow leads from {arrow.source!r} to {arrow.target!r}: there is no such box")
 
     def _name_boxes(self) -> dict[str, str]:
-        # Ids may be any text, so the boxes are numbered: no id can then be taken for a keyword of the language.
+        # Ids may be any text, so the boxes are numbered: no identifier can then be read as a keyword of the language.
         return {box.id: f"n{number}" for number, box in enumerate(self.nodes)}
 
     def to_mermaid(self) -> str:
-        """The picture as a Mermaid flowchart."""
+        """Return the picture as a Mermaid flowchart."""
         names = self._name_boxes()
         lines = []
         if self.title:
-            # A YAML string: JSON's form is one, and what Mermaid might take for markup is written as \uXXXX.
+            # JSON strings are valid YAML, and characters that Mermaid might read as markup become \uXXXX.
             quoted = json.dumps(printable(self.title), ensure_ascii=False)
             quoted = re.sub(r"[#<>&%{};]", lambda match: f"\\u{ord(match[0]):04x}", quoted)
             lines += ["---", f"title: {quoted}", "---"]
@@ -217,7 +217,7 @@ class Picture:
         return "\n".join(lines) + "\n"
 
     def to_dot(self) -> str:
-        """The picture in Graphviz' language."""
+        """Return the picture in Graphviz' language."""
         names = self._name_boxes()
         lines = [
             "digraph {",
@@ -230,41 +230,41 @@ class Picture:
             lines.append(f"    label={_write_plate(self.title)}")
         for box in self.nodes:
             look = look_of(box.kind, box.tone)
-            more = _MORE.get(box.kind, "") + (f", peripheries={look.borders}" if look.borders > 1 else "")
+            extra = _MORE.get(box.kind, "") + (f", peripheries={look.borders}" if look.borders > 1 else "")
             lines.append(
                 f"    {names[box.id]} [label={_write_caption(box)}, shape={look.shape}, "
                 f'style="{look.style}", fillcolor="{look.fill}", color="{look.border}", fontcolor="{look.font}", '
-                f"penwidth={look.pen:g}{more}]"
+                f"penwidth={look.pen:g}{extra}]"
             )
-        # Of the arrows out of a box, loops come last: they hardly move, and others are not drawn over their labels.
+        # Draw loops last: they hardly move, and other arrows are not drawn over their labels.
         for arrow in sorted(self.edges, key=lambda arrow: arrow.source == arrow.target):
-            marks = [f"label={_write_plate(arrow.label, arrow.tone)}"] if arrow.label else []
-            marks += ["style=dashed"] if arrow.style == "dashed" else []
-            marks += [f"weight={arrow.weight}"] if arrow.weight > 1 else []
+            attributes = [f"label={_write_plate(arrow.label, arrow.tone)}"] if arrow.label else []
+            attributes += ["style=dashed"] if arrow.style == "dashed" else []
+            attributes += [f"weight={arrow.weight}"] if arrow.weight > 1 else []
             if arrow.tone != "plain":
                 colour, pen = line_of(arrow.tone)
-                marks.append(f'color="{colour}", penwidth={pen:g}')
-            after = f" [{', '.join(marks)}]" if marks else ""
-            lines.append(f"    {names[arrow.source]} -> {names[arrow.target]}{after}")
+                attributes.append(f'color="{colour}", penwidth={pen:g}')
+            suffix = f" [{', '.join(attributes)}]" if attributes else ""
+            lines.append(f"    {names[arrow.source]} -> {names[arrow.target]}{suffix}")
         return "\n".join([*lines, "}"]) + "\n"
 
     def to_svg(self, *, timeout: float = 60) -> str:
-        """The picture as SVG, laid out by Graphviz.
+        """Return the picture as SVG, laid out by Graphviz.
 
         Args:
-            timeout: how many seconds Graphviz may take.
+            timeout: the time limit of Graphviz, in seconds.
 
         Raises:
             MissingDependency: the program ``dot`` is not installed.
             FormalLLMError: Graphviz took too long or failed.
         """
         svg = self._laid_out("SVG", timeout, "-Tsvg").decode()
-        # Gone: the prologue (SVG is often pasted into HTML), comments (they name Graphviz' version), tooltips that
-        # show internal names, and ids (those of two pictures on one page would clash).
+        # Remove the prologue (SVG is often pasted into HTML), comments (they name Graphviz' version), tooltips, which
+        # contain internal names, and ids (those of two pictures on one page would clash).
         return _SVG_NOISE.sub("", svg[svg.index("<svg") :])
 
     def to_png(self, *, timeout: float = 60) -> bytes:
-        """The picture as PNG on white, laid out by Graphviz; arguments and errors are those of :meth:`to_svg`."""
+        """Return the picture as PNG on white, laid out by Graphviz; arguments and errors as in :meth:`to_svg`."""
         return self._laid_out("PNG", timeout, "-Tpng", "-Gbgcolor=white", f"-Gdpi={_RESOLUTION}")
 
     def _laid_out(self, form: str, timeout: float, *options: str) -> bytes:
@@ -296,8 +296,8 @@ def _write_mermaid(text: str) -> str:
 
 
 def _write_markup(rows: list[str], end: str = "<BR/>") -> str:
-    # Graphviz takes no empty line and drops blanks at the ends: a no-break space stands for nothing.
-    # It replaces \N, \G and the like also in HTML-like labels, unless the backslash is doubled.
+    # Graphviz rejects empty lines and strips outer spaces: a no-break space represents an empty line.
+    # It expands \N, \G and the like even in HTML-like labels, unless the backslash is doubled.
     return "".join((escape(row).replace("\\", "\\\\") or _NO_BREAK_SPACE) + end for row in rows)
 
 
@@ -318,10 +318,10 @@ def _write_caption(box: Box) -> str:
 
 
 def _write_plate(text: str, tone: Tone = "plain") -> str:
-    """Text beside an arrow or above the picture, on a light plate: the page behind it may be dark."""
+    """Return text for an arrow or the title on a light plate, since the page behind it may be dark."""
     fill, font = plate_of(tone)
     rows = _split_rows(text) or [""]
-    # The reader's font may be wider than the one Graphviz measured with: the longest line gets some room.
+    # The reader's font may be wider than the one that Graphviz measured with: the longest line gets some room.
     longest = max(range(len(rows)), key=lambda n: len(rows[n]))
     rows[longest] += _NO_BREAK_SPACE * (len(rows[longest]) // 20)
     return (

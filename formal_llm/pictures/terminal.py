@@ -1,4 +1,4 @@
-"""The consoles on which everything is shown: the one place where texts go out to a terminal."""
+"""The consoles for all output: the only place where texts are written to a terminal."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from formal_llm.pictures.visible import visible
 
 
 class Terminal(Console):
-    """A console that shows texts as they are: no markup, no emoji, no guessed colours, no escape sequences of theirs.
+    """A console that displays texts literally: no markup, emoji, guessed colours or escape sequences from texts.
 
     Args:
-        stderr: whether it is standard error. The stream is looked up at each use, so it follows a redirection.
+        stderr: whether to write to standard error. The stream is looked up at each use, so redirections apply.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, markup=False, highlight=False, soft_wrap=True, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The pieces of a renderable; whatever it is made of, its texts come by here."""
+        """Yield the segments of a renderable, with the text of each made visible."""
         for piece in super().render(renderable, options):
-            # The console's own codes, which move the bars of progress, are no texts.
+            # The console's own control codes, which move progress bars, are not texts.
             yield piece if piece.control else Segment(visible(piece.text), piece.style)

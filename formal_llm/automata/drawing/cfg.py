@@ -1,4 +1,4 @@
-"""What grammars look like: as a :class:`Picture`, and as a networkx graph. Of automata, see ``automaton_drawing``."""
+"""Drawings of grammars: as a :class:`Picture`, and as a networkx graph. For automata, see ``automaton_drawing``."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, prin
 if TYPE_CHECKING:
     import networkx
 
-#: What a derivation uses, with the numbers of its steps: (head, body); of a selection, (its name, what is chosen).
+#: The productions (head, body) and selections (name, chosen members) of a derivation, with the numbers of its steps.
 Used = Mapping[tuple[str, tuple[str, ...]], tuple[int, ...]]
 
 
 def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Picture:
-    """A grammar: each nonterminal a rounded box that lists its productions, arrows to the symbols that they use.
+    """Draw a grammar: each nonterminal a rounded box that lists its productions, arrows to the symbols they use.
 
-    A nonterminal that stands for a choice of one terminal (see :attr:`CFG.classes`), and a selection, is one green box
-    that lists the labels of its terminals. Other terminals are plain boxes. An arrow from nowhere marks the start.
+    A nonterminal that is a choice of one terminal (see :attr:`CFG.classes`), and a selection, is one green box
+    that lists the labels of its terminals. Other terminals are plain boxes. An arrow without a source marks the start.
 
     Args:
         cfg: the grammar.
-        most: how many productions or terminals a box lists before it says how many more there are.
-        used: what a plan uses of it: marked, with the numbers of its steps; the rest is faded. Rows that are used are
-            always listed, and come first in a box that cannot list all.
+        most: how many productions or terminals a box lists before it counts the rest.
+        used: the parts that a plan uses: marked, with the numbers of its steps; the rest is faded. Used rows are always
+            listed, and come first in a box that cannot list all rows.
     """
     sheet = _Sheet(cfg, most, used)
     boxes = [Box("", "", "point", tone=sheet.get_tone(True))]
@@ -69,7 +69,7 @@ def cfg_picture(cfg: CFG, *, most: int = 12, used: Used | None = None) -> Pictur
 
 
 class _Sheet:
-    """What the boxes of a grammar have in common: how many rows they list, what is used."""
+    """The shared settings of a grammar's boxes: how many rows they list, and which parts are used."""
 
     def __init__(self, cfg: CFG, most: int, used: Used | None) -> None:
         self.cfg, self.most, self.used = cfg, most, used
@@ -80,11 +80,11 @@ class _Sheet:
         return "marked" if used else "faded"
 
     def get_step_numbers(self, production: Production) -> tuple[int, ...] | None:
-        """The steps that use a production; None where it is not used."""
+        """Return the numbers of the steps that use a production; None if it is not used."""
         return None if self.used is None else self.used.get((production.head, production.body))
 
     def get_chosen_steps(self, selection: str, member: str) -> tuple[int, ...] | None:
-        """The steps for which a member of a selection is chosen; None where it never is."""
+        """Return the numbers of the steps that choose a member of a selection; None if none does."""
         found = [numbers for (head, body), numbers in (self.used or {}).items() if head == selection and member in body]
         return tuple(sorted({number for numbers in found for number in numbers})) if found else None
 
@@ -112,7 +112,7 @@ def _write_body(production: Production) -> str:
 
 
 def cfg_graph(cfg: CFG) -> networkx.MultiDiGraph:
-    """A grammar as a graph of symbols and productions.
+    """Return a grammar as a graph of symbols and productions.
 
     Nodes are the symbols (by name; ``kind`` is ``nonterminal``, ``terminal`` or ``selection``) and the
     :class:`Production` values (``kind`` is ``production``), each with a ``label``; ``start`` marks the start symbol.

@@ -1,4 +1,4 @@
-"""What flowcharts look like: as a :class:`Picture`, their texts wrapped, since Graphviz would draw them on one line."""
+"""Drawings of flowcharts as a :class:`Picture`; texts are wrapped, since Graphviz would draw them on one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from formal_llm.automata.models.flowgraph import FlowEdge, NodeKind
 from formal_llm.pictures.captions import cut_lines, number_text, wrap_text
 from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone
 
-#: What a plan takes of a chart, with the numbers of its steps: nodes that it comes by, arrows that it follows.
+#: The nodes and arrows that a plan visits in a chart, with the numbers of its steps.
 Nodes = Mapping[str, tuple[int, ...]]
 Arrows = Mapping[FlowEdge, tuple[int, ...]]
 
@@ -17,19 +17,19 @@ _LOOKS: dict[NodeKind, BoxKind] = {
     "start": "input", "end": "result", "decision": "decision", "step": "tool", "junction": "point",
     "fork": "point",
 }  # fmt: skip
-#: How wide texts may be, in characters. A diamond has room for about half of what a box of its size holds.
+#: The maximum widths of texts, in characters. A diamond has room for about half the text of a box of its size.
 _BOX, _DIAMOND, _ANSWER = 34, 26, 24
 
 
 def flowchart_picture(
     chart: Flowchart, *, most: int = 12, nodes: Nodes | None = None, arrows: Arrows | None = None
 ) -> Picture:
-    """A flowchart: decisions as diamonds, steps as boxes. Arrows between the same two nodes are one, with all answers.
+    """Draw a flowchart: decisions as diamonds, steps as boxes, one arrow with all answers between two nodes.
 
     Args:
         chart: the flowchart.
         most: how many lines an arrow's label may have.
-        nodes: the nodes that a plan comes by: marked, with the numbers of its steps; the rest is faded.
+        nodes: the nodes that a plan visits: marked, with the numbers of its steps; the rest is faded.
         arrows: the arrows that it follows, likewise.
     """
     boxes = []
@@ -53,12 +53,12 @@ def _get_tone(taken: Collection[object] | None, what: object) -> Tone:
 
 
 def _draw_arrow(edges: list[FlowEdge], most: int, taken: Arrows | None) -> Arrow:
-    on = [edge for edge in edges if taken is not None and edge in taken]
-    texts = [wrap_text(number_text((taken or {}).get(edge, ()), edge.text), _ANSWER) for edge in on or edges]
+    followed = [edge for edge in edges if taken is not None and edge in taken]
+    texts = [wrap_text(number_text((taken or {}).get(edge, ()), edge.text), _ANSWER) for edge in followed or edges]
     if len(texts) > 1:
         texts = [f"• {text}" for text in texts]
-    if on and len(on) < len(edges):
-        others = len(edges) - len(on)
+    if followed and len(followed) < len(edges):
+        others = len(edges) - len(followed)
         texts.append(f"… or {others} other{'s' if others > 1 else ''}")
     label = "\n".join(cut_lines([text for text in texts if text], most))
-    return Arrow(edges[0].source, edges[0].target, label, tone=_get_tone(taken, (on or edges)[0]))
+    return Arrow(edges[0].source, edges[0].target, label, tone=_get_tone(taken, (followed or edges)[0]))

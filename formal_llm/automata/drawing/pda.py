@@ -1,4 +1,4 @@
-"""What pushdown automata look like: as a :class:`Picture`, and as a networkx graph."""
+"""Drawings of pushdown automata: as a :class:`Picture`, and as a networkx graph."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, Tone, prin
 if TYPE_CHECKING:
     import networkx
 
-#: The transitions that a plan takes, with the numbers of the steps that they make or lead to.
+#: The transitions of a plan, with the numbers of the steps that they perform or lead to.
 Walked = Mapping[Transition, tuple[int, ...]]
 
-#: A state whose name is longer than this has a frame instead of a circle; names are wrapped to the second width.
+#: A state with a longer name has a frame instead of a circle; names are wrapped at the second width.
 _CIRCLE, _FRAME = 8, 20
-#: From this many states on, states that are only passed through are folded into the arrow.
+#: With more states than this, states that are only passed through are folded into the arrow.
 _FOLD = 16
-#: From this many on, a plan is drawn over the states that it comes by, and the others are left out.
+#: With more states than this, only the states that a plan visits are drawn.
 _MANY = 40
 
 
 @dataclass(slots=True)
 class _Edge:
-    """All ways from a state to another: each one transition, or several where states between them are folded away."""
+    """All routes from a state to another: single transitions, or several where states between them are folded."""
 
     source: State
     target: State
@@ -37,22 +37,22 @@ class _Edge:
 
 
 def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None, standing: State | None = None) -> Picture:
-    """An automaton: states as circles, final ones doubled, an arrow from a point to the initial state.
+    """Draw an automaton: states as circles, final ones doubled, an arrow from a point to the initial state.
 
-    The transitions from one state to another share an arrow, labelled ``read, pop → push`` one to a line, or only with
-    what is read where the stack is left alone. Where that would be more than ``most`` lines, as at the middle state
-    of the automaton of a grammar, transitions that differ only in what they push share a line, ``ε, S → a S b | ε``,
-    and so do those that match the input with the stack; if there still are too many, the rest is counted.
+    Transitions between the same states share an arrow, labelled ``read, pop → push``, one per line, or only with the
+    read symbol if the stack is unchanged. If that takes more than ``most`` lines, as at the middle state of a
+    grammar's automaton, transitions that differ only in what they push share a line, ``ε, S → a S b | ε``,
+    and so do those that match the input with the stack; what still does not fit is counted.
 
-    A large automaton is folded: a state with one way in and one way out is left to the arrow ("a", "then b"). Of a
-    product, states from which no final state can be reached are left out, and the title tells how many.
+    A large automaton is folded: a state with one way in and one way out becomes part of the arrow ("a", "then b").
+    Of a product, states from which no final state is reachable are left out, and the title counts them.
 
     Args:
         pda: the automaton.
-        most: how many lines an arrow's label may have.
-        walked: what a plan takes of it: marked, with the numbers of its steps; the rest is faded, and of a large
-            automaton left out.
-        standing: the state in which a run stands, which is marked and never folded away.
+        most: the maximum number of lines of an arrow's label.
+        walked: the transitions of a plan: marked, with the numbers of its steps; the rest is faded, or left out if the
+            automaton is large.
+        standing: the current state of a run, which is marked and never folded.
     """
     states = _from_the_start(pda, _find_productive_states(pda) if pda.factors else pda.states)
     edges = _merge_edges(pda, states)
@@ -80,13 +80,15 @@ def pda_picture(pda: PDA, *, most: int = 12, walked: Walked | None = None, stand
         boxes.append(Box(ids[state], label, kind, details, tone))
     arrows = [Arrow("start", ids[pda.start_state], tone=_get_tone(walked, True))]
     for edge in edges:
-        on = [route for route in edge.routes if all(t in (walked or ()) for t in route)]
+        taken = [route for route in edge.routes if all(t in (walked or ()) for t in route)]
         lines = (
-            _write_route_lines(pda, edge.routes, most) if not on else _walked_lines(pda, edge, on, most, walked or {})
+            _write_route_lines(pda, edge.routes, most)
+            if not taken
+            else _walked_lines(pda, edge, taken, most, walked or {})
         )
         weight = min(10 * len(edge.routes) - 9, 100)
-        drawn = _get_tone(walked, bool(on))
-        arrows.append(Arrow(ids[edge.source], ids[edge.target], "\n".join(lines), tone=drawn, weight=weight))
+        edge_tone = _get_tone(walked, bool(taken))
+        arrows.append(Arrow(ids[edge.source], ids[edge.target], "\n".join(lines), tone=edge_tone, weight=weight))
     return Picture(tuple(boxes), tuple(arrows), "LR", "; ".join(notes) or None)
 
 
@@ -100,7 +102,7 @@ def _get_tone(walked: Walked | None, on: bool) -> Tone:
 
 
 def _find_productive_states(pda: PDA) -> dict[State, None]:
-    """The states from which a final one can be reached, whatever the stack holds; always the start."""
+    """Return the start and the states from which a final one is reachable, whatever the stack contains."""
     before: dict[State, list[State]] = {}
     for transition in pda.transitions:
         before.setdefault(transition.target, []).append(transition.state)
@@ -109,7 +111,7 @@ def _find_productive_states(pda: PDA) -> dict[State, None]:
 
 
 def _from_the_start(pda: PDA, states: Collection[State]) -> list[State]:
-    """The states in the order in which they are reached, which is mostly that from left to right."""
+    """Return the states in the order in which they are reached, mostly that from left to right."""
     after: dict[State, list[State]] = {}
     for transition in pda.transitions:
         after.setdefault(transition.state, []).append(transition.target)
@@ -118,7 +120,7 @@ def _from_the_start(pda: PDA, states: Collection[State]) -> list[State]:
 
 
 def _select_connected_states(pda: PDA, states: Iterable[State], edges: Iterable[_Edge]) -> list[State]:
-    """Of the states those that an edge still leads to or from, and the start."""
+    """Return the start and the states that an edge still touches."""
     touched = {pda.start_state} | {state for edge in edges for state in (edge.source, edge.target)}
     return [state for state in states if state in touched]
 
@@ -128,16 +130,16 @@ def _count_states(count: int) -> str:
 
 
 def _name_state(pda: PDA, state: State) -> tuple[str, tuple[str, ...]]:
-    """What a state's box says: a product's state is that of its base, and below it those of the constraints."""
+    """Return label and details of a state's box: of a product, the base's state and the constraints' states."""
     parts = [*_flatten_pair(state)] if pda.factors else [str(state)]
     label = wrap_text(shorten(parts[0], 3 * _FRAME), _FRAME)
-    # A constraint that still stands where it began has noted nothing yet.
+    # A constraint that is still in its initial state has recorded nothing yet.
     starts = [*_flatten_pair(pda.start_state)] if pda.factors else parts
     return label, tuple(shorten(part, 44) for part, start in zip(parts[1:], starts[1:], strict=False) if part != start)
 
 
 def _flatten_pair(state: State) -> Iterable[str]:
-    """A product's state is a pair, and pairs of pairs are one list."""
+    """Yield the components of a product's state, with nested pairs flattened."""
     if isinstance(state, tuple):
         for part in state:
             yield from _flatten_pair(part)
@@ -158,7 +160,7 @@ def _merge_edges(pda: PDA, states: Collection[State]) -> list[_Edge]:
 
 
 def _folded_edges(edges: list[_Edge], keep: Collection[State]) -> list[_Edge]:
-    """The edges less the states that are only passed through: with one way in, one way out, and nothing else."""
+    """Fold states that are only passed through: one way in, one way out, and nothing else."""
     found = {(edge.source, edge.target): edge for edge in edges}
     coming: dict[State, set[State]] = {}
     going: dict[State, set[State]] = {}
@@ -171,7 +173,7 @@ def _folded_edges(edges: list[_Edge], keep: Collection[State]) -> list[_Edge]:
         (source,), (target,) = coming[state], going[state]
         into, out = found[source, state], found[state, target]
         direct = found.get((source, target))
-        # A way around stays visible as such: it is not folded into the arrow of a single transition.
+        # A detour stays visible: it is not folded into the arrow of a single transition.
         around = direct is not None and any(len(route) == 1 for route in direct.routes)
         if source == state or around or len(into.routes) != 1 or len(out.routes) != 1:
             continue
@@ -185,7 +187,7 @@ def _folded_edges(edges: list[_Edge], keep: Collection[State]) -> list[_Edge]:
 def _write_route_lines(pda: PDA, routes: Sequence[tuple[Transition, ...]], most: int) -> Sequence[str]:
     single = [route[0] for route in routes if len(route) == 1]
     if len(single) < len(routes):
-        # Several transitions in a row take several lines: so it is said where the next way begins.
+        # Several consecutive transitions take several lines, so "or" marks the beginning of the next route.
         ways = [[*_write_route(pda, route)] for route in routes]
         return cut_lines([*ways[0], *(row for first, *rest in ways[1:] for row in (f"or {first}", *rest))], most)
     selects = any(t.pop is not None and selection_members(t.pop) for t in single)
@@ -197,7 +199,7 @@ def _write_route_lines(pda: PDA, routes: Sequence[tuple[Transition, ...]], most:
 def _walked_lines(
     pda: PDA, edge: _Edge, on: Sequence[tuple[Transition, ...]], most: int, walked: Walked
 ) -> Sequence[str]:
-    """What the plan takes; the others are only counted."""
+    """Return the lines of the plan's routes, followed by a count of the others."""
     lines = [row for route in on for row in _write_route(pda, route, walked)]
     others = len(edge.routes) - len(on)
     return (*cut_lines(lines, 2 * most), *([f"… or {others} other{'s' if others > 1 else ''}"] if others else []))
@@ -205,7 +207,7 @@ def _walked_lines(
 
 def _write_route(pda: PDA, route: Sequence[Transition], walked: Walked | None = None) -> Iterable[str]:
     for place, transition in enumerate(route):
-        # Also where the automaton has a stack, most transitions of a product or chart leave it alone.
+        # Even in an automaton with a stack, most transitions of a product or chart leave it unchanged.
         alone = transition.read is not None and transition.pop is None and not transition.push
         text = shorten(
             _write_transition(transition) if pda.uses_stack and not alone else printable(transition.read or "ε")
@@ -236,7 +238,7 @@ def _fold_transitions(transitions: Iterable[Transition]) -> Iterable[str]:
             selecting.append(transition)
         else:
             pushed.setdefault(_write_left_side(transition), {})[_write_stack_word(transition.push)] = None
-    # Matching comes first: it is one line, and must not be lost when a long list is cut.
+    # Matching comes first: it is one line, and must not be truncated with a long list.
     if len(matched) > 1:
         yield f"a, a → ε   for each of {len(matched)} terminals a"
     else:
@@ -249,7 +251,7 @@ def _fold_transitions(transitions: Iterable[Transition]) -> Iterable[str]:
 
 
 def _write_alternatives(line: str, words: Sequence[str]) -> str:
-    """``line`` with as many of the words as fit, and how many do not."""
+    """Append as many words to ``line`` as fit, and the number of those that do not."""
     line += words[0]
     for number, word in enumerate(words[1:], 1):
         if len(line) + len(word) > ALTERNATIVES_WIDTH:
@@ -262,7 +264,7 @@ def _write_alternatives(line: str, words: Sequence[str]) -> str:
 
 
 def pda_graph(pda: PDA) -> networkx.MultiDiGraph:
-    """An automaton as a graph: its states, and an edge for each transition.
+    """Return an automaton as a graph with a node for each state and an edge for each transition.
 
     Nodes have ``start`` and ``accepting``; edges have ``read``, ``pop`` (None for ε), ``push`` (a tuple, its first
     symbol on top), ``text``, and ``label`` in the notation of the picture.

@@ -1,4 +1,4 @@
-"""Questions about whole languages: their words, differences, nearest words, why one is empty."""
+"""Questions about whole languages: their words, differences, nearest words, and why one is empty."""
 
 from typing import TYPE_CHECKING
 

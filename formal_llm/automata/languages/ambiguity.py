@@ -1,6 +1,6 @@
-"""How a word comes about: its leftmost derivations, those with fewer productions first.
+"""The leftmost derivations of a word, those with fewer productions first.
 
-Whether a grammar is ambiguous cannot be decided (Hopcroft, Motwani and Ullman, section 9.5), so that is answered up to
+Ambiguity of a grammar is undecidable (Hopcroft, Motwani and Ullman, section 9.5), so it is determined up to
 a length, with a shortest word as the witness.
 """
 
@@ -26,10 +26,10 @@ class Derivations:
     """The leftmost derivations of a word, those with fewer productions first.
 
     Attributes:
-        found: the derivations, each as its productions in order. A selection is spelled out as in
+        found: the derivations, each as its productions in order. A selection is expanded as in
             :attr:`CFG.expanded`.
-        complete: whether these are all; False where there are more than were asked for (infinitely many, if symbols
-            derive themselves with nothing read).
+        complete: whether these are all; False if there are more than were requested (infinitely many, if symbols
+            derive themselves without reading anything).
     """
 
     found: tuple[Derivation, ...]
@@ -37,13 +37,13 @@ class Derivations:
 
 
 def derivations(cfg: CFG, word: Iterable[str], limit: int = 100) -> Derivations:
-    """The leftmost derivations of ``word``, at most ``limit`` of them: one for each of its derivation trees."""
+    """Return at most ``limit`` leftmost derivations of ``word``: one for each of its derivation trees."""
     found = tuple(islice(DerivationLister(cfg).list_derivations(tuple(word)), limit + 1))
     return Derivations(found[:limit], len(found) <= limit)
 
 
 class _PendingSymbol(NamedTuple):
-    """A stack of symbols to be derived, and for each position the fewest productions that derive the rest from it."""
+    """A stack of symbols to derive, with the fewest productions that derive the rest from each position."""
 
     symbol: str
     below: _PendingSymbol | None
@@ -55,13 +55,13 @@ class DerivationLister:
 
     def __init__(self, cfg: CFG) -> None:
         self._cfg = cfg
-        #: For each symbol the productions that it begins; for None those of ε.
+        #: The productions that begin with each symbol; those of ε under None.
         self._by_first: dict[str | None, list[int]] = {}
         for index, production in enumerate(cfg.expanded):
             self._by_first.setdefault(production.body[0] if production.body else None, []).append(index)
 
     def list_derivations(self, word: Word) -> Iterator[Derivation]:
-        """Best first: the estimate of what is left to do is exact, so nothing is tried in vain."""
+        """Yield derivations best first; the estimate of the remaining cost is exact, so no step is in vain."""
         spans = self._find_spans(word)
         number = count()
         bottom = _PendingSymbol("", None, {len(word): 0})
@@ -70,7 +70,7 @@ class DerivationLister:
         if 0 in begin.least:
             heap.append((begin.least[0], 0, 0, begin, 0, None))
         while heap:
-            # Of equally short ones the one that is further on, so that the first is found at once.
+            # Ties: the derivation that has progressed further comes first, so that the first one is found at once.
             _, negated, _, stack, at, path = heapq.heappop(heap)
             while stack.below is not None and stack.symbol in self._cfg.terminals:
                 stack, at = stack.below, at + 1
@@ -97,7 +97,7 @@ class DerivationLister:
         return _PendingSymbol(name, below, least)
 
     def _find_spans(self, word: Word) -> dict[str, dict[tuple[int, int], int]]:
-        """For each symbol the parts of the word that it derives, with the fewest productions for it.
+        """Return for each symbol the parts of the word that it derives, with the fewest productions for each.
 
         Knuth's generalisation of Dijkstra's algorithm (1977), over items (production, symbols passed, begin, end).
         """
@@ -144,14 +144,14 @@ def _path_to_derivation(path: Any) -> Derivation:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
-    """A word and two of its leftmost derivations. Productions that differ in their text only are two productions."""
+    """A word and two of its leftmost derivations; productions that differ only in their text are distinct."""
 
     word: Word
     derivations: tuple[Derivation, Derivation]
 
 
 def ambiguity_witness(cfg: CFG, max_length: int) -> Ambiguity | None:
-    """A shortest word with two leftmost derivations; None if no word of at most ``max_length`` terminals has two."""
+    """Return a shortest word with two leftmost derivations; None if no word of at most ``max_length`` has two."""
     deriving = DerivationLister(cfg)
     for word in words(cfg, max_length):
         first, *more = islice(deriving.list_derivations(word), 2)

@@ -1,14 +1,14 @@
-"""How two languages differ: a shortest word that one has and the other has not, both ways.
+"""The differences of two languages: for each, a shortest word that the other does not have.
 
-Both automata read the same word, letter by letter; after a word each may be in several configurations (those from which
-nothing can be completed are left out), and a pair of sets of configurations is a *place*. The places are explored by
-length, as in the subset construction (Rabin and Scott 1959): each word leads to one place, so the words are told apart
-though a word may have many runs, and those of each length are counted as the ways to the places. Finite automata have
-finitely many places, and so have finite languages; then the answer holds without a bound on the length. For other
-pushdown automata equality cannot be decided (Hopcroft, Motwani and Ullman, section 9.5), and the answer holds up to a
+Both automata read the same word, letter by letter; after a word each may be in several configurations (those that
+cannot be completed are left out), and a pair of sets of configurations is a *place*. The places are explored by
+length, as in the subset construction (Rabin and Scott 1959): each word leads to one place, so words are distinguished
+even if they have many runs, and the words of each length are counted as the paths to places. Finite automata have
+finitely many places, and so do finite languages; the answer then holds without a bound on the length. For other
+pushdown automata, equality is undecidable (Hopcroft, Motwani and Ullman, section 9.5), and the answer holds up to a
 length.
 
-Where a word leads to very many configurations, as under left recursion, the words themselves are listed side by side.
+If a word leads to very many configurations, as under left recursion, the words themselves are listed side by side.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import Undecided
 
-#: The configurations after one word that are followed.
+#: The maximum number of configurations to follow after one word.
 _CONFIGURATIONS = 500
-#: Without a bound, words are compared that are so much longer than the shortest: of pushdown automata, and listed ones.
+#: Without a bound, the length beyond the shortest words up to which words are compared: explored, and listed.
 _FURTHER, _LISTED_FURTHER = 50, 10
-#: From how many terminals before the bound on it is searched for how many must follow at least.
+#: The number of terminals before the bound from which a search determines how many must still follow.
 _NEAR = 4
-#: What such a search may cost, in the tries of :class:`~formal_llm.automata.lookahead.verdicts.WorkBudget`.
+#: The budget of such a search, in the tries of :class:`~formal_llm.automata.lookahead.verdicts.WorkBudget`.
 _TRIES = 4_000
-#: How many lengths words are counted of.
+#: The number of lengths for which words are counted.
 _COUNTED = 12
 
 
 class Count(NamedTuple):
-    """How many words of a length two languages have."""
+    """The numbers of words of one length in two languages."""
 
     length: int
     one: int
@@ -48,13 +48,13 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class Differences:
-    """How two languages differ.
+    """The differences of two languages.
 
     Attributes:
-        only_one: a shortest word that only the first language has; None for none, or none of the length compared.
-        only_other: the same for the second.
-        up_to: up to which length all words were compared; None: all were, so that what was not found is not there.
-        counts: how many words of each length there are, as far as that was found on the way.
+        only_one: a shortest word that only the first language has; None if there is none of the length compared.
+        only_other: likewise for the second language.
+        up_to: the length up to which all words were compared; None if all words were, so that the answer is exact.
+        counts: the number of words of each length, as far as it was determined on the way.
     """
 
     only_one: Word | None
@@ -74,14 +74,14 @@ class Differences:
 
 
 def differences(one: Source, other: Source, max_length: int | None = None, *, max_places: int = 5_000) -> Differences:
-    """How two languages differ.
+    """Determine how two languages differ.
 
     Args:
-        one: a grammar (with its limits) or an automaton, a product too.
-        other: the other one.
-        max_length: the longest words that are compared; as far as the budget reaches, where left out (finite automata
-            without, others with a bound a good deal longer than their shortest words).
-        max_places: the budget: how many places are explored, or ten times as many words listed.
+        one: a grammar (with its limits) or an automaton, including products.
+        other: the other grammar or automaton.
+        max_length: the maximum length of words to compare; by default as far as the budget allows (finite automata
+            without a bound, others up to well beyond their shortest words).
+        max_places: the budget: how many places to explore; ten times as many words are listed.
 
     Raises:
         ValueError: the length is negative.
@@ -101,24 +101,24 @@ def differences(one: Source, other: Source, max_length: int | None = None, *, ma
     except _TooManyToCompare:
         bound = max_length if max_length is not None else _length_beyond_shortest(sides, _LISTED_FURTHER)
         found = _compare_listed_words(sides, bound, 10 * max_places)
-    # The same rules, up to labels, have the same words however many there are.
+    # Equal rules, up to labels, have the same words, however many there are.
     return replace(found, up_to=None) if _are_same_automata(*sides) else found
 
 
 def _are_same_automata(one: Lookahead, other: Lookahead) -> bool:
-    """Whether two automata are equal as they are written."""
+    """Return whether two automata have equal definitions."""
     if one.pda is None or other.pda is None:
         return False
     return one.pda.fingerprint == other.pda.fingerprint and one.bounds == other.bounds
 
 
 def _are_both_finite(sides: tuple[Lookahead, Lookahead]) -> bool:
-    """Whether both are finite automata; limits leave them finite."""
+    """Return whether both are finite automata, which limits leave finite."""
     return all(side.pda is not None and not side.pda.uses_stack for side in sides)
 
 
 def _length_beyond_shortest(sides: tuple[Lookahead, Lookahead], further: int) -> int:
-    """A length beyond the shortest words."""
+    """Return a length beyond the shortest words."""
     try:
         return max(side.shortest() or 0 for side in sides) + further
     except Undecided:
@@ -126,26 +126,26 @@ def _length_beyond_shortest(sides: tuple[Lookahead, Lookahead], further: int) ->
 
 
 class _TooManyToCompare(Exception):
-    """A word leads to more configurations than are followed."""
+    """Raised when a word leads to more configurations than are followed."""
 
 
 #: Configurations of either automaton.
 _Both = tuple[list[Hashable], list[Hashable]]
-#: Where each letter leads.
+#: The configurations to which each letter leads.
 _After = dict[str, _Both]
 #: The configurations of either automaton after a word.
 _Place = tuple[frozenset[Hashable], frozenset[Hashable]]
 
 
 class _ExploredPlace(NamedTuple):
-    """What is known of a place: whether either automaton accepts there, and where each letter leads."""
+    """The properties of a place: whether either automaton accepts there, and where each letter leads."""
 
     accepts: tuple[bool, bool]
     after: _After
 
 
 class _Comparison:
-    """The places that words lead to, length by length."""
+    """Explores the places that words lead to, length by length."""
 
     def __init__(self, sides: tuple[Lookahead, Lookahead], bound: int | None, max_places: int) -> None:
         self._sides = sides
@@ -153,7 +153,7 @@ class _Comparison:
         self._max_places = max_places
         names = [name for side in sides if side.pda is not None for name in side.pda.terminals]
         self._ranks = {name: rank for rank, name in enumerate(dict.fromkeys(names))}
-        #: Whether a configuration was left out only since its words are longer than the bound.
+        #: Whether a configuration was left out only because its words exceed the bound.
         self._cut = False
         self._known: dict[_Place, _ExploredPlace] = {}
         self._led: dict[_Place, tuple[_Place, str] | None] = {}
@@ -185,11 +185,11 @@ class _Comparison:
             level, length = following, length + 1
 
     def _remaining_length(self, length: int) -> float:
-        """How many terminals may follow after so many."""
+        """Return how many terminals may follow after ``length`` terminals."""
         return INFINITE if self._bound is None else self._bound - length
 
     def _expand_place(self, place: _Place, left: float) -> list[_Place]:
-        """The places that one more letter leads to and that were not reached before, by the order of the letters."""
+        """Return the new places that one more letter leads to, in the order of the letters."""
         new, steps = [], []
         after = self._known[place].after
         for name in sorted(after, key=lambda name: self._ranks.setdefault(name, len(self._ranks))):
@@ -203,7 +203,7 @@ class _Comparison:
         return new
 
     def _drop_dead(self, configurations: _Both, left: float) -> _Place:
-        """Less the configurations that cannot be completed, or not with so few terminals."""
+        """Remove the configurations that cannot be completed, or not with at most ``left`` terminals."""
         one, other = (
             frozenset(now for now in these if self._is_alive(side, now, left))
             for side, these in zip(self._sides, configurations, strict=True)
@@ -213,7 +213,7 @@ class _Comparison:
     def _is_alive(self, side: Lookahead, now: Hashable, left: float) -> bool:
         if not side.completable(now).possible:
             return False
-        # What limits make of the length is worth a search only near the end.
+        # The effect of limits on the length justifies a search only near the end.
         short = left == INFINITE or side.least_length(now, tries=_TRIES if left <= _NEAR else 0) <= left
         self._cut = self._cut or not short
         return short
@@ -230,7 +230,7 @@ class _Comparison:
         return known
 
     def _follow_silent_moves(self, number: int, place: Iterable[Hashable], after: _After, left: float) -> bool:
-        """Make the moves without input, note where each letter leads; whether the automaton accepts."""
+        """Make the moves without input, record where each letter leads, and return whether the automaton accepts."""
         side = self._sides[number]
         automaton, accepts = side.automaton, False
         seen = set(place)
@@ -256,13 +256,13 @@ class _Comparison:
             word.append(name)
         return tuple(reversed(word))
 
-    # -- how many ------------------------------------------------------------------------------------------------------
+    # -- counts --------------------------------------------------------------------------------------------------------
 
     def _make_differences(self, start: _Place, found: list[Word | None], up_to: int | None) -> Differences:
         return Differences(found[0], found[1], up_to, tuple(self._count_words(start, up_to)))
 
     def _count_words(self, start: _Place, up_to: int | None) -> list[Count]:
-        """The words of each length, from the shortest on, as the ways to the places."""
+        """Count the words of each length, from the shortest on, as the paths to places."""
         counts: list[Count] = []
         ways = {start: 1}
         length = 0
@@ -280,7 +280,7 @@ class _Comparison:
 
 
 def _compare_listed_words(sides: tuple[Lookahead, Lookahead], max_length: int, max_words: int) -> Differences:
-    """The same by listing the words side by side."""
+    """Compare two languages by listing their words side by side."""
     found: list[Word | None] = [None, None]
     counts: dict[int, list[int]] = {}
     up_to, length = max_length, 0
@@ -305,7 +305,7 @@ def _compare_listed_words(sides: tuple[Lookahead, Lookahead], max_length: int, m
 
 
 def _merge_word_lists(one: PDA, other: PDA, max_length: int) -> Iterator[tuple[Word, bool, bool]]:
-    """The words of two languages, each once: the shorter before the longer; with whether either has it."""
+    """Yield the words of two languages, each once, shorter ones first, with whether either language has it."""
     order = tuple(dict.fromkeys((*one.terminals, *other.terminals)))
     ranks = {name: rank for rank, name in enumerate(order)}
 

@@ -1,4 +1,4 @@
-"""Edits: what turns one word into another.
+"""Edits that turn one word into another.
 
 Inserting, deleting and substituting a symbol each have a weight; the distance of two words is the least weight of edits
 that turn one into the other (Levenshtein 1966; the algorithm is that of Wagner and Fischer 1974).
@@ -15,12 +15,12 @@ from formal_llm.automata.models.automaton import Word
 
 @dataclass(frozen=True, slots=True)
 class EditWeights:
-    """What an edit costs.
+    """The costs of edits.
 
     Args:
-        insert: to add a terminal that is missing.
-        delete: to take away a terminal.
-        substitute: to put another terminal in the place of one.
+        insert: the cost of adding a missing terminal.
+        delete: the cost of removing a terminal.
+        substitute: the cost of replacing a terminal by another.
 
     Raises:
         ValueError: a weight is negative or not finite.
@@ -38,16 +38,16 @@ class EditWeights:
 
     @property
     def lost(self) -> int | float:
-        """The least that it costs not to keep a symbol of the word."""
+        """The least cost of losing a symbol of the word."""
         return min(self.delete, self.substitute)
 
     @property
     def gained(self) -> int | float:
-        """The least that it costs to get a symbol that the word does not have."""
+        """The least cost of gaining a symbol that is not in the word."""
         return min(self.insert, self.substitute)
 
 
-#: Every edit costs the same.
+#: Weights by which every edit costs the same.
 UNIT_WEIGHTS = EditWeights()
 
 
@@ -56,10 +56,10 @@ class Edit:
     """One edit of a word.
 
     Attributes:
-        kind: what is done.
-        position: where, as an index in the word before any edit; what is inserted comes before that place.
-        old: the terminal that goes; None for an insertion.
-        new: the terminal that comes; None for a deletion.
+        kind: the kind of edit.
+        position: the index in the word before any edit; an insertion comes before that index.
+        old: the removed terminal; None for an insertion.
+        new: the added terminal; None for a deletion.
     """
 
     kind: Literal["insert", "delete", "substitute"]
@@ -76,7 +76,7 @@ class Edit:
 
 
 def find_edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> tuple[Edit, ...]:
-    """The cheapest edits that turn ``word`` into ``other``, from left to right."""
+    """Return the cheapest edits that turn ``word`` into ``other``, from left to right."""
     rows = [[column * weights.insert for column in range(len(other) + 1)]]
     for at, old in enumerate(word, 1):
         above = rows[-1]
@@ -85,32 +85,32 @@ def find_edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> 
             kept = above[to - 1] + (0 if old == new else weights.substitute)
             row.append(min(kept, above[to] + weights.delete, row[to - 1] + weights.insert))
         rows.append(row)
-    made: list[Edit] = []
+    edits: list[Edit] = []
     at, to = len(word), len(other)
     while at or to:
-        here = rows[at][to]
+        cost = rows[at][to]
         same = at > 0 and to > 0 and word[at - 1] == other[to - 1]
-        if at and to and here == rows[at - 1][to - 1] + (0 if same else weights.substitute):
+        if at and to and cost == rows[at - 1][to - 1] + (0 if same else weights.substitute):
             at, to = at - 1, to - 1
             if not same:
-                made.append(Edit("substitute", at, word[at], other[to]))
-        elif at and here == rows[at - 1][to] + weights.delete:
+                edits.append(Edit("substitute", at, word[at], other[to]))
+        elif at and cost == rows[at - 1][to] + weights.delete:
             at -= 1
-            made.append(Edit("delete", at, word[at]))
+            edits.append(Edit("delete", at, word[at]))
         else:
             to -= 1
-            made.append(Edit("insert", at, None, other[to]))
-    return tuple(reversed(made))
+            edits.append(Edit("insert", at, None, other[to]))
+    return tuple(reversed(edits))
 
 
 def weigh_edits(made: tuple[Edit, ...], weights: EditWeights = UNIT_WEIGHTS) -> int | float:
-    """What edits cost together."""
+    """Return the total cost of edits."""
     prices = {"insert": weights.insert, "delete": weights.delete, "substitute": weights.substitute}
     return sum(prices[edit.kind] for edit in made)
 
 
 def apply_edits(made: tuple[Edit, ...], word: Word) -> Word:
-    """``word`` after the edits that :func:`find_edits` found for it."""
+    """Return ``word`` after the edits that :func:`find_edits` found for it."""
     new = list(word)
     for edit in reversed(made):
         stop = edit.position + (edit.kind != "insert")

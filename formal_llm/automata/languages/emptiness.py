@@ -1,8 +1,8 @@
-"""Why nothing can be completed: which rules clash, and which to drop.
+"""Why nothing can be completed: the rules that clash, and those to drop.
 
-A rule is what is put on top of a grammar or automaton and can be dropped: a constraint of a product, or a limit.
-Dropping rules only adds words. A *clash* is a set of rules that leave no word together, each of them needed for that. A
-*remedy* is a set of rules without which there is a word, so it takes one rule out of every clash.
+A rule is a part that was added to a grammar or automaton and can be dropped: a constraint of a product, or a limit.
+Dropping rules only adds words. A *clash* is a set of rules that together leave no word, all of them needed for that. A
+*remedy* is a set of rules without which there is a word, so it contains one rule of every clash.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
 from formal_llm.errors import Undecided
 
-#: How many sets of rules are kept in mind while a smallest remedy is looked for.
+#: The maximum number of sets of rules to remember in the search for a smallest remedy.
 _SETS = 20_000
 
 
 class WhyEmpty(NamedTuple):
-    """Why an automaton has no word.
+    """The reason why an automaton has no word.
 
     Attributes:
-        reason: in words.
-        symbols: the grammar symbols that cannot be completed, where the grammar itself has no word.
+        reason: the reason as text.
+        symbols: the grammar symbols that cannot be completed, if the grammar itself has no word.
         limits: the limits of a clash, as lines of the grammar notation.
         constraints: the constraints of the same clash, by name.
         remedy: a smallest set of limits and constraints without which there is a word.
-        decided: whether the search time was enough to find out. Where it was not, some of the rules that are named may
+        decided: whether the search time sufficed. If not, some of the named rules may
             have no part in a clash, and the remedy may be larger than needed, or missing.
     """
 
@@ -46,46 +46,46 @@ class WhyEmpty(NamedTuple):
 
 
 def clash(automaton: Source, *, max_states: int = 20_000, search_time: float | None = None) -> list[str]:
-    """Constraints and limits that together leave no word, each of them needed for that: dropping any one leaves a word.
+    """Return constraints and limits that together leave no word, such that dropping any one of them leaves a word.
 
-    Found by dropping one rule after the other while the rest still allows no word (deletion filter). A rule of which
-    lookahead cannot tell that within ``max_states`` is kept.
+    Rules are dropped one by one while the rest still allows no word (deletion filter). A rule for which
+    lookahead cannot determine that within ``max_states`` is kept.
 
     Args:
         automaton: one without any word.
         max_states: the budget of each question to lookahead.
-        search_time: the seconds of search that all these questions together may take; None for no bound. Rules that
-            are not looked at by then are kept.
+        search_time: the search time for all these questions together, in seconds; None for no bound. Rules that
+            are not examined by then are kept.
 
     Returns:
-        Constraints by name (``"constraint 2"``, by its place, for one without a name) and limits as lines of the
-        grammar notation; empty where the grammar or automaton has no word even without these rules.
+        Constraints by name (an unnamed one as ``"constraint 2"``, by its position) and limits as lines of the
+        grammar notation; empty if the grammar or automaton has no word even without these rules.
     """
     rules = RuleSet(as_automaton(automaton), max_states, search_time)
     return rules.name_rules(rules.find_clash())
 
 
 def remedy(automaton: Source, *, max_states: int = 20_000, max_tries: int = 60) -> list[str]:
-    """A smallest set of constraints and limits without which there is a word.
+    """Return a smallest set of constraints and limits without which there is a word.
 
-    The set takes one rule out of every clash, so it is looked for by taking out, clash by clash, each of its rules in
+    The set contains one rule of every clash, so the search removes each rule of one clash after the other in
     turn, fewest first (the hitting-set tree of Reiter 1987).
 
     Args:
         automaton: one without any word.
         max_states: the budget of each question to lookahead.
-        max_tries: how many sets are tried; then one is returned of which no rule can be put back, but which need not be
-            the smallest.
+        max_tries: how many sets to try; after that, the result is a set from which no rule can be put back, but which
+            may not be the smallest.
 
     Returns:
-        The rules, as :func:`clash` calls them; empty where no set is known to leave a word.
+        The rules, named as in :func:`clash`; empty if no set is known to leave a word.
     """
     rules = RuleSet(as_automaton(automaton), max_states)
     return rules.name_rules(rules.find_remedy(rules.find_clash(), max_tries))
 
 
 def why_empty(automaton: Source, *, max_states: int = 20_000, search_time: float | None = None) -> WhyEmpty:
-    """Why an automaton without any word has none; bounds as of :func:`clash`."""
+    """Explain why an automaton without any word has none; bounds as in :func:`clash`."""
     rules = RuleSet(as_automaton(automaton), max_states, search_time)
     clashing = rules.find_clash()
     if clashing:
@@ -94,9 +94,9 @@ def why_empty(automaton: Source, *, max_states: int = 20_000, search_time: float
         limits = rules.name_rules(rule for rule in clashing if rules.is_limit(rule))
         constraints = rules.name_rules(rule for rule in clashing if not rules.is_limit(rule))
         kind = "limits" if not constraints else "constraints" if not limits else "rules"
-        told = "no plan keeps" if len(clashing) == 1 else f"these {kind} clash:"
-        reason = f"{told} {'; '.join(map(rules.describe_rule, clashing))}"
-        # Where a single rule is in the way, it goes without saying that dropping it is the remedy.
+        subject = "no plan keeps" if len(clashing) == 1 else f"these {kind} clash:"
+        reason = f"{subject} {'; '.join(map(rules.describe_rule, clashing))}"
+        # If a single rule is in the way, dropping it is obviously the remedy.
         if way_out and (way_out != clashing or len(clashing) > 1):
             reason += f"; there is a plan without {' and '.join(map(rules.describe_rule, way_out))}"
         if not sure:
@@ -119,10 +119,10 @@ def why_empty(automaton: Source, *, max_states: int = 20_000, search_time: float
 
 
 def why_no_plan(rules: Source) -> WhyEmpty | None:
-    """Why rules that were just read allow no plan; None where they allow one, or where that is not found out soon.
+    """Explain why rules that were just read allow no plan; None if they allow one or that is not decided soon.
 
-    Every notation refuses a text whose rules, limits included, allow no plan, and asks it here. As values such rules
-    are legal, and planning reports what is wrong.
+    Every notation uses this to refuse a text whose rules, limits included, allow no plan. As values such rules
+    are legal, and planning reports the problem.
     """
     try:
         lookahead = Lookahead(rules)
@@ -133,38 +133,38 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
     return None if possible else why_empty(lookahead.source, search_time=START * SEARCH_TIME)
 
 
-#: A pushdown automaton, or one of one's own.
+#: A pushdown automaton, or another automaton with its own class.
 A = TypeVar("A", bound=SourceAutomaton)
 
 
 class RuleSet(Generic[A]):
     """The rules of an automaton, by number: the constraints of a product first, then the limits.
 
-    Numbers and not names, since names need not differ. Constraints come first, so that the deletion filter tries to do
-    without them first: what is left is then a smaller automaton.
+    Rules have numbers because names need not be distinct. Constraints come first, so that the deletion filter tries to
+    do without them first: the rest is then a smaller automaton.
 
     Args:
-        automaton: an automaton with its limits, a product too.
+        automaton: an automaton with its limits, including products.
         max_states: the budget of each question to lookahead.
-        search_time: the seconds that all these questions together may take; None for no bound.
+        search_time: the time for all these questions together, in seconds; None for no bound.
 
     Attributes:
         base: the automaton without any rules.
         constraints: the constraints, in the order of their numbers.
         every: the numbers of all rules.
-        out_of_time: whether some question was not decided since the search time was over.
+        out_of_time: whether some question was undecided because the search time was over.
     """
 
     def __init__(self, automaton: A, max_states: int, search_time: float | None = None) -> None:
         whole: SourceAutomaton = automaton
         factors = whole.factors if isinstance(whole, PDA) else ()
-        # The limits of the parts are those of the whole: kept there, or a rule that is dropped would still hold here.
+        # The limits of the parts are those of the whole: if kept in the parts, a dropped rule would still apply.
         self.constraints: tuple[PDA, ...] = tuple(factor.without_limits for factor in factors[1:])
         self._names = [one.name or f"constraint {place}" for place, one in enumerate(self.constraints, 1)]
         self._limits = Limits()
         if isinstance(whole, PDA):
             base: SourceAutomaton = (factors[0] if factors else whole).without_limits
-            # A lower bound on a terminal that cannot be read any more, since a rule was dropped, still counts.
+            # A lower bound on a terminal that is no longer readable, since a rule was dropped, still counts.
             self._alphabet = tuple(whole.terminals)
             self._limits = whole.limits
             self._names += [bound.line for bound in whole.bounds]
@@ -182,20 +182,20 @@ class RuleSet(Generic[A]):
         self._verdicts: dict[frozenset[int], str] = {}
 
     def name_rules(self, rules: Iterable[int]) -> list[str]:
-        """What rules are called."""
+        """Return the names of rules."""
         return [self._names[rule] for rule in rules]
 
     def describe_rule(self, rule: int) -> str:
-        """A rule as it stands in a sentence: a name that an author chose is put in quotes, to be told from the rest."""
+        """Return a rule as part of a sentence; a name chosen by an author is quoted to set it apart."""
         named = not self.is_limit(rule) and self.constraints[rule].name
         return f"constraint {named!r}" if named else self._names[rule]
 
     def is_limit(self, rule: int) -> bool:
-        """Whether a rule is a limit and no constraint."""
+        """Return whether a rule is a limit rather than a constraint."""
         return rule >= len(self.constraints)
 
     def verdict_without(self, dropped: frozenset[int]) -> str:
-        """Whether there is a word when some rules are dropped: yes, no or unknown."""
+        """Determine whether there is a word if some rules are dropped: yes, no or unknown."""
         found = self._verdicts.get(dropped)
         if found is None:
             found = self._verdicts[dropped] = self._decide_without(dropped)
@@ -214,7 +214,7 @@ class RuleSet(Generic[A]):
         return verdict.value
 
     def automaton_without(self, dropped: frozenset[int]) -> A:
-        """The automaton under the rules that are left when some are dropped."""
+        """Return the automaton under the rules that remain if some are dropped."""
         limits = self._limits
         for rule in dropped:
             if self.is_limit(rule):
@@ -227,7 +227,7 @@ class RuleSet(Generic[A]):
         return cast("A", self._products[kept].with_limits(limits, self._alphabet))
 
     def find_clash(self, dropped: frozenset[int] = frozenset()) -> list[int]:
-        """A clash among the rules that are not dropped yet, given that these leave no word."""
+        """Return a clash among the rules that are not dropped, given that these leave no word."""
         if self.verdict_without(self.every) == "no":
             return []
         needed: list[int] = []
@@ -239,13 +239,13 @@ class RuleSet(Generic[A]):
         return needed
 
     def find_remedy(self, first: list[int], max_tries: int) -> list[int]:
-        """A smallest remedy, given a first clash."""
+        """Return a smallest remedy, given a first clash."""
         clashes, tries = [first], 0
         todo: deque[frozenset[int]] = deque([frozenset()])
         seen: set[frozenset[int]] = set()
         while todo and tries < max_tries and len(seen) < _SETS:
             dropped = todo.popleft()
-            # A clash that is known already and still whole saves looking for another one.
+            # A known clash that is still whole saves the search for another one.
             whole = next((known for known in clashes if dropped.isdisjoint(known)), None)
             if whole is None:
                 tries += 1
@@ -253,7 +253,7 @@ class RuleSet(Generic[A]):
                 if verdict == "yes":
                     return sorted(dropped)
                 whole = self.find_clash(dropped)
-                # Only a proven clash: else some set that leaves it whole may be a remedy.
+                # Only a proven clash is recorded: otherwise a set that leaves it whole may be a remedy.
                 if verdict == "no":
                     clashes.append(whole)
             for rule in whole:
@@ -264,7 +264,7 @@ class RuleSet(Generic[A]):
         return self._any_remedy()
 
     def _any_remedy(self) -> list[int]:
-        """A remedy of which no rule can be put back: all rules, less one after the other that is not in the way."""
+        """Return a remedy from which no rule can be put back: all rules, minus each one that is not in the way."""
         dropped = self.every
         if self.verdict_without(dropped) != "yes":
             return []

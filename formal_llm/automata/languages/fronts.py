@@ -1,14 +1,14 @@
-"""Fronts: where a word has led, as the set of all configurations after it.
+"""Fronts: the sets of all configurations after a word.
 
-Rules need not be deterministic, so after the same word an automaton may stand in several configurations. All of them
-are followed together, one terminal at a time; those without a completion are dropped. The set that is left, the front,
-decides how the word can go on. Words with the same front share what was found out about it, so that a long word costs
-no more memory than the different fronts on its way.
+Rules need not be deterministic, so after one word an automaton may be in several configurations. All of them
+are followed together, one terminal at a time; those without a completion are dropped. The remaining set, the front,
+determines how the word can continue. Words with the same front share the results for it, so a long word uses
+no more memory than the distinct fronts along it.
 
-There may be very many configurations, and infinitely many where rules recurse to the left. So left recursion is taken
-out of grammars first, and following has a cap. Beyond it a front knows its word and no configurations, and is decided
-on the automaton and "begins with this word" side by side (the intersection of a context-free and a regular language is
-context-free): by tabulation where there are no limits, else by lookahead on the product.
+There may be very many configurations, and infinitely many under left recursion. So left recursion is first removed from
+grammars, and the number of configurations followed is capped. A larger front stores its word instead, and is decided
+on the product of the automaton with "begins with this word" (the intersection of a context-free and a regular language
+is context-free): by tabulation if there are no limits, otherwise by lookahead.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from formal_llm.errors import AutomatonError, Undecided
 
 
 class Allowed(NamedTuple):
-    """What is known of a terminal that may come next.
+    """The properties of a terminal that may come next.
 
     Attributes:
-        shortest: how many terminals follow it at least until the word may end; None where that was not decided within
+        shortest: the minimum number of terminals that follow it before the word may end; None if undecided within
             the budget of states.
-        certain: whether there certainly is a way to an end after it. False where the budget of states ran out before
-            one was found, and before it was known that there is none.
+        certain: whether an end can certainly be reached after it. False if the budget of states ran out before
+            a path was found or excluded.
     """
 
     shortest: int | None
@@ -46,10 +46,10 @@ class Allowed(NamedTuple):
 
 
 class ConfigurationSet(ABC):
-    """Where a word has led. Made by :class:`~formal_llm.automata.languages.fronts.ConfigurationSets`.
+    """The result of reading a word; created by :class:`~formal_llm.automata.languages.fronts.ConfigurationSets`.
 
     Attributes:
-        word: the word, where there are too many configurations to follow them; else None.
+        word: the word, if it leads to too many configurations to follow; otherwise None.
     """
 
     __slots__ = ("_allowed", "_known", "_next", "_shortest", "word")
@@ -69,7 +69,7 @@ class ConfigurationSet(ABC):
     @property
     @abstractmethod
     def is_viable(self) -> bool | None:
-        """Whether some word within the limits goes on from here; None where the budget of states ran out."""
+        """Whether some word within the limits continues from here; None if the budget of states ran out."""
 
     @property
     @abstractmethod
@@ -79,11 +79,11 @@ class ConfigurationSet(ABC):
     @property
     @abstractmethod
     def readable_terminals(self) -> Collection[str]:
-        """The terminals that the automaton can read next where nobody looks ahead, dead ends among them."""
+        """The terminals that the automaton can read next without lookahead, including dead ends."""
 
     @property
     def shortest_length(self) -> int | None:
-        """The least number of terminals to an end; None where there is none, or the budget of states ran out."""
+        """The least number of terminals to an end; None if there is none, or the budget of states ran out."""
         if not self._known:
             self._shortest = 0 if self.may_stop else self._find_shortest()
             self._known = True
@@ -102,31 +102,31 @@ class ConfigurationSet(ABC):
         return self._allowed
 
     def can_continue_with(self, name: str) -> bool | None:
-        """Whether some word goes on with a terminal; None where that is not known."""
+        """Return whether some word continues with a terminal; None if that is unknown."""
         return self.after_terminal(name).is_viable
 
     def after_terminal(self, name: str) -> ConfigurationSet:
-        """The front after one more terminal; one that is not viable where it cannot stand here."""
+        """Return the front after another terminal; it is not viable if the terminal cannot come here."""
         found = self._next.get(name)
         return self._follow_terminal(name) if found is None else found
 
     @abstractmethod
     def _find_shortest(self) -> int | None:
-        """What :attr:`shortest_length` is where the word may not end here."""
+        """Compute :attr:`shortest_length` if the word may not end here."""
 
     @abstractmethod
     def _follow_terminal(self, name: str) -> ConfigurationSet:
-        """What :meth:`after_terminal` gives, made and kept."""
+        """Create and keep the result of :meth:`after_terminal`."""
 
     def forget_followers(self) -> None:
-        """Let go of the fronts after this one; they are made anew where they are asked for."""
+        """Release the fronts after this one; they are recreated on demand."""
         self._next = {}
         self._allowed = None
 
 
-#: So many ways on are remembered, of all fronts together. They are forgotten all at once; what is still held goes on.
+#: The maximum number of continuations to remember, of all fronts together; beyond it, all are forgotten at once.
 _KEPT = 100_000
-#: And how many words of which there are too many configurations; they may be long.
+#: The maximum number of remembered words with too many configurations; they may be long.
 _KEPT_WORDS = 200
 
 
@@ -135,12 +135,12 @@ Path = tuple["Path | None", str]
 
 
 class _FollowedSet(ConfigurationSet):
-    """A front whose configurations are followed one by one.
+    """A front whose configurations are followed individually.
 
     Attributes:
-        seeds: the configurations right after the last terminal, dead ends among them.
-        steps: for each terminal that can be read next the configurations after it; not looked at for dead ends.
-        path: a word that leads here, its last terminal first. What can follow is the same after all such words.
+        seeds: the configurations right after the last terminal, including dead ends.
+        steps: for each terminal that can be read next, the configurations after it, not checked for dead ends.
+        path: a word that leads here, its last terminal first. All such words have the same continuations.
     """
 
     __slots__ = ("_fronts", "ends", "open", "path", "seeds", "steps", "sure")
@@ -189,7 +189,7 @@ class _FollowedSet(ConfigurationSet):
         return best
 
     def can_continue_with(self, name: str) -> bool | None:
-        # Where it leads to says as much as all the moves from there on, which may be thousands.
+        # The targets are as informative as all moves from there on, of which there may be thousands.
         values = {self._fronts.lookahead.completable(now).value for now in self.steps.get(name, ())}
         return True if "yes" in values else super().can_continue_with(name) if "unknown" in values else False
 
@@ -201,7 +201,7 @@ class _FollowedSet(ConfigurationSet):
 
 
 class _WordOnlySet(ConfigurationSet):
-    """A front with too many configurations: it knows its word."""
+    """A front with too many configurations, which stores its word instead."""
 
     __slots__ = ("__dict__", "_fronts")
     word: Word
@@ -270,11 +270,11 @@ class _WordOnlySet(ConfigurationSet):
 
 
 class ConfigurationSets:
-    """The fronts of one automaton.
+    """The fronts of one automaton, created on demand.
 
     Args:
-        lookahead: knows the automaton and what can be completed.
-        max_configurations: how many configurations of a front are followed one by one; where left out, 1,000 and some
+        lookahead: the lookahead of the automaton.
+        max_configurations: how many configurations of a front to follow individually; by default 1,000 and some
             for each transition, since one place may have thousands of options.
     """
 
@@ -289,7 +289,7 @@ class ConfigurationSets:
         self._known: dict[frozenset[Hashable], ConfigurationSet] = {}
         self._ways = 0
         self._words: dict[Word, ConfigurationSet] = {}
-        #: The front of words that nothing can follow and that are no words themselves.
+        #: The front of words that cannot be continued and are not in the language.
         self.dead: ConfigurationSet = _FollowedSet(self, frozenset(), None)
 
     @property
@@ -297,7 +297,7 @@ class ConfigurationSets:
         """The automaton.
 
         Raises:
-            Undecided: it is no pushdown automaton: beyond the cap nothing is known of others.
+            Undecided: it is not a pushdown automaton: beyond the cap, others cannot be decided.
         """
         if self.lookahead.pda is None:
             raise Undecided(f"after this word there are more than {self._max} configurations; raise the cap on them")
@@ -309,7 +309,7 @@ class ConfigurationSets:
         return self.get_set(frozenset((self.lookahead.automaton.start(),)), None)
 
     def after_word(self, word: Iterable[str]) -> ConfigurationSet:
-        """The front after a word."""
+        """Return the front after a word."""
         front = self.start
         for name in word:
             front = front.after_terminal(name)
@@ -318,7 +318,7 @@ class ConfigurationSets:
         return front
 
     def get_set(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
-        """The front of these configurations, to which this path has led."""
+        """Return the front of these configurations, to which this path leads."""
         found = self._known.get(seeds)
         if found is None:
             if self._ways >= _KEPT:
@@ -331,7 +331,7 @@ class ConfigurationSets:
         return found
 
     def get_word_set(self, word: Word) -> ConfigurationSet:
-        """The front of a word with too many configurations."""
+        """Return the front of a word with too many configurations."""
         found = self._words.get(word)
         if found is None:
             if len(self._words) >= _KEPT_WORDS:
@@ -340,36 +340,36 @@ class ConfigurationSets:
         return found
 
     def _make_set(self, seeds: frozenset[Hashable], path: Path | None) -> ConfigurationSet:
-        """Make the ε-moves, and leave dead ends out."""
-        automaton, made = self.lookahead.automaton, _FollowedSet(self, seeds, path)
+        """Follow the ε-moves and leave out dead ends."""
+        automaton, front = self.lookahead.automaton, _FollowedSet(self, seeds, path)
         steps: dict[str, set[Hashable]] = {}
 
         def is_alive(now: Hashable) -> bool:
             verdict = self.lookahead.completable(now)
-            made.open = made.open or verdict.possible
-            made.sure = made.sure or verdict.value == "yes"
+            front.open = front.open or verdict.possible
+            front.sure = front.sure or verdict.value == "yes"
             return verdict.possible
 
         try:
             for now, moves in self.follow_silent_moves(seeds, is_alive):
-                made.ends = made.ends or automaton.accepting(now)
+                front.ends = front.ends or automaton.accepting(now)
                 for move, following in moves:
                     if move.read is not None:
                         steps.setdefault(move.read, set()).add(following)
         except _TooManyConfigurations:
             return self.get_word_set(_path_to_word(path))
-        if not made.open:
+        if not front.open:
             return self.dead
-        made.steps = {name: frozenset(steps[name]) for name in self.terminals if name in steps}
-        return made
+        front.steps = {name: frozenset(steps[name]) for name in self.terminals if name in steps}
+        return front
 
     def follow_silent_moves(
         self, seeds: Iterable[Hashable], alive: Callable[[Hashable], bool]
     ) -> Iterator[tuple[Hashable, list[tuple[Move, Hashable]]]]:
-        """The configurations that ε-moves lead to, each with its moves and where they lead; those not alive left out.
+        """Yield the live configurations that ε-moves lead to, each with its moves and their targets.
 
         Raises:
-            _TooMany: there are more than are followed.
+            _TooManyConfigurations: there are more than are followed.
         """
         automaton = self.lookahead.automaton
         seen, todo = set(seeds), list(seeds)
@@ -388,7 +388,7 @@ class ConfigurationSets:
 
 
 class _TooManyConfigurations(Exception):
-    """More configurations than are followed one by one."""
+    """Raised when there are more configurations than are followed individually."""
 
 
 def _path_to_word(path: Path | None) -> Word:
@@ -400,7 +400,7 @@ def _path_to_word(path: Path | None) -> Word:
 
 
 def prefix_automaton(prefix: Word, alphabet: Iterable[str]) -> PDA:
-    """The finite automaton for the words over ``alphabet`` that begin with ``prefix``."""
+    """Return the finite automaton for the words over ``alphabet`` that begin with ``prefix``."""
     end = len(prefix)
     steps = [Transition(at, name, None, at + 1) for at, name in enumerate(prefix)]
     loops = [Transition(end, name, None, end) for name in alphabet]
@@ -411,13 +411,13 @@ class ViablePrefixes:
     """The viable prefixes of one automaton.
 
     Args:
-        lookahead: knows the automaton (a pushdown automaton, with or without limits) and what can be completed.
-        max_configurations: how many configurations after one prefix are followed one by one (see
+        lookahead: the lookahead of a pushdown automaton, with or without limits.
+        max_configurations: how many configurations after one prefix to follow individually (see
             :class:`ConfigurationSets`).
-        search_time: the seconds of search that each question may take; None for no bound.
+        search_time: the search time for each question, in seconds; None for no bound.
 
     Raises:
-        AutomatonError: the automaton is no pushdown automaton.
+        AutomatonError: the automaton is not a pushdown automaton.
     """
 
     def __init__(
@@ -430,14 +430,14 @@ class ViablePrefixes:
         self.fronts = ConfigurationSets(lookahead, max_configurations=max_configurations)
 
     def is_viable(self, prefix: Word) -> bool | None:
-        """Whether some word within the limits begins with ``prefix``; None where the budget of states ran out."""
+        """Return whether some word within the limits begins with ``prefix``; None if the budget of states ran out."""
         with self.fronts.lookahead.work.limit_seconds(self._time):
             return self.fronts.after_word(prefix).is_viable
 
     def longest_viable(self, word: Word) -> tuple[int, bool]:
-        """(length of the longest viable prefix of ``word``, whether that is certain).
+        """Return the length of the longest viable prefix of ``word``, and whether that is certain.
 
-        The length is -1 where not even the empty prefix is viable. Where the budget of states ran out, it is that of
+        The length is -1 if not even the empty prefix is viable. If the budget of states ran out, it is that of
         the longest prefix which is certainly viable.
         """
         with self.fronts.lookahead.work.limit_seconds(self._time):
@@ -456,7 +456,7 @@ class ViablePrefixes:
         return sure, sure == len(word)
 
     def _bisect_longest(self, word: Word, low: int) -> tuple[int, bool]:
-        """Each prefix of a viable prefix is viable, so the longest one is found by halving."""
+        """Bisect for the longest viable prefix, since each prefix of a viable prefix is viable."""
         high = len(word) + 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -467,11 +467,11 @@ class ViablePrefixes:
         return low, True
 
     def next_terminals(self, prefix: Word) -> tuple[Word, bool, bool]:
-        """How a prefix can go on.
+        """Determine how a prefix can continue.
 
         Returns:
-            The terminals that keep it viable, in the order of the alphabet; whether it is a word as it is; whether it
-            is certain that there are no more such terminals.
+            The terminals that keep it viable, in the order of the alphabet; whether it is a word itself; whether it
+            is certain that there are no other such terminals.
         """
         work, found = self.fronts.lookahead.work, dict[str, bool | None]()
         with work.limit_seconds(self._time):

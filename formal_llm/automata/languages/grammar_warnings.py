@@ -1,8 +1,8 @@
-"""What is wrong, or looks wrong, with a grammar that can be read.
+"""Errors and likely mistakes in a grammar that can be read.
 
-An empty language is an error. The rest are warnings: unproductive and unreachable symbols, terminals that look like a
-nonterminal with a slip in its name, and rules that look as if plans ran from the first step to the last where the
-grammar does not say so.
+An empty language is an error. The others are warnings: unproductive and unreachable symbols, terminals that look like a
+misspelled nonterminal, and rules that look as if plans ran from the first step to the last although the
+grammar does not declare it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.repetition import is_sugar
 from formal_llm.automata.models.symbols import Diagnostic, Production, find_derivable_heads, selection_members
 
-#: How like each other (difflib's ratio) two names are where one is a slip for the other.
+#: The minimum similarity (difflib's ratio) of two names if one is a misspelling of the other.
 _NEAR = 0.85
-#: How many pairs of names are compared at most; a grammar with more of them that nearly fit is not searched further.
+#: The maximum number of pairs of names to compare; a grammar with more candidates is not searched further.
 _COMPARISONS = 50_000
 
 
 def empty_reason(cfg: CFG) -> Diagnostic | None:
-    """Why the grammar describes no word at all, limits included; None if it describes some."""
+    """Return why the grammar describes no word at all, limits included; None if it describes some."""
     if cfg.start not in cfg.productive:
         stuck = [name for name in cfg.nonterminals if name in cfg.reachable and name not in cfg.productive]
         return Diagnostic(
@@ -46,15 +46,15 @@ def empty_reason(cfg: CFG) -> Diagnostic | None:
     names = [word for line in lines for word in line.split()[1:] if word in cfg.terminals]
     one = len(lines) == 1
     listed = "; ".join(lines)
-    told = f"no word keeps {listed}" if one else f"the language is empty under these limits, which clash: {listed}"
-    return Diagnostic("empty", names[0] if names else cfg.start, told, "loosen it" if one else "loosen one of them")
+    message = f"no word keeps {listed}" if one else f"the language is empty under these limits, which clash: {listed}"
+    return Diagnostic("empty", names[0] if names else cfg.start, message, "loosen it" if one else "loosen one of them")
 
 
 def _cheapest_word_keeps_limits(cfg: CFG) -> bool:
-    """Whether the word of the derivation with the fewest productions and terminals keeps the limits.
+    """Return whether the word of the derivation with the fewest productions and terminals keeps the limits.
 
-    Where it does, nothing else has to be found out, and that takes time in proportion to the grammar. Of the word only
-    the uses of each terminal are looked at, as it may be very long.
+    If so, nothing else needs to be determined, which would take time in proportion to the grammar. Only the uses
+    of each terminal in the word are counted, since the word may be very long.
     """
     rules = [(p.head, 1 + len(p.body), [name for name in p.body if name in cfg.by_head]) for p in cfg.expanded]
     costs = least_costs(rules)
@@ -76,7 +76,7 @@ def _cheapest_word_keeps_limits(cfg: CFG) -> bool:
 
 
 def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
-    """What is legal and still looks like a mistake."""
+    """Return warnings of constructs that are legal but look like mistakes."""
     found: list[Diagnostic] = []
     for name in cfg.nonterminals:
         if name not in cfg.productive:
@@ -86,7 +86,7 @@ def cfg_warnings(cfg: CFG) -> tuple[Diagnostic, ...]:
     return (*found, *_find_missing_order(cfg), *_find_misspelled_names(cfg), *_find_foreign_notation(cfg))
 
 
-#: Signs of other notations for grammars, which here are parts of names; and how it is written here.
+#: Notations of other grammar formats, which here are parts of names; and their equivalents.
 _FOREIGN = (
     (re.compile(r"\[(\w+)\]"), "{0} or nothing", "{0}?"),
     (re.compile(r"\{(\w+)\}"), "any number of {0}", "{0}*"),
@@ -95,7 +95,7 @@ _FOREIGN = (
 
 
 def _find_foreign_notation(cfg: CFG) -> list[Diagnostic]:
-    """Names that look as other notations write repetitions, options and terminals."""
+    """Find names that look like repetitions, options and terminals in other notations."""
     found = []
     for name in cfg.terminals:
         if name in cfg.symbols or name[-1:].isalnum():
@@ -109,10 +109,10 @@ def _find_foreign_notation(cfg: CFG) -> list[Diagnostic]:
 
 
 def _find_missing_order(cfg: CFG) -> list[Diagnostic]:
-    """A grammar that does not tell its order, with a rule that cannot be a tool and what it is applied to.
+    """Warn of a grammar without a declared order, with a rule that cannot be a tool and its inputs.
 
-    Grammars without a label or a text are let be: many are written for their language alone. So is a production with a
-    text: it is a step itself, and what it begins with is what the step is applied to.
+    Grammars without labels and texts are skipped: many are written for their language alone. So are productions with a
+    text: such a production is a step itself, and begins with the inputs of the step.
     """
     if cfg.order is not None or not (cfg.symbols or any(production.text for production in cfg.productions)):
         return []
@@ -125,24 +125,24 @@ def _find_missing_order(cfg: CFG) -> list[Diagnostic]:
             and first not in cfg.classes
             and production.head in cfg.reachable
         ):
-            said = (
+            message = (
                 f"the rule {production} begins with the nonterminal {first}, so it looks like steps in the order in "
                 f"which they happen; but plans are read from the last step to the first. Write %order forward if "
                 f"{first} comes first, %order backward if it comes last"
             )
-            return [Diagnostic("order", production.head, said)]
+            return [Diagnostic("order", production.head, message)]
     return []
 
 
 def _find_misspelled_names(cfg: CFG) -> list[Diagnostic]:
-    """Terminals that are one slip away from a nonterminal, in a grammar where terminals do not look like that."""
+    """Find terminals that nearly equal a nonterminal, in a grammar where terminals do not look like that."""
     described = {name for name, symbol in cfg.symbols.items() if symbol.label or symbol.numbers}
     chosen = {name for symbol in cfg.selections for name in selection_members(symbol) or ()}
     by_folded: dict[str, str] = {}
     for head in cfg.nonterminals:
         by_folded.setdefault(head.casefold(), head)
     nearest = _NearMissFinder(by_folded)
-    slips = []
+    warnings = []
     for name in cfg.terminals:
         if name in described or name in chosen:
             continue
@@ -150,20 +150,20 @@ def _find_misspelled_names(cfg: CFG) -> list[Diagnostic]:
         meant = by_folded.get(folded) if len(name) > 1 else None
         if meant is None and len(name) >= 4:
             near = nearest.find_nearest(folded)
-            # Numbered families (step1, step2) are near each other on purpose.
+            # Numbered families (step1, step2) are similar on purpose.
             meant = by_folded[near] if near and _without_digits(near) != _without_digits(folded) else None
-        # "Verb -> verb" is a habit, not a slip.
+        # "Verb -> verb" is a convention, not a mistake.
         if meant is not None and any(name in production.body for production in cfg.by_head[meant]):
             meant = None
         if meant is not None:
-            slips.append(Diagnostic("typo", name, f"{name} has no rule, so it is a terminal; did you mean {meant}?"))
-    return slips
+            warnings.append(Diagnostic("typo", name, f"{name} has no rule, so it is a terminal; did you mean {meant}?"))
+    return warnings
 
 
 class _NearMissFinder:
-    """The nearest of many names, without comparing each with each.
+    """Finds the most similar of many names, without comparing all pairs.
 
-    Two names are no nearer than the characters they have in common allow. Names are grouped by their characters other
+    Two names are at most as similar as their common characters allow. Names are grouped by their characters other
     than digits and the number of their digits, so that a numbered family is ruled out in one step.
     """
 
@@ -177,7 +177,7 @@ class _NearMissFinder:
         self._left = _COMPARISONS
 
     def find_nearest(self, name: str) -> str | None:
-        """The nearest name that is near enough for a slip; None where there is none, or too much was asked."""
+        """Return the most similar name if it is a likely misspelling; None if there is none, or too much was asked."""
         letters, digits = _count_characters(name)
         counts = Counter(letters)
         candidates: list[str] = []
@@ -188,14 +188,14 @@ class _NearMissFinder:
         self._left -= len(candidates)
         if not candidates or self._left < 0:
             return None
-        import difflib  # takes long to load, and few grammars come here
+        import difflib  # slow to load, and rarely needed
 
         near = difflib.get_close_matches(name, candidates, n=1, cutoff=_NEAR)
         return near[0] if near else None
 
 
 def _count_characters(name: str) -> tuple[str, int]:
-    """The characters of a name other than digits, sorted, and the number of its digits."""
+    """Return the characters of a name other than digits, sorted, and the number of its digits."""
     letters = _without_digits(name)
     return "".join(sorted(letters)), len(name) - len(letters)
 
@@ -208,17 +208,17 @@ def _list_some_names(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-#: With so many terminals it is asked of each whether a word can use it.
+#: The maximum number of terminals for which it is decided individually whether a word can use them.
 _MANY = 100
-#: The states of a search that is soon decided.
+#: The number of states of a search that is decided quickly.
 _SOON = 1_000
 
 
 def find_unused_terminals(lookahead: Lookahead, max_states: int = 20_000, used: Container[str] = ()) -> list[str]:
-    """The terminals that no word uses, as far as the lookahead can tell.
+    """Return the terminals that no word uses, as far as the lookahead can determine.
 
     Args:
-        lookahead: of the language.
+        lookahead: the lookahead of the language.
         max_states: the budget of each question.
         used: terminals that are known to be used.
     """
@@ -229,7 +229,7 @@ def find_unused_terminals(lookahead: Lookahead, max_states: int = 20_000, used: 
 
     def none_with(name: str) -> bool:
         required, least = lookahead.source, Limits(at_least={name: 1})
-        # To load the solver takes as long as a hundred searches that are soon decided.
+        # Loading the solver takes as long as a hundred quick searches.
         verdict = Lookahead(required, least, max_states=min(_SOON, max_states), solver=False).completable()
         if verdict.value == "unknown":
             verdict = Lookahead(required, least, max_states=max_states).completable()
@@ -238,16 +238,16 @@ def find_unused_terminals(lookahead: Lookahead, max_states: int = 20_000, used: 
     return [name for name in terminals if name not in usable or (name not in used and none_with(name))]
 
 
-#: The result may have so many productions; beyond that the rules stay as they are.
+#: The maximum number of productions of the result; beyond it, the rules stay unchanged.
 _MOST = 5_000
 
 
 def without_left_recursion(pda: PDA) -> PDA:
-    """An automaton with the same words, within the same limits.
+    """Return an automaton with the same words, within the same limits.
 
-    It is ``pda`` itself where that is not the automaton of a grammar (or a product with constraints on top of one),
-    where it has no left recursion, where that is hidden behind symbols that derive ε, where a recursion never ends,
-    or where the result were large.
+    The result is ``pda`` itself if that is not the automaton of a grammar (or a product of one with constraints),
+    if it has no left recursion, if that is hidden behind symbols that derive ε, if a recursion never ends,
+    or if the result would be large.
     """
     base = pda.factors[0] if pda.factors else pda
     if base.cfg is None or not base.is_of_cfg:
@@ -257,15 +257,15 @@ def without_left_recursion(pda: PDA) -> PDA:
         return pda
     terminals = CFG(productions, base.cfg.start).terminals
     symbols = {name: symbol for name, symbol in pda.symbols.items() if name in terminals}
-    made = PDA.from_cfg(CFG(productions, base.cfg.start, symbols))
-    made = constrained(made, [one.without_limits for one in pda.factors[1:]]).with_limits(pda.limits, pda.terminals)
-    # A limit may be about what only the automaton as it was tells of its terminals.
-    return pda if pda.limits.problem(made.terminals, made.symbols) else made
+    result = PDA.from_cfg(CFG(productions, base.cfg.start, symbols))
+    result = constrained(result, [one.without_limits for one in pda.factors[1:]]).with_limits(pda.limits, pda.terminals)
+    # A limit may concern terminals whose data only the original automaton has.
+    return pda if pda.limits.problem(result.terminals, result.symbols) else result
 
 
 def _left_corner_transform(cfg: CFG) -> list[Production] | None:
-    """The productions without left recursion; None where there is none, or it stays."""
-    import networkx  # only here: importing takes a while, and few rules recurse to the left
+    """Return the productions without left recursion; None if there is none, or it cannot be removed."""
+    import networkx  # only here: slow to import, and few rules are left-recursive
 
     nullable = find_derivable_heads([(production.head, production.body) for production in cfg.expanded], ())
     corners: networkx.DiGraph[str] = networkx.DiGraph()
@@ -287,7 +287,7 @@ def _left_corner_transform(cfg: CFG) -> list[Production] | None:
             if any(
                 place and name in groups[number] for place, name in _possible_left_corners(production.body, nullable)
             ):
-                return None  # hidden behind what derives ε
+                return None  # hidden behind symbols that derive ε
             by_group.setdefault(number, []).append(production)
     for number, group in enumerate(groups):
         if all(production.body[:1] and production.body[0] in group for production in by_group[number]):
@@ -301,7 +301,7 @@ def _left_corner_transform(cfg: CFG) -> list[Production] | None:
 
 
 def _possible_left_corners(body: Sequence[str], nullable: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """The symbols that what a body derives can begin with, and their places."""
+    """Yield the symbols with which strings derived from a body can begin, and their positions."""
     for place, name in enumerate(body):
         yield place, name
         if name not in nullable:
@@ -309,7 +309,7 @@ def _possible_left_corners(body: Sequence[str], nullable: frozenset[str]) -> Ite
 
 
 def _transform_group(group: Sequence[str], productions: Sequence[Production], taken: set[str]) -> Iterator[Production]:
-    """The productions of symbols that recurse to each other, turned round; new names are added to those taken."""
+    """Yield the transformed productions of mutually recursive symbols; new names are added to ``taken``."""
     rest: dict[tuple[str, str], str] = {}
     for whole in group:
         for part in group:

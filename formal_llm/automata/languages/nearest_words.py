@@ -1,9 +1,9 @@
-"""The nearest word of a language, within limits: the one that the cheapest edits lead to.
+"""The nearest word of a language within limits: the one with the cheapest edits.
 
-Without limits it is read off the cheapest repair (:mod:`formal_llm.automata.languages.repairs`), in polynomial time.
-Under limits an entry of that graph also has to say what it uses of each limit, and the problem is NP-hard (with nothing
-but insertions from the empty word it asks whether there is a word at all). What the cheapest repair without limits
-costs around an entry never overrates what a repair within limits costs there, so the entries are taken in the order of
+Without limits it follows from the cheapest repair (:mod:`formal_llm.automata.languages.repairs`), in polynomial time.
+Under limits, an entry of that graph must also record its use of each limit, and the problem is NP-hard (with only
+insertions, from the empty word, it asks whether there is a word at all). The cost of the cheapest repair without limits
+around an entry never overestimates the cost of a repair within limits there, so the entries are taken in the order of
 A* (A* parsing: Klein and Manning 2003), and only those within a bound that rises until a word is found.
 """
 
@@ -21,9 +21,9 @@ from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Word
 from formal_llm.errors import AutomatonError
 
-#: The steps uphill, in parts of the dearest edit.
+#: The step sizes of the ascent, as fractions of the most expensive edit.
 _STEPS = (0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.125, 0.125, 0.125, 0.0625, 0.0625)
-#: What rounding may be wrong by.
+#: The tolerance for rounding errors.
 _SLACK = 1e-6
 
 
@@ -31,13 +31,13 @@ class DualPrices:
     """The prices of the upper bounds, for the repairs of one word.
 
     Attributes:
-        around: for each entry the least that all around it costs in a repair, uses paid, the bounds' amounts paid back.
+        around: for each entry, the least cost of all around it in a repair, plus uses, minus the bounds' amounts.
     """
 
     def __init__(self, counters: Counters, word: Word, weights: EditWeights) -> None:
         self._whole = all(isinstance(one, int) for one in (weights.insert, weights.delete, weights.substitute))
         self._dearest = max(weights.insert, weights.delete, weights.substitute)
-        #: For each upper bound: (shift, mask, most, weights); and what a use of weight 1 costs.
+        #: For each upper bound: (shift, mask, most, weights); and the price of a use of weight 1.
         self._bounds = [
             (shift, mask, bound.most, bound.weights)
             for (shift, mask), bound in zip(counters.fields, counters.bounds, strict=True)
@@ -48,26 +48,26 @@ class DualPrices:
             weights.lost / scale if sum(weighed.get(name, 0) for name in word) > most else 0.0
             for (_, _, most, weighed), scale in zip(self._bounds, self._scales, strict=True)
         ]
-        #: The bounds that cost something (price, shift, mask), seldom many of all; and what is known so far.
+        #: The bounds with a positive price (price, shift, mask), rarely many; and the results known so far.
         self._priced: list[tuple[float, int, int]] = []
         self._paid: dict[int, float] = {}
         self.around: list[float] = []
 
     def improve_prices(self, repairs: RepairGraph) -> float:
-        """Find better prices on what is explored by now; what a repair in it costs at least within the bounds."""
+        """Improve the prices on the explored part; return a lower bound on the cost of its repairs in the bounds."""
         spans, costs = repairs.spans, repairs.costs
         edges = sorted(repairs.edges, key=lambda edge: (spans[edge.head][1] - spans[edge.head][0], costs[edge.head]))
         best, best_prices = -INFINITE, self._prices
         prices = self._prices
         for step in (*_STEPS, 0.0):
             of_names = self._prices_by_terminal(prices)
-            inside, made = _inside_costs(edges, len(spans), of_names)
+            inside, best_edges = _inside_costs(edges, len(spans), of_names)
             value = inside[repairs.goal] - self._price_of_bounds(prices)
             if value > best:
                 best, best_prices = value, prices
             if inside[repairs.goal] == INFINITE:
                 break
-            used = _count_cheapest_reads(repairs.goal, edges, made, of_names)
+            used = _count_cheapest_reads(repairs.goal, edges, best_edges, of_names)
             over = [
                 (sum(weighed.get(name, 0) * often for name, often in used.items()) - most) / scale
                 for (_, _, most, weighed), scale in zip(self._bounds, self._scales, strict=True)
@@ -88,14 +88,14 @@ class DualPrices:
         return self._round_up(best)
 
     def lower_bound(self, entry: int, used: int, cost: float) -> float:
-        """What a repair costs at least that has an entry in it which uses this much and costs this much itself."""
+        """Return a lower bound on the cost of a repair with an entry of this use and cost."""
         paid = self._paid.get(used)
         if paid is None:
             paid = self._paid[used] = sum([price * (used >> shift & mask) for price, shift, mask in self._priced])
         return self._round_up(cost + paid + self.around[entry])
 
     def _round_up(self, cost: float) -> float:
-        """A bound, rounded up where all edits cost whole numbers."""
+        """Return a bound, rounded up if all edits have integer costs."""
         return -((_SLACK - cost) // 1) if self._whole and abs(cost) < INFINITE else cost - _SLACK
 
     def _price_of_bounds(self, prices: Sequence[float]) -> float:
@@ -115,11 +115,11 @@ def _cheapest_read(reads: Sequence[str], prices: dict[str, float]) -> float:
 
 
 def _inside_costs(edges: Sequence[RepairEdge], count: int, prices: dict[str, float]) -> tuple[list[float], list[int]]:
-    """The least cost of each entry, and the edge that makes it so."""
-    inside, made = [INFINITE] * count, [-1] * count
+    """Return the least cost of each entry, and the edge that achieves it."""
+    inside, best_edges = [INFINITE] * count, [-1] * count
     known = {reads: _cheapest_read(reads, prices) for reads in {edge.reads for edge in edges}}
     changed = True
-    while changed:  # nearly all is done the first time: parts come before what is made of them, but for equal spans
+    while changed:  # nearly all is done in the first pass: parts precede their combinations, except for equal spans
         changed = False
         for number, (head, price, reads, left, right) in enumerate(edges):
             cost = price + known[reads]
@@ -128,15 +128,15 @@ def _inside_costs(edges: Sequence[RepairEdge], count: int, prices: dict[str, flo
                 if right is not None:
                     cost += inside[right]
             if cost < inside[head]:
-                inside[head], made[head] = cost, number
+                inside[head], best_edges[head] = cost, number
                 changed = True
-    return inside, made
+    return inside, best_edges
 
 
 def _outside_costs(
     goal: int, edges: Sequence[RepairEdge], inside: Sequence[float], prices: dict[str, float]
 ) -> list[float]:
-    """The least cost of all around each entry."""
+    """Return the least cost of everything around each entry."""
     around = [INFINITE] * len(inside)
     around[goal] = 0
     known = {reads: _cheapest_read(reads, prices) for reads in {edge.reads for edge in edges}}
@@ -159,34 +159,34 @@ def _outside_costs(
 def _count_cheapest_reads(
     goal: int, edges: Sequence[RepairEdge], made: Sequence[int], prices: dict[str, float]
 ) -> dict[str, int]:
-    """How often the cheapest repair reads each terminal."""
-    used: dict[str, int] = {}
+    """Return how often the cheapest repair reads each terminal."""
+    counts: dict[str, int] = {}
     todo = [goal]
     for _ in range(len(made)):
         if not todo:
             break
         _, _, reads, left, right = edges[made[todo.pop()]]
         if reads:
-            name = min(reads, key=lambda name: (prices.get(name, 0), used.get(name, 0)))
-            used[name] = used.get(name, 0) + 1
+            name = min(reads, key=lambda name: (prices.get(name, 0), counts.get(name, 0)))
+            counts[name] = counts.get(name, 0) + 1
         todo += [part for part in (left, right) if part is not None]
-    return used
+    return counts
 
 
-#: With how many others of its entry an item is compared, to see whether one of them beats it.
+#: The number of other items of its entry with which an item is compared to find one that beats it.
 _BESIDE = 50
-#: What it costs to look at an item that may never be taken from the queue; where there are many options, most are not.
+#: The cost of an item that may never be taken from the queue; if there are many options, most are not.
 _PER_OFFER = 0.1
 
 
 class Nearest(NamedTuple):
-    """The nearest word.
+    """The nearest word and its distance.
 
     Attributes:
-        word: a word with the least distance; None where there is none, or none was found.
-        edits: what turns the given word into it.
-        distance: what those edits cost; infinite where there is no word.
-        decided: False where the budget of states ran out before a nearest word was known.
+        word: a word with the least distance; None if there is none, or none was found.
+        edits: the edits that turn the given word into it.
+        distance: the cost of those edits; infinite if there is no word.
+        decided: False if the budget of states ran out before a nearest word was known.
     """
 
     word: Word | None
@@ -198,16 +198,16 @@ class Nearest(NamedTuple):
 def nearest(
     lookahead: Lookahead, word: Sequence[str], weights: EditWeights = UNIT_WEIGHTS, *, max_states: int = 50_000
 ) -> Nearest:
-    """The nearest word of the automaton that ``lookahead`` knows, within its limits.
+    """Find the nearest word of the automaton of ``lookahead``, within its limits.
 
     Args:
-        lookahead: of a pushdown automaton.
+        lookahead: the lookahead of a pushdown automaton.
         word: any word.
-        weights: what edits cost.
-        max_states: how many entries the search under limits may look at. Without limits nothing is bounded.
+        weights: the costs of edits.
+        max_states: how many entries the search under limits may examine. Without limits there is no bound.
 
     Raises:
-        AutomatonError: the automaton is no pushdown automaton.
+        AutomatonError: the automaton is not a pushdown automaton.
     """
     word = tuple(word)
     if lookahead.pda is None:
@@ -227,28 +227,28 @@ def nearest(
 def _make_nearest(word: Word, found: Word | None, weights: EditWeights) -> Nearest:
     if found is None:
         return Nearest(None)
-    made = find_edits(word, found, weights)
-    return Nearest(found, made, weigh_edits(made, weights))
+    edits = find_edits(word, found, weights)
+    return Nearest(found, edits, weigh_edits(edits, weights))
 
 
 class _RepairItem(NamedTuple):
-    """An entry and what it uses: of the upper bounds, and for the lower bounds, as :class:`Counters` packs it."""
+    """An entry, its use of the upper bounds and its share of the lower bounds, packed as in :class:`Counters`."""
 
     entry: int
     used: int
     paid: int
 
 
-#: The edge that made an item, what was read, and the items it was made of.
+#: The edge that created an item, what was read, and the items from which it was combined.
 _Back = tuple[RepairEdge, str | None, _RepairItem | None, _RepairItem | None]
 
 
 def _search_within_limits(
     counters: Counters, repairs: RepairGraph, word: Word, weights: EditWeights, free: float, max_states: int
 ) -> tuple[Word | None, bool]:
-    """The cheapest repair within limits, in rounds with a bound that rises: (the word, whether that is certain).
+    """Return the cheapest repair within limits and whether it is certain, searching in rounds with a rising bound.
 
-    None and True where there is none.
+    The result is None and True if there is none.
     """
     prices, duals = _LimitPrices(counters, word, weights), DualPrices(counters, word, weights)
     step = max(weights.insert, weights.delete, weights.substitute)
@@ -266,20 +266,20 @@ def _search_within_limits(
             least = round_.beyond
         if least == INFINITE and repairs.next_priority == INFINITE:
             return None, True
-        # What is not explored yet costs more than the bound; what is explored costs at least so much.
+        # Everything unexplored costs more than the bound; everything explored costs at least ``least``.
         bound = least if bound < least < INFINITE else max(min(least, repairs.next_priority), bound + step)
 
 
-#: A bound that the word breaks.
+#: A bound that the word violates.
 _Broken = tuple[int, int, int, int, list[int]]
 
 
 class _SearchRound:
-    """One round of the search: the cheapest repair within limits, of those that cost at most a bound.
+    """One round of the search: the cheapest repair within limits among those that cost at most a bound.
 
     Attributes:
-        beyond: the least cost that was seen beyond the bound.
-        budget: how many more items may be looked at.
+        beyond: the least cost seen beyond the bound.
+        budget: how many more items may be examined.
     """
 
     def __init__(
@@ -307,12 +307,12 @@ class _SearchRound:
         self._tie = 0
         #: The least cost at which each item was offered.
         self._costs: dict[_RepairItem, float] = {}
-        #: How each item that was taken from the queue was made; and these items by their entries.
+        #: How each item taken from the queue was created; and these items by their entries.
         self._backs: dict[_RepairItem, _Back] = {}
         self._chart: dict[int, list[_RepairItem]] = {}
 
     def find_word(self) -> Word | None:
-        """The word of the cheapest repair; None where there is none within the bound and the budget."""
+        """Return the word of the cheapest repair; None if there is none within the bound and the budget."""
         self._offer_leaf_items()
         while self._queue:
             *_, item, back = heapq.heappop(self._queue)
@@ -321,18 +321,18 @@ class _SearchRound:
             self._backs[item] = back
             if item.entry == self._repairs.goal:
                 return _word_of_repair(item, self._backs)
-            beside = self._chart.setdefault(item.entry, [])
-            if any(self._is_no_worse(other, item) for other in beside[-_BESIDE:]):
+            others = self._chart.setdefault(item.entry, [])
+            if any(self._is_no_worse(other, item) for other in others[-_BESIDE:]):
                 continue
             self.budget -= 1
             if self.budget <= 0:
                 return None
-            beside.append(item)
+            others.append(item)
             self._combine_item(item)
         return None
 
     def _is_no_worse(self, one: _RepairItem, other: _RepairItem) -> bool:
-        """Whether an item does all that another one does, at no greater cost, and uses no more."""
+        """Return whether an item achieves what another one does, at no greater cost and with no greater use."""
         guard = self._counters.guard
         return (
             self._costs[one] <= self._costs[other]
@@ -341,7 +341,7 @@ class _SearchRound:
         )
 
     def _offer_leaf_items(self) -> None:
-        """Offer the entries that are made of nothing but what they read; sort the other edges by their parts."""
+        """Offer the entries that consist only of what they read; index the other edges by their parts."""
         counters = self._counters
         for edge in self._repairs.edges:
             if edge.left is None:
@@ -355,7 +355,7 @@ class _SearchRound:
                 self._by_right.setdefault(edge.right, []).append(edge)
 
     def _combine_item(self, item: _RepairItem) -> None:
-        """Offer what an item makes alone, and with the items beside it that were taken before."""
+        """Offer the combinations of an item alone, and with the adjacent items that were taken before."""
         for edge in self._by_left.get(item.entry, ()):
             if edge.right is None:
                 cost = self._costs[item] + edge.price
@@ -378,14 +378,14 @@ class _SearchRound:
         self._offer_item(joined, self._costs[left] + self._costs[right], (edge, None, left, right))
 
     def _add_payments(self, one: int, other: int) -> int:
-        """What two parts pay to the lower bounds together: each bound no more than it asks for."""
+        """Return what two parts pay to the lower bounds together, each bound at most what it requires."""
         if not one or not other:
             return one or other
         needed = self._counters.needed
         return needed - self._counters.subtract_paid(self._counters.subtract_paid(needed, one), other)
 
     def _offer_item(self, item: _RepairItem, cost: float, back: _Back) -> None:
-        """Queue an item, unless it breaks a limit, leads nowhere, is known at that cost, or is beyond the bound."""
+        """Queue an item unless it breaks a limit, leads nowhere, is known at that cost, or is beyond the bound."""
         self.budget -= _PER_OFFER
         counters = self._counters
         around = self._around[item.entry]
@@ -404,14 +404,14 @@ class _SearchRound:
             self.beyond = min(self.beyond, priority)
             return
         self._costs[item] = cost
-        # Among equals first what covers next to nothing, since others wait for it; then what covers most, the oldest.
+        # Ties: first items that cover next to nothing, since others wait for them; then those that cover most.
         self._tie += 1
         begin, end = self._repairs.spans[item.entry]
         covers = end - begin if end - begin > 1 else self._width
         heapq.heappush(self._queue, (priority, -covers, self._tie, item, back))
 
     def _price_outside(self, item: _RepairItem) -> float:
-        """What the limits make sure to cost outside an item."""
+        """Return the cost outside an item that the limits guarantee."""
         if item.entry == self._repairs.goal:
             return 0
         begin, end = self._repairs.spans[item.entry]
@@ -419,12 +419,12 @@ class _SearchRound:
 
 
 def _costs_around_entries(repairs: RepairGraph) -> list[float]:
-    """For each entry the least cost of all that is around it in a repair of the word, limits aside."""
+    """Return for each entry the least cost of everything around it in a repair of the word, without limits."""
     parts: dict[int, list[tuple[int, float]]] = {}
     for edge in repairs.edges:
         if edge.left is not None:
-            beside = 0 if edge.right is None else repairs.costs[edge.right]
-            parts.setdefault(edge.head, []).append((edge.left, edge.price + beside))
+            other_cost = 0 if edge.right is None else repairs.costs[edge.right]
+            parts.setdefault(edge.head, []).append((edge.left, edge.price + other_cost))
             if edge.right is not None:
                 parts[edge.head].append((edge.right, repairs.costs[edge.left]))
     around = [INFINITE] * len(repairs.spans)
@@ -442,16 +442,16 @@ def _costs_around_entries(repairs: RepairGraph) -> list[float]:
 
 
 class _LimitPrices:
-    """What limits make sure to cost outside a part of the word: symbols too many go, symbols too few come.
+    """The cost that limits guarantee outside a part of the word: excess symbols are lost, missing symbols gained.
 
-    One edit lets one symbol go and one come. So what bounds that share no symbol cost is added up, upper ones and lower
-    ones by themselves.
+    One edit loses at most one symbol and gains at most one. So the costs of bounds that share no symbol are added up,
+    separately for upper and lower bounds.
     """
 
     def __init__(self, counters: Counters, word: Word, weights: EditWeights) -> None:
         self._weights = weights
-        #: For each bound that the word breaks: (shift, mask, edge, greatest weight, sums up to each place); those that
-        #: share no symbol together.
+        #: For each bound that the word violates: (shift, mask, edge, greatest weight, sums up to each position); those
+        #: that share no symbol are grouped.
         self._upper: list[list[_Broken]] = []
         self._lower: list[list[_Broken]] = []
         names: dict[int, set[str]] = {}
@@ -472,7 +472,7 @@ class _LimitPrices:
                 names.setdefault(id(group), set()).update(weighed)
 
     def price_outside(self, begin: int, end: int, used: int, paid: int) -> float:
-        """The least that edits outside ``begin`` to ``end`` cost when the part between uses and pays this."""
+        """Return a lower bound on the cost of edits outside ``begin`` to ``end``, given the use and share between."""
         total: float = 0
         for group in self._upper:
             excess = 0
@@ -492,7 +492,7 @@ class _LimitPrices:
 
 
 def _word_of_repair(root: _RepairItem, backs: dict[_RepairItem, _Back]) -> Word:
-    """The word of a repair."""
+    """Return the word of a repair."""
     read: list[str] = []
     todo = [root]
     while todo:
@@ -500,4 +500,4 @@ def _word_of_repair(root: _RepairItem, backs: dict[_RepairItem, _Back]) -> Word:
         if name is not None:
             read.append(name)
         todo += (part for part in (left, right) if part is not None)
-    return tuple(reversed(read))  # what an edge reads comes behind what it is made of
+    return tuple(reversed(read))  # an edge reads after the items from which it is combined

@@ -1,15 +1,15 @@
 """All cheap ways to read a word with errors: a tabulation whose entries have costs.
 
-The automaton runs side by side with the edit automaton of the word, which at each position may read the terminal that
-stands there for nothing, another one (substitution), any terminal without moving on (insertion), or move on without
+The automaton runs in parallel with the edit automaton of the word, which at each position may read the terminal
+there at no cost, another one (substitution), any terminal without advancing (insertion), or advance without
 reading (deletion). The cheapest run through both is the cheapest repair (Aho and Peterson 1972, "A minimum distance
 error-correcting parser for context-free languages").
 
 As in :mod:`formal_llm.automata.models.tabulation`, the work on a stack symbol is tabulated once for each state and
-position it begins at, so all runs together are an and-or graph of polynomial size. It is explored from the top and
-cheapest first: an entry's priority is the least cost of getting to where its work begins plus its own cost, so that
-nothing dearer than the cheapest repair is ever looked at (Knuth 1977, "A generalization of Dijkstra's algorithm"; in
-the order of Nederhof 2003, "Weighted deductive parsing and Knuth's algorithm").
+position where it begins, so all runs together are an and-or graph of polynomial size. It is explored top-down and
+cheapest first: the priority of an entry is the least cost of reaching the beginning of its work plus its own cost, so
+nothing more expensive than the cheapest repair is ever examined (Knuth 1977, "A generalization of Dijkstra's
+algorithm"; in the order of Nederhof 2003, "Weighted deductive parsing and Knuth's algorithm").
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from formal_llm.automata.models.pda import PDA
 
 
 class WorkShape:
-    """A stack symbol in a state, wherever in the word it is worked off.
+    """A stack symbol in a state, at any position of the word where it is processed.
 
     Attributes:
-        moves: what a transition reads, and the point behind it.
-        leaves: where all it can do is to read one terminal: for each state afterwards the terminals.
+        moves: for each transition, what it reads and the point after it.
+        leaves: if it can only read one terminal: the terminals for each state afterwards.
         accepts: whether the run may accept there.
     """
 
@@ -44,12 +44,12 @@ class WorkShape:
         self.moves: list[tuple[str | None, WorkPoint]] = []
         self.leaves: dict[State, tuple[str, ...]] | None = None
         self.accepts = False
-        #: The points at which nothing is left to pop, by state.
+        #: The points where nothing is left to pop, by state.
         self.ends: dict[State, WorkPoint] = {}
 
 
 class WorkPoint:
-    """How far the work on a stack symbol has come: what is left of what was pushed for it, in a state."""
+    """The progress of the work on a stack symbol: the rest of what was pushed for it, in a state."""
 
     __slots__ = ("after", "inner", "number", "rest", "shape", "state")
 
@@ -58,14 +58,14 @@ class WorkPoint:
         self.shape = shape
         self.rest = rest
         self.state = state
-        #: What is worked off next; None where nothing is left.
+        #: The shape to process next; None if nothing is left.
         self.inner: WorkShape | None = None
-        #: The point behind that, by the state in which it is reached.
+        #: The point after that, by the state in which it is reached.
         self.after: dict[State, WorkPoint] = {}
 
 
 class WorkPoints:
-    """The shapes and points of an automaton, made on demand."""
+    """The shapes and points of an automaton, created on demand."""
 
     def __init__(self, pda: PDA) -> None:
         self._pda = pda
@@ -75,7 +75,7 @@ class WorkPoints:
         self.shapes = [self.root]
 
     def get_point(self, shape: WorkShape, rest: tuple[str | None, ...], state: State) -> WorkPoint:
-        """The point of a shape at which this is left, in a state."""
+        """Return the point of a shape with this rest, in a state."""
         key = (shape.number, rest, state)
         found = self._points.get(key)
         if found is None:
@@ -85,14 +85,14 @@ class WorkPoints:
         return found
 
     def point_after_symbol(self, point: WorkPoint, state: State) -> WorkPoint:
-        """The point after the next symbol, when that is gone in ``state``."""
+        """Return the point after the next symbol, if that was popped in ``state``."""
         found = point.after.get(state)
         if found is None:
             found = point.after[state] = self.get_point(point.shape, point.rest[1:], state)
         return found
 
     def get_shape(self, state: State, top: str | None) -> WorkShape:
-        """The shape of a symbol on top in a state; None: of the empty stack."""
+        """Return the shape of a symbol on top in a state; None denotes the empty stack."""
         found = self._shapes.get((state, top))
         if found is None:
             found = self._shapes[state, top] = WorkShape(len(self.shapes), state, top)
@@ -102,7 +102,7 @@ class WorkPoints:
         return found
 
     def _find_leaf_terminals(self, state: State, top: str | None) -> dict[State, tuple[str, ...]] | None:
-        """The terminals that are all a symbol can read, or a choice of such symbols; None where it is another one."""
+        """Return the terminals if a symbol can only read one, or is a choice of such symbols; otherwise None."""
         found: dict[State, dict[str, None]] = {}
         for t in self._pda.transitions_at(state, top):
             if t.pop is None:
@@ -119,7 +119,7 @@ class WorkPoints:
         return {target: tuple(names) for target, names in found.items()}
 
     def list_moves(self, shape: WorkShape) -> list[tuple[str | None, WorkPoint]]:
-        """What the transitions of a shape read, and the points behind them."""
+        """Return for each transition of a shape what it reads, and the point after it."""
         if not shape.moves:
             for t in self._pda.transitions_at(shape.state, shape.top):
                 rest: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, shape.top)
@@ -127,11 +127,11 @@ class WorkPoints:
         return shape.moves
 
     def may_delete(self, shape: WorkShape) -> bool:
-        """Whether a symbol of the word is deleted where the work on a shape begins.
+        """Return whether a symbol of the word is deleted where the work on a shape begins.
 
-        Each deletion is made at one place: before a terminal that is not the first thing read on behalf of a symbol
-        where the terminal stands, else where the outermost symbol begins that reads nothing before. Only if that always
-        begins with the work on another symbol, it is left to that.
+        Each deletion occurs at one place: before a terminal that is not the first thing read on behalf of a symbol, at
+        the terminal, otherwise where the outermost symbol begins that reads nothing before. Only if that always
+        begins with the work on another symbol, the deletion is left to that symbol.
         """
         moves = self.list_moves(shape)
         if _reads_nothing(moves):
@@ -146,12 +146,12 @@ class WorkPoints:
 
 
 def _reads_nothing(moves: Sequence[tuple[str | None, WorkPoint]]) -> bool:
-    """Whether a symbol can only be popped without reading anything."""
+    """Return whether a symbol can only be popped without reading anything."""
     return all(read is None and point.inner is None for read, point in moves)
 
 
 class RepairEdge(NamedTuple):
-    """One way to get an entry: its price, the terminals one of which is read (none: nothing is), what it is made of."""
+    """One way to derive an entry: its price, the terminals of which one is read (empty if none), and its parts."""
 
     head: int
     price: float
@@ -165,15 +165,15 @@ class RepairGraph:
 
     Args:
         pda: the automaton.
-        word: the word; symbols that the automaton does not know can only be deleted or substituted.
-        weights: what edits cost.
-        keep: whether to keep all edges, not only the cheapest one of each entry.
+        word: the word; symbols that are unknown to the automaton can only be deleted or substituted.
+        weights: the costs of edits.
+        keep: whether to keep all edges instead of only the cheapest one of each entry.
 
     Attributes:
         spans: for each entry, by number, the positions where it begins and ends.
-        costs: the least cost of each.
-        done: whether that is certain.
-        edges: all edges found, where they are kept.
+        costs: the least known cost of each.
+        done: whether that cost is final.
+        edges: all edges found, if they are kept.
         goal: the number of the entry for the whole word.
     """
 
@@ -191,16 +191,16 @@ class RepairGraph:
         self._points: list[WorkPoint] = []
         self._best: list[tuple[tuple[str, ...], int | None, int | None] | None] = []
         self._numbers: dict[int, int] = {}
-        #: For each call (a shape at a position): its exits, the entries that wait for it, what it takes to get there,
-        #: and whether the same call one position earlier leaves out the symbol between.
+        #: For each call (a shape at a position): its exits, the entries that wait for it, the cost of reaching it,
+        #: and whether the same call one position earlier deletes the symbol between.
         self._exits: dict[int, list[int]] = {0: []}
         self._waiting: dict[int, list[int]] = {0: []}
         self._base: dict[int, float] = {0: 0}
         self._skipping: set[int] = set()
-        #: What is to be looked at, by priority: entries, and (as complements) calls that leave out a symbol.
+        #: The agenda, by priority: entries, and (as complements) calls that delete a symbol.
         self._buckets: dict[tuple[float, int], deque[int]] = {}
         self._queue: list[tuple[float, int]] = []
-        #: What is sure to be paid from each position on: symbols that no transition reads.
+        #: The unavoidable cost from each position on: symbols that no transition reads.
         self._sure: list[float] = [0]
         for name in reversed(word):
             self._sure.append(self._sure[-1] + (0 if name in pda.terminals else weights.lost))
@@ -212,13 +212,13 @@ class RepairGraph:
 
     @property
     def next_priority(self) -> float:
-        """The priority of what would be looked at next; infinite when everything was."""
+        """The priority of the next item of the agenda; infinite if it is empty."""
         while self._queue and not self._buckets[self._queue[0]]:
             del self._buckets[heapq.heappop(self._queue)]
         return self._queue[0][0] if self._queue else INFINITE
 
     def cheapest_word(self) -> Word | None:
-        """The word of the cheapest repair; None where there is none."""
+        """Return the word of the cheapest repair; None if there is none."""
         while not self.done[self.goal] and self.next_priority < INFINITE:
             self._take_next()
         if not self.done[self.goal]:
@@ -229,22 +229,22 @@ class RepairGraph:
             edge = self._best[todo.pop()]
             assert edge is not None
             names, *parts = edge
-            read += names[:1]  # without limits one terminal is as good as another
+            read += names[:1]  # without limits all terminals are equivalent
             todo += [part for part in parts if part is not None]
         return tuple(reversed(read))
 
     def explore_up_to(self, bound: float, max_entries: float) -> bool:
-        """Look at everything whose priority is at most ``bound``; False where there are too many entries for that."""
+        """Process everything with a priority of at most ``bound``; return False if there are too many entries."""
         while (first := self.next_priority) <= bound and first < INFINITE:
             if len(self.spans) > max_entries:
                 return False
             self._take_next()
         return True
 
-    # -- the work -----------------------------------------------------------------------------------------------
+    # -- processing ---------------------------------------------------------------------------------------------
 
     def _take_next(self) -> None:
-        """Take the first of the queue and draw the conclusions."""
+        """Take the first item of the queue and process its consequences."""
         bucket = self._buckets[self._queue[0]]
         item = bucket.popleft()
         if item < 0:
@@ -298,7 +298,7 @@ class RepairGraph:
             self._push_item(self._base[call] + self._weights.delete + self._sure[at + 1], at + 1, ~call)
 
     def _begin_after_deletion(self, call: int) -> None:
-        """Leave out the symbol at which a call begins."""
+        """Delete the symbol at which a call begins."""
         number, at = divmod(call, self._width)
         later, price = call + 1, self._weights.delete
         if later not in self._base:
@@ -312,18 +312,18 @@ class RepairGraph:
     def _read_terminal(
         self, number: int, point: WorkPoint, leaves: dict[State, tuple[str, ...]], begin: int, at: int, cost: float
     ) -> None:
-        """Read a terminal: the one that stands there, another one in its place, or one that is missing there."""
+        """Read a terminal: the one at this position, another one in its place, or one that is missing there."""
         weights = self._weights
-        here = self._word[at] if at < self._end else None
+        symbol = self._word[at] if at < self._end else None
         for state, names in leaves.items():
             after = self._plan.point_after_symbol(point, state)
             self._relax_entry(after, begin, at, cost + weights.insert, weights.insert, names, number)
-            if here is None:
+            if symbol is None:
                 continue
-            if here in names:
-                self._relax_entry(after, begin, at + 1, cost, 0, (here,), number)
-            if here not in names or self._keep:  # under limits it may be better to replace what could stay
-                others = tuple([name for name in names if name != here])
+            if symbol in names:
+                self._relax_entry(after, begin, at + 1, cost, 0, (symbol,), number)
+            if symbol not in names or self._keep:  # under limits it may be better to replace a terminal that could stay
+                others = tuple([name for name in names if name != symbol])
                 if others:
                     self._relax_entry(
                         after, begin, at + 1, cost + weights.substitute, weights.substitute, others, number
@@ -362,7 +362,7 @@ class RepairGraph:
         return number
 
     def _push_item(self, priority: float, position: int, item: int) -> None:
-        # Among equals the one that is furthest in the word comes first: it is nearest to the goal.
+        # Ties: the item furthest in the word comes first, since it is nearest to the goal.
         key = (priority, -position)
         bucket = self._buckets.get(key)
         if bucket is None:

@@ -1,7 +1,7 @@
-"""Forms of one name: ``roll_back``, ``rollback`` and ``rolling back`` are spelled differently and mean one step.
+"""Spellings of one name: ``roll_back``, ``rollback`` and ``rolling back`` denote one step.
 
-Names differ in spelling alone where they have one :func:`spelling_key`. Whoever reads rules from words takes such names
-for one step; whoever checks rules that are written in another notation warns of them.
+Names differ only in spelling if they have the same :func:`spelling_key`. Readers of rules in natural language treat
+such names as one step; checkers of rules in other notations warn of them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _FORMS = """
     wake:woken,woke wear:worn win:won wind:wound withdraw:withdrawn,withdrew write:written,wrote bind:bound dig:dug
     light:lit shoot:shot sew:sewn mow:mown saw:sawn see:seen
 """
-#: Forms of verbs that do not end in "ed", each with the verb.
+#: Forms of verbs that do not end in "ed", each with its infinitive.
 IRREGULAR: Mapping[str, str] = {
     form: verb for verb, forms in (line.split(":") for line in _FORMS.split()) for form in forms.split(",")
 }
-#: Verbs that add nothing to what is done: to run a check is the check.
+#: Light verbs, which add no meaning: to run a check is the check.
 _LIGHT = re.compile(r"(?:do|perform|execut|conduct|carry_out|mak|run)_(?=.)")
-#: The fewest letters of names that are compared; shorter ones are letters of a formal language, not words.
+#: The minimum length of names to compare; shorter ones are letters of a formal language, not words.
 _LEAST = 3
 
 
 def singularize_noun(word: str) -> str:
-    """A noun in the singular, by the regular rules."""
+    """Return the singular of a noun, by the regular rules."""
     if re.search(r"[^aeiou]ies$", word) and len(word) > 4:
         return word[:-3] + "y"
     if re.search(r"(?:s|x|ch|sh)es$", word):
@@ -40,7 +40,7 @@ def singularize_noun(word: str) -> str:
 
 
 def stem_name(name: str) -> str:
-    """What the forms of one name have in common: ``questions`` and ``question``, ``iron`` and ``ironing``."""
+    """Return the common stem of the forms of a name: ``questions`` and ``question``, ``iron`` and ``ironing``."""
     return "_".join(map(_stem_word, name.split("_")))
 
 
@@ -56,13 +56,13 @@ def _stem_word(word: str) -> str:
 
 
 def spelling_key(name: str) -> str:
-    """What names have in common that differ only in spacing, case, number or inflection."""
+    """Return the common key of names that differ only in spacing, case, number or inflection."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", name.strip()).casefold()
     return _LIGHT.sub("", stem_name(words), count=1).replace("_", "")
 
 
 def spelled_nearly_alike(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of names that differ only in spacing, case, number or inflection, in order of appearance.
+    """Return pairs of names that differ only in spacing, case, number or inflection, in order of appearance.
 
     Names of fewer than three letters are not compared.
     """
@@ -76,11 +76,11 @@ def spelled_nearly_alike(names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def spelling_warnings(names: Iterable[str], label: Callable[[str], str]) -> list[str]:
-    """What to report of terminals that may be one step under two names.
+    """Return warnings about terminals that may be one step under two names.
 
     Args:
         names: the terminals.
-        label: the text that a person reads for a terminal; its name where it has none. Two terminals with one text are
+        label: returns the text displayed for a terminal; its name if it has none. Two terminals with one text are
             one step at two places of a chart.
     """
     return [
@@ -90,6 +90,6 @@ def spelling_warnings(names: Iterable[str], label: Callable[[str], str]) -> list
 
 
 def are_related_words(one: str, other: str) -> bool:
-    """Whether two words may be forms of one word: ``approve`` and ``approval`` are related."""
+    """Return whether two words may be forms of one word: ``approve`` and ``approval`` are related."""
     same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return one == other or (same >= 4 and same >= 0.6 * min(len(one), len(other)))

@@ -1,7 +1,7 @@
-"""Listing a language: its words one by one, the shorter before the longer.
+"""Listing a language: its words one by one, shorter ones first.
 
-A beginning of a word is kept as a chart (:mod:`formal_llm.automata.models.earley`), and for the items that are under
-way there it is known how many terminals can still follow. So nothing is tried that leads to no word.
+A prefix is kept as a chart (:mod:`formal_llm.automata.models.earley`), and for the active items it is known how many
+terminals can still follow. So no prefix is tried that leads to no word.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from formal_llm.errors import InfiniteLanguage, Undecided
 
 
 def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = None) -> Iterator[Word]:
-    """The words of at most ``max_length`` terminals, each once: the shorter before the longer, then by their terminals.
+    """Yield the words of at most ``max_length`` terminals, each once, by length and then by their terminals.
 
-    They are made one by one as they are asked for, and nothing is tried that leads to no word of the length in turn.
+    They are generated on demand, and no prefix is tried that leads to no word of the current length.
 
     Args:
-        source: a grammar (its limits are not looked at), or a pushdown automaton (which keeps its limits).
-        max_length: the most terminals.
-        order: which terminal comes before which; the order of appearance where left out.
+        source: a grammar (whose limits are ignored), or a pushdown automaton (whose limits apply).
+        max_length: the maximum number of terminals.
+        order: the order of the terminals; by default the order of appearance.
 
     Raises:
         TypeError: ``source`` is another automaton.
@@ -50,7 +50,7 @@ def words(source: CFG | PDA, max_length: int, *, order: Iterable[str] | None = N
 
 
 def recognizer_of(source: CFG | PDA) -> Recognizer:
-    """What decides membership for a grammar or a pushdown automaton."""
+    """Return the recognizer that decides membership for a grammar or a pushdown automaton."""
     if isinstance(source, CFG):
         return source.recognizer
     if not isinstance(source, PDA):
@@ -61,9 +61,9 @@ def recognizer_of(source: CFG | PDA) -> Recognizer:
 
 
 class _WordLister:
-    """The words of a grammar by length, through the items that are under way after each beginning of a word.
+    """Lists the words of a grammar by length, using the items that are active after each prefix.
 
-    A set of lengths is a number: bit n is set where n is one of them.
+    A set of lengths is a number: bit n is set if n is one of them.
     """
 
     def __init__(self, recognizer: Recognizer, max_length: int, ranks: Mapping[str, int]) -> None:
@@ -74,14 +74,14 @@ class _WordLister:
         self._of_items: dict[ChartItem, int] = {}
 
     def _sum_lengths(self, one: int, other: int) -> int:
-        """The lengths of words put together from two parts."""
+        """Return the lengths of words concatenated from two parts."""
         total = 0
         for length in iterate_origins(one):
             total |= other << length
         return total & ((2 << self._max_length) - 1)
 
     def _all_lengths(self) -> dict[str, int]:
-        """For each symbol the lengths of the words that it derives."""
+        """Return for each symbol the lengths of the words that it derives."""
         rules = self._recognizer.by_head
         found = dict.fromkeys(self._recognizer.bits, 2)
         users: dict[str, list[tuple[str, Word]]] = {}
@@ -102,7 +102,7 @@ class _WordLister:
         return found
 
     def _lengths_of_item(self, item: ChartItem) -> int:
-        """The lengths of what an item still derives."""
+        """Return the lengths of what an item still derives."""
         passed = []
         while item.row is not None and item not in self._of_items:
             passed.append(item)
@@ -114,9 +114,9 @@ class _WordLister:
         return lengths
 
     def _remaining_lengths(self, items: Mapping[ChartItem, Origins], left: list[dict[str, int]]) -> int:
-        """How many terminals can follow to the end of the word, when these items are under way.
+        """Return how many terminals can follow up to the end of the word when these items are active.
 
-        ``left`` has the same for the symbols that began at each position, from their end on.
+        ``left`` contains the same for the symbols that began at each position, from their end on.
         """
         lengths = 0
         for item, origins in items.items():
@@ -129,7 +129,7 @@ class _WordLister:
         return lengths
 
     def _close_column(self, column: ChartColumn, left: list[dict[str, int]]) -> None:
-        """Put what is left after the symbols that begin in ``column`` at the end of ``left``."""
+        """Append to ``left`` what can follow the symbols that begin in ``column``."""
         own: dict[str, int] = {}
         left.append(own)
         changed = True
@@ -173,7 +173,7 @@ class _WordLister:
 
 
 def _triple_construction(pda: PDA) -> tuple[list[Production], str]:
-    """A grammar for the language of an automaton: its productions and its start symbol.
+    """Return a grammar for the language of an automaton: its productions and its start symbol.
 
     The triple construction (Hopcroft, Motwani and Ullman, section 6.3.2): a nonterminal for what is read from one state
     to another while some symbols are popped, and one for what is read until a final state is entered before that.
@@ -184,7 +184,7 @@ def _triple_construction(pda: PDA) -> tuple[list[Production], str]:
     todo: list[tuple[State, tuple[str | None, ...], State | None]] = []
 
     def name_nonterminal(state: State, stack: tuple[str | None, ...], target: State | None) -> str:
-        """The nonterminal for popping ``stack`` from ``state`` to ``target``; None: accept before it is popped."""
+        """Return the nonterminal for popping ``stack`` from ``state`` to ``target``; None: for accepting before."""
         key = (state, stack, target)
         if key not in names:
             names[key] = f"\0{len(names)}"
@@ -217,7 +217,7 @@ def _triple_construction(pda: PDA) -> tuple[list[Production], str]:
 
 
 def shortest_length(cfg: CFG) -> int | None:
-    """The number of terminals of a shortest word, None for the empty language (Knuth 1977)."""
+    """Return the number of terminals of a shortest word, None for the empty language (Knuth 1977)."""
     costs = least_costs(
         (p.head, sum(name in cfg.terminals for name in p.body), [name for name in p.body if name not in cfg.terminals])
         for p in cfg.expanded
@@ -226,20 +226,20 @@ def shortest_length(cfg: CFG) -> int | None:
 
 
 def is_finite(cfg: CFG) -> bool:
-    """Whether the language has finitely many words (none at all counts as finite)."""
+    """Return whether the language has finitely many words (none at all counts as finite)."""
     return cfg.recognizer.empty or _longest_word_length(cfg) is not None
 
 
 def longest_length(cfg: CFG) -> int | None:
-    """The number of terminals of a longest word; None where there is none, or no word at all."""
+    """Return the number of terminals of a longest word; None for an infinite or an empty language."""
     return None if cfg.recognizer.empty else _longest_word_length(cfg)
 
 
 def _longest_word_length(cfg: CFG) -> int | None:
-    """The longest word of a language that is not empty, None for an infinite one.
+    """Return the length of the longest word of a language that is not empty, None for an infinite one.
 
-    It is infinite when some useful symbol derives itself with more beside it. Otherwise the lengths are worked out from
-    the symbols that lead to no others upwards; symbols that derive each other have the same.
+    It is infinite if some useful symbol derives itself with more beside it. Otherwise the lengths are computed from
+    the symbols that lead to no others upwards; symbols that derive each other have equal lengths.
     """
     import networkx
 
@@ -248,7 +248,7 @@ def _longest_word_length(cfg: CFG) -> int | None:
     graph = networkx.DiGraph((head, name) for head in rules for body in rules[head] for name in body)
     graph.add_node(cfg.start)
     longest = dict.fromkeys(recognizer.bits, 1)
-    for group in networkx.strongly_connected_components(graph):  # those that are led to come first
+    for group in networkx.strongly_connected_components(graph):  # targets come first
         if any(
             name in group and any(recognizer.first.get(n) for n in (*body[:place], *body[place + 1 :]))
             for head in group
@@ -264,18 +264,18 @@ def _longest_word_length(cfg: CFG) -> int | None:
     return longest[cfg.start]
 
 
-#: Of an infinite language the plans are counted that are at most so much longer than the shortest.
+#: How much longer than the shortest plan the counted plans of an infinite language may be.
 FURTHER = 4
 
 
 @dataclass(frozen=True)
 class PlanCount:
-    """How many plans there are, as far as that can be told of an infinite language, too.
+    """The number of plans, as far as it can be determined even for an infinite language.
 
     Attributes:
-        number: how many.
-        of: what was counted.
-        bound: the most terminals of those that were counted, where there are infinitely many.
+        number: the count.
+        of: the objects that were counted.
+        bound: the maximum number of terminals of the counted ones, if there are infinitely many.
     """
 
     number: int
@@ -283,21 +283,21 @@ class PlanCount:
     bound: int | None = None
 
     def describe_count(self, bounded: str) -> str:
-        """The figure for a person; ``bounded`` says what the bound is a bound of, as in ``of at most {} terminals``."""
+        """Format the count for display; ``bounded`` describes the bound, as in ``of at most {} terminals``."""
         figure = f"{self.number:,}{'' if self.of == 'words' else ' derivations (a plan may have several)'}"
         return figure if self.bound is None else f"infinitely many; {figure} {bounded.format(self.bound)}"
 
 
 def count_plans(lookahead: Lookahead, configuration: Hashable = None) -> PlanCount:
-    """Count the completions of a configuration; those of an infinite language up to a length above the shortest.
+    """Count the completions of a configuration; in an infinite language, up to a length above the shortest.
 
     Raises:
-        Undecided: they were not counted within the budget.
+        Undecided: the budget was too small to count them.
     """
     try:
         return _count_plans_of(lookahead, configuration, "words")
     except Undecided:
-        # Words that may have several derivations have to be held one by one; derivations are counted without.
+        # Words with several derivations must be held one by one; derivations can be counted without that.
         return _count_plans_of(lookahead, configuration, "derivations")
 
 

@@ -1,1 +1,1 @@
-"""Notations: what is written is read, what is read is written."""
+"""Notations: reading and writing rules as text."""

@@ -2,20 +2,20 @@
 
 The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
 
-    (define react                                   # a comment; ; begins one as well
+    (define react                                   # a comment; ; begins one, too
       (:states
         (Ques (:text "[Question]"))
         (Obs (:text "[Observation]") (:flags :env-input))
         (Act (:text "[Action]") (:numbers (cost €0.02) (time 10s)))
         ...)
-      (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; may be left out
+      (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; optional
       (:behavior (next Ques (until (next Tht Act Obs) Ans))))
 
-``(:import "search.agent" ...)`` brings in other behaviours, by paths relative to the file: formulas may name the states
-of each, and its name stands for its formula. Its limits are kept. States that no formula and no limit names are left
+``(:import "search.agent" ...)`` imports other behaviours, by paths relative to the file: formulas may name the states
+of each, and its name denotes its formula. Its limits apply, too. States that no formula and no limit names are left
 out.
 
-Printing a behaviour and reading it back gives an equal behaviour; what it imports is then written out.
+Printing a behaviour and reading it back gives an equal behaviour; imports are written out in full.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import AutomatonError, NotationError, did_you_mean
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
-#: The parts of a definition, in each spelling.
+#: The sections of a definition, in each spelling.
 _SECTIONS = {":states": ":states", ":behavior": ":behavior", ":behaviour": ":behavior", ":limits": ":limits",
              ":import": ":import"}  # fmt: skip
-#: What a name holds that stands in quotes in a limit.
+#: The characters that require quotes around a name in a limit.
 _NOT_A_WORD = re.compile(r'[\s,"]')
 _FLAGS = (f":{ENV_INPUT}",)
-#: The key of the comments of the first line.
+#: The key of the comments on the first line.
 _DEFINE = "(define"
 #: A line up to its comment.
 _CODE = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^"#;])*')
 
 
 def read_behaviour(text: str, file: str | None = None) -> Behaviour:
-    """The behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
+    """Read the behaviour that ``text`` describes; see :meth:`Behaviour.from_string`."""
     source = SourceText.from_text(text, file, NotationError)
     expressions = read_expressions(source)
     reader = _BehaviourReader(source)
@@ -71,7 +71,7 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
 
 
 class _BehaviourReader:
-    """Reads the one definition of a file; ``way`` are the files on the way of imports to here."""
+    """Reads the single definition of a file; ``way`` is the chain of files that import it."""
 
     def __init__(self, source: SourceText, way: tuple[Path, ...] = ()) -> None:
         self.source = source
@@ -104,7 +104,7 @@ class _BehaviourReader:
         return found
 
     def _read_keyword(self, item: Expression, known: Iterable[str]) -> SAtom:
-        """The word that a group like ``(:text ...)`` begins with."""
+        """Return the word that begins a group like ``(:text ...)``."""
         head = item.head if isinstance(item, SList) else None
         if head is None:
             self.fail("unexpected here", item.place, expected=[f"({word} ...)" for word in known])
@@ -116,7 +116,7 @@ class _BehaviourReader:
         return head
 
     def _read_state(self, item: Expression) -> tuple[BehaviourState, Place]:
-        """``NAME`` or ``(NAME (:text "...") (:flags ...))``."""
+        """Read ``NAME`` or ``(NAME (:text "...") (:flags ...))``."""
         name, *properties = item.items if isinstance(item, SList) else (item,)
         if not isinstance(name, SAtom):
             self.fail("a state begins with its name", name.place, suggestion='write (NAME (:text "..."))')
@@ -141,17 +141,17 @@ class _BehaviourReader:
         return BehaviourState(name.text, text.text if text else "", frozenset(flags), numbers), name.place
 
     def _read_number(self, state: str, value: Expression, numbers: dict[str, Number]) -> None:
-        """``(cost €0.02)``."""
+        """Read ``(cost €0.02)``."""
         words = value.items if isinstance(value, SList) else ()
         if len(words) != 2 or not all(isinstance(word, SAtom) for word in words):
             self.fail("a number is a pair of its name and how much", value.place, suggestion="write (time 15min)")
-        quantity, much = (word for word in words if isinstance(word, SAtom))
+        quantity, amount = (word for word in words if isinstance(word, SAtom))
         if quantity.text in numbers:
             self.fail(f"{state} has two numbers for {quantity.text}", quantity.place)
         try:
-            numbers[quantity.text] = read_amount(much.text)
+            numbers[quantity.text] = read_amount(amount.text)
         except ValueError as error:
-            self.fail(str(error), much.place)
+            self.fail(str(error), amount.place)
 
     def _read_limits(self, section: SList | None) -> LimitsReader:
         reader = LimitsReader(self.source)
@@ -172,8 +172,8 @@ class _BehaviourReader:
         if not isinstance(value, SAtom) or value.text not in _FLAGS:
             near = did_you_mean(value.text, _FLAGS) if isinstance(value, SAtom) else None
             hint = f" (did you mean {near}?)" if near else ""
-            shown = value.text if isinstance(value, SAtom) else "(...)"
-            self.fail(f"unknown flag: {shown}{hint}", value.place, expected=_FLAGS)
+            name = value.text if isinstance(value, SAtom) else "(...)"
+            self.fail(f"unknown flag: {name}{hint}", value.place, expected=_FLAGS)
         return value.text.removeprefix(":")
 
     def read_behaviour(self, expressions: Sequence[Expression]) -> Behaviour:
@@ -252,7 +252,7 @@ class _BehaviourReader:
 
 
 def write_behaviour(behaviour: Behaviour) -> str:
-    """The behaviour in its notation, with the comments that it was read with; reading it back gives an equal one."""
+    """Write a behaviour in its notation, with its comments; reading it back gives an equal one."""
 
     def write_line(text: str, indent: int, key: str, closed: str = "") -> str:
         return add_comments(" " * indent + text + closed, behaviour.comments.get(key), " " * indent)
@@ -260,8 +260,7 @@ def write_behaviour(behaviour: Behaviour) -> str:
     lines = [write_line(f"(define {quote_name(behaviour.name)}", 0, _DEFINE), write_line("(:states", 2, "(:states")]
     last = len(behaviour.states) - 1
     lines += [
-        write_line(said, 4, said, ")" * (n == last))
-        for n, said in enumerate(map(_write_state, behaviour.states.values()))
+        write_line(row, 4, row, ")" * (n == last)) for n, row in enumerate(map(_write_state, behaviour.states.values()))
     ]
     if behaviour.limits:
         lines.append(write_line(f"(:limits {' '.join(map(quote_text, _limit_lines(behaviour)))})", 2, "(:limits"))
@@ -279,14 +278,14 @@ def _write_state(state: BehaviourState) -> str:
 
 
 def _find_anchors(behaviour: Behaviour, definition: Expression) -> list[tuple[int, str]]:
-    """The lines of what comments stand with, and what is printed for it: sections, states, the formula."""
+    """Return the lines to which comments belong, with the printed forms: sections, states, the formula."""
     assert isinstance(definition, SList)
     found: list[tuple[Place, str]] = [(definition.place, _DEFINE)]
     for section in definition.items[2:]:
         assert isinstance(section, SList) and section.head is not None
         name = _SECTIONS[section.head.text]
         if name == ":import":
-            continue  # what is imported is written out
+            continue  # imports are written out
         found.append((section.place, f"({name}"))
         for item in section.items[1:]:
             key = f"({name}"
@@ -307,5 +306,5 @@ def _last_line(expression: Expression) -> int:
 
 
 def _limit_lines(behaviour: Behaviour) -> list[str]:
-    """The limits as lines, in which a name with a blank stands in quotes."""
+    """Return the limits as lines; a name with a space is in quotes."""
     return behaviour.limits.lines(lambda name: quote_text(name) if _NOT_A_WORD.search(name) else name)

@@ -1,13 +1,13 @@
-"""Processes in BPMN 2.0: read into flowcharts (ISO/IEC 19510:2013, sections 10 and 13).
+"""Processes in BPMN 2.0, read into flowcharts (ISO/IEC 19510:2013, sections 10 and 13).
 
-A plan is a way of tokens through the process. Tasks are steps, as are subprocesses without content and events with
-names; exclusive and event-based gateways are decisions; parallel gateways, and tasks with several flows, are forks. A
-step counts when it begins, so one that an event interrupts is part of the plan. What an event at the border of a
-subprocess interrupts may be left at any point, or where the event is thrown.
+A plan is a path of tokens through the process. Tasks are steps, as are subprocesses without content and named
+events; exclusive and event-based gateways are decisions; parallel gateways, and tasks with several flows, are forks.
+A step counts when it begins, so a step that an event interrupts is part of the plan. An interrupting event at the
+border of a subprocess may leave it at any point, or at the point where the event is thrown.
 
-A chart has forks whose branches meet again, while tokens are free to go anywhere. So a process is refused where its
-tokens would not do what the chart shows: where branches meet without a parallel gateway, or a gateway waits for what
-does not come. What is assumed or left out gives a warning, and each plan is one of the standard's all the same.
+In a chart, the branches of a fork meet again, whereas tokens may move freely. A process whose tokens would not behave
+as the chart shows is therefore refused: where branches meet without a parallel gateway, or where a gateway waits for
+a token that never arrives. Assumptions and omissions cause warnings; every plan is still one of the standard's.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from formal_llm.errors import NotationError, unknown
 
 
 def read_bpmn(text: str, file: str | None = None, *, process: str | None = None) -> Flowchart:
-    """The flowchart that a BPMN 2.0 process is.
+    """Read a BPMN 2.0 process as a flowchart.
 
-    Warns with :class:`~formal_llm.errors.GrammarWarning` for each thing that is assumed or left out.
+    Warns with :class:`~formal_llm.errors.GrammarWarning` of each assumption and omission.
 
     Args:
-        text: what is written.
-        file: what messages call the place it is from.
-        process: the id or the name of the process, or the name of its pool; needed where the text has several.
+        text: the XML.
+        file: the name of the source, for messages.
+        process: the id or the name of the process, or the name of its pool; required if the text has several processes.
 
     Raises:
-        NotationError: the text is no BPMN, it does not hold the process or holds several, or the process describes no
-            plans that a chart can show; with line and column.
+        NotationError: the text is not BPMN, it lacks the process or has several, or no chart can show the plans of the
+            process; with line and column.
     """
     source = SourceText.from_text(text, file, NotationError)
     root = read_xml(source)
@@ -71,35 +71,35 @@ def _choose_process(source: SourceText, root: Element, process: str | None) -> E
     if not filled:
         source.fail_at(f"the process {_get_name(wanted[0])} is empty: it has no tasks", wanted[0].place)
     if len(filled) > 1:
-        shown = [
+        labels = [
             next(filter(None, known), "(no name)") for one, known in zip(found, names, strict=True) if one in filled
         ]
-        shown = shown if len({*shown}) == len(shown) else [one.get_attribute("id") for one in filled]
+        labels = labels if len({*labels}) == len(labels) else [one.get_attribute("id") for one in filled]
         key = filled[0].get_attribute("id")
-        source.fail_at(f"there are several processes in this: {', '.join(shown)}", filled[1].place,
+        source.fail_at(f"there are several processes in this: {', '.join(labels)}", filled[1].place,
                     suggestion=f"choose one: --process {key} (in code: from_bpmn(text, process={key!r}))")  # fmt: skip
     return filled[0]
 
 
 @dataclass(eq=False)
 class _Scope:
-    """A process, or a subprocess."""
+    """A process or a subprocess."""
 
     element: Element
-    around: tuple[_Scope, ...] = ()  # itself, and the scopes around it; the process is last
+    around: tuple[_Scope, ...] = ()  # this scope and those around it; the process is last
     catches: Sequence[Element] = ()  # the events at its border
-    nodes: dict[str, Element] = field(default_factory=dict)  # what is directly in it, by id
+    nodes: dict[str, Element] = field(default_factory=dict)  # the elements directly in it, by id
     borders: dict[str, list[Element]] = field(default_factory=dict)  # the events at the border of each node
     leaving: dict[str, list[Element]] = field(default_factory=dict)  # the flows out of each node
-    entered: dict[str, int] = field(default_factory=dict)  # how many flows lead to each node
-    end: str = ""  # the node of the chart where its ways end; empty for a process
+    entered: dict[str, int] = field(default_factory=dict)  # the number of flows into each node
+    end: str = ""  # the node of the chart where its branches end; empty for a process
 
     def __post_init__(self) -> None:
         self.around = (self, *self.around)
 
 
 class _ProcessReader:
-    """Draws a process as a chart: nodes and arrows, and what is to be checked of its forks."""
+    """Draws a process as a chart: nodes and arrows, with the data for checking its forks."""
 
     def __init__(self, source: SourceText, process: Element, definitions: Mapping[str, Element]) -> None:
         self.source = source
@@ -108,16 +108,16 @@ class _ProcessReader:
         self.top = _Scope(process)
         self.nodes: dict[str, FlowNode] = {}
         self.places: dict[str, Place] = {}
-        self.scopes: dict[str, _Scope] = {}  # of each node of the chart
+        self.scopes: dict[str, _Scope] = {}  # by node of the chart
         self.edges: list[tuple[FlowEdge, Place]] = []
-        self.elements: dict[str, tuple[str, Element]] = {}  # by id: the first node of each, and its element
-        self.exits: dict[str, str] = {}  # by id: the node from which flows lead on
+        self.elements: dict[str, tuple[str, Element]] = {}  # by id: the entry node of each element, and the element
+        self.exits: dict[str, str] = {}  # by id: the node from which flows continue
         self.left_out: set[str] = set()
-        self.caught_apart: dict[str, set[str]] = {}  # by id: what event subprocesses in it catch
+        self.caught_apart: dict[str, set[str]] = {}  # by id: the kinds of events that its event subprocesses catch
         self.thrown: set[str] = set()  # the events at borders that are thrown inside
         self.interrupted: list[tuple[_Scope, Element]] = []
-        self.stops: list[tuple[str, _Scope]] = []  # the nodes that stop all that runs in a scope
-        self.joins: dict[str, int] = {}  # the parallel gateways that wait, and for how many flows
+        self.stops: list[tuple[str, _Scope]] = []  # the nodes that stop everything running in a scope
+        self.joins: dict[str, int] = {}  # the parallel gateways that wait, with the number of flows
 
     def read_chart(self) -> Flowchart:
         self._leave_out(self.process)
@@ -150,22 +150,22 @@ class _ProcessReader:
     def _add_question(
         self, name: str, text: str, answers: Sequence[tuple[str, str]], place: Place, scope: _Scope
     ) -> str:
-        made = self._add_node(name, text, "diam", place, scope)
+        asked = self._add_node(name, text, "diam", place, scope)
         for answer, target in answers:
-            self._add_edge(made, target, place, answer)
-        return made
+            self._add_edge(asked, target, place, answer)
+        return asked
 
     def _add_fork(self, name: str, targets: Sequence[str], place: Place, scope: _Scope) -> str:
-        made = self._add_node(name, "", "fork", place, scope)
+        fork = self._add_node(name, "", "fork", place, scope)
         for target in targets:
-            self._add_edge(made, target, place)
-        return made
+            self._add_edge(fork, target, place)
+        return fork
 
     def _build_graph(self) -> FlowGraph:
         return FlowGraph(tuple(self.nodes.values()), tuple(edge for edge, _ in self.edges))
 
     def _read_events(self, element: Element) -> dict[str, Element]:
-        """What an event waits for or throws, by kind, such as ``error``."""
+        """Return the definitions of what an event waits for or throws, by kind, such as ``error``."""
         refs = [ref.text.strip().rpartition(":")[2] for ref in element.list_children("eventDefinitionRef")]
         found = [*element.children, *(self.definitions[ref] for ref in refs if ref in self.definitions)]
         ending = "EventDefinition"
@@ -178,10 +178,10 @@ class _ProcessReader:
     def _warn_about(self, message: str, element: Element) -> None:
         self.source.warn_at(message, element.place, stacklevel=3)
 
-    # -- what there is --------------------------------------------------------------------------------------------
+    # -- elements -------------------------------------------------------------------------------------------------
 
     def _leave_out(self, inside: Element) -> None:
-        """Take compensation and event subprocesses out of the tree."""
+        """Remove compensation and event subprocesses from the tree."""
         kept = []
         for element in inside.children:
             border = element.name == "boundaryEvent" and "compensate" in self._read_events(element)
@@ -200,7 +200,7 @@ class _ProcessReader:
         inside.children = kept
 
     def _read_scope(self, scope: _Scope) -> str:
-        """Draw what is in a process or subprocess; the node with which it begins."""
+        """Draw the content of a process or subprocess and return its first node."""
         for element in scope.element.list_children(*NODES):
             key = element.get_attribute("id")
             if not key or key in self.elements:
@@ -270,7 +270,7 @@ class _ProcessReader:
             )
 
     def _event_shape(self, element: Element, scope: _Scope) -> tuple[str, str]:
-        """The text and shape of an event: one with a name is a step, but for what only begins, ends or jumps."""
+        """Return the text and shape of an event: a named one is a step, unless it only begins, ends or jumps."""
         text, kinds = element.get_attribute("name"), self._read_events(element)
         if element.name == "startEvent":
             return (text or "Start", "stadium") if scope is self.top else ("", "f-circ")
@@ -283,7 +283,7 @@ class _ProcessReader:
         return (text, "rect") if text else ("", "f-circ")
 
     def _read_borders(self, element: Element, step: str, scope: _Scope) -> str:
-        """Draw the events at the border of a step; the node from which flows lead on."""
+        """Draw the events at the border of a step and return the node from which flows continue."""
         events = scope.borders.get(element.get_attribute("id"), [])
         if not events:
             return step
@@ -293,7 +293,7 @@ class _ProcessReader:
             for event in events
             if _is_interrupting(event)
         ]
-        if 0 < len(stops) < len(events):  # what runs beside the step goes on when it is interrupted
+        if 0 < len(stops) < len(events):  # what runs beside the step continues when the step is interrupted
             question = f"What follows {_get_name(element)}?"
             first = self._add_question(f"{step}_next", question, [("it is done", rest), *stops], element.place, scope)
         for event in events:
@@ -304,7 +304,7 @@ class _ProcessReader:
         return rest
 
     def _draw_side_event(self, event: Element, rest: str, scope: _Scope) -> str:
-        """A question whether an event happens that stops nothing; what it starts runs beside the rest."""
+        """Ask whether a non-interrupting event happens; what it starts runs beside the rest."""
         self._warn_about(f"{_get_name(event)} may happen once at most here; the standard lets it happen again", event)
         key, text = event.get_attribute("id"), self._describe_event(event)
         fork = self._add_fork(f"{key}_beside", (rest, self._get_entry(key)), event.place, scope)
@@ -313,7 +313,7 @@ class _ProcessReader:
         )
 
     def _read_subprocess(self, element: Element, scope: _Scope) -> tuple[str, str]:
-        """Draw a subprocess with what is at its border; its first and last nodes."""
+        """Draw a subprocess with the events at its border and return its first and last nodes."""
         name = element.get_attribute("id")
         events = scope.borders.get(name, [])
         inner = _Scope(element, scope.around, events)
@@ -337,7 +337,7 @@ class _ProcessReader:
         return entry, end
 
     def _draw_repetition(self, element: Element, entry: str, leave: str, scope: _Scope) -> tuple[str, str]:
-        """The first and last nodes of what is done several times, or once."""
+        """Draw the repetition of an element, if it repeats, and return the first and last nodes."""
         several = next(element.list_children("multiInstanceLoopCharacteristics"), None)
         loop = several or next(element.list_children("standardLoopCharacteristics"), None)
         if loop is None:
@@ -405,7 +405,7 @@ class _ProcessReader:
     def _draw_several(
         self, element: Element, leave: str, flows: Sequence[Element], targets: Sequence[str], scope: _Scope
     ) -> None:
-        """Several flows out of what is no gateway: all are followed, or one where the other is its default."""
+        """Draw several flows out of an element that is no gateway: all of them, or one if the other is its default."""
         default = [flow for flow in flows if flow.get_attribute("id") == element.get_attribute("default")]
         conditional = [flow for flow in flows if any(flow.list_children("conditionExpression")) and flow not in default]
         if not conditional and not default:
@@ -413,10 +413,10 @@ class _ProcessReader:
         elif len(flows) == 2 and len(conditional) == len(default) == 1:
             texts = [_get_answer_text(element, flow) or "its condition holds" for flow in flows]
             answers = list(zip(texts, targets, strict=True))
-            asked = self._add_question(
+            question = self._add_question(
                 f"{leave}_next", f"What follows {_get_name(element)}?", answers, element.place, scope
             )
-            self._add_edge(leave, asked, element.place)
+            self._add_edge(leave, question, element.place)
         else:
             self.source.fail_at(
                 f"of the flows out of {_get_name(element)} any may be followed together, since some have"
@@ -438,10 +438,10 @@ class _ProcessReader:
         return self.source.fail_at(f"the link {name} leads nowhere: no event catches it", element.place)
 
     def _draw_throw(self, element: Element, kinds: Mapping[str, Element], scope: _Scope) -> str | None:
-        """Draw what an end or throw event throws to a border.
+        """Draw the event that an end or throw event throws to a border.
 
         Returns:
-            The node from which flows lead on, empty where none does; None where nothing is thrown to a border.
+            The node from which flows continue, empty if there is none; None if nothing is thrown to a border.
         """
         leave = self.exits[element.get_attribute("id")]
         if "terminate" in kinds:
@@ -480,7 +480,7 @@ class _ProcessReader:
         return ""
 
     def _draw_start(self, scope: _Scope) -> str:
-        """The node with which a process or subprocess begins."""
+        """Return the node with which a process or subprocess begins."""
         starts = [one for one in scope.nodes.values() if one.name == "startEvent"]
         first = [one for key, one in scope.nodes.items()
                  if key not in scope.entered and one.name not in ("startEvent", "boundaryEvent")
@@ -517,7 +517,7 @@ class _ProcessReader:
             return self._add_question("begin", "Where does it begin?", entries, place, scope)
         return self._add_fork("begin", [entry for _, entry in entries], place, scope)
 
-    # -- the whole ------------------------------------------------------------------------------------------------
+    # -- the whole chart --------------------------------------------------------------------------------------------
 
     def _drop_unreached(self, start: str) -> None:
         graph = self._build_graph()
@@ -529,7 +529,7 @@ class _ProcessReader:
         self.edges = [(edge, place) for edge, place in self.edges if edge.source in reached]
 
     def _copy_ends(self) -> None:
-        """Draw an end of its own for each flow to an end event, since tokens do not meet there."""
+        """Draw a separate end for each flow to an end event, since tokens do not meet there."""
         for entry, element in list(self.elements.values()):
             if element.name == "endEvent" and entry in self.nodes:
                 leaving = [edge for edge, _ in self.edges if edge.source == entry]
@@ -542,7 +542,7 @@ class _ProcessReader:
                     self.stops += [(copy, scope) for stop, scope in self.stops if stop == entry]
 
     def _draw_interruptions(self) -> None:
-        """What interrupts a subprocess may come after each step in it."""
+        """Draw an arrow from each step of an interruptible subprocess to the event that interrupts it."""
         graph = self._build_graph()
         forks = [(fork, _find_region(graph, split)) for fork, split in find_splits(graph).items() if split]
         for scope, event in self.interrupted:
@@ -560,7 +560,7 @@ class _ProcessReader:
                     self._add_edge(step, target, event.place, self._describe_event(event))
 
     def _check_forks(self) -> None:
-        """Refuse forks whose tokens would not do what the chart shows."""
+        """Refuse forks whose tokens would not behave as the chart shows."""
         graph = self._build_graph()
         before: dict[str, set[str]] = {name: set() for name in self.nodes}
         for edge in graph.edges:
@@ -614,7 +614,7 @@ class _ProcessReader:
             )
 
     def _describe_node(self, node: str) -> str:
-        """What messages call a node of the chart: the element that it was drawn for."""
+        """Return the name for messages of a node: that of the element that it was drawn for."""
         for key, (entry, element) in self.elements.items():
             if node in (entry, self.exits.get(key)) or node.startswith(f"{entry}_"):
                 return _get_name(element)
@@ -638,7 +638,7 @@ def _is_interrupting(event: Element) -> bool:
 
 
 def _get_answer_text(source: Element, flow: Element) -> str:
-    """The text of a flow out of a decision: its name, its condition, or that it is the default."""
+    """Return the text of a flow out of a decision: its name, its condition, or ``else`` for the default."""
     conditions = [found.text.strip() for found in flow.list_children("conditionExpression")]
     wrapped = re.fullmatch(r"[$#=]?\{(.*)\}", conditions[0], re.DOTALL) if conditions else None
     condition = wrapped[1].strip() if wrapped else (conditions or [""])[0].lstrip("= ")
@@ -647,7 +647,7 @@ def _get_answer_text(source: Element, flow: Element) -> str:
 
 
 def _iterate_splits(split: BranchSplit) -> Iterator[BranchSplit]:
-    """A split and those inside of it."""
+    """Yield a split and those inside it."""
     yield split
     for branch in split.branches:
         if isinstance(branch, BranchSplit):
@@ -655,7 +655,7 @@ def _iterate_splits(split: BranchSplit) -> Iterator[BranchSplit]:
 
 
 def _find_region(graph: FlowGraph, split: BranchSplit) -> Mapping[str, None]:
-    """The nodes in the branches of a fork, before they meet."""
+    """Return the nodes in the branches of a fork, before they meet."""
     begins = [branch for part in _iterate_splits(split) for branch in part.branches if isinstance(branch, str)]
 
     def find_targets(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the reader of BPMN 2.0 makes of each element and attribute of the standard (ISO/IEC 19510:2013)."""
+"""How the reader of BPMN 2.0 treats each element and attribute of the standard (ISO/IEC 19510:2013)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TASKS = ("task", "userTask", "serviceTask", "scriptTask", "manualTask", "busines
 SUBPROCESSES = ("subProcess", "transaction", "adHocSubProcess")
 EVENTS = ("startEvent", "endEvent", "intermediateCatchEvent", "intermediateThrowEvent", "boundaryEvent")
 CHOICES = ("exclusiveGateway", "eventBasedGateway")
-#: What flows lead to and from.
+#: The elements that flows connect.
 NODES = (*TASKS, *SUBPROCESSES, *EVENTS, *CHOICES, "parallelGateway")
 
 _MEANT = f"""
@@ -52,7 +52,7 @@ _HARMLESS = {
 }
 _CHOREOGRAPHIES = ("choreography", "globalChoreographyTask", "choreographyTask", "subChoreography", "callChoreography")
 
-#: The tables of BPMN.
+#: The coverage tables of BPMN.
 COVERAGE = Coverage(
     "BPMN 2.0",
     meant=frozenset(_MEANT.split()),

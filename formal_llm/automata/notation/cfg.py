@@ -1,8 +1,8 @@
 """Reading grammars as text.
 
-The syntax is in :mod:`formal_llm.automata.notation.cfg_syntax`; here is what the statements mean. Every token knows its
-place, so that an error can name file, line and column and draw a caret. What
-:mod:`formal_llm.automata.notation.cfg` prints of a grammar reads back as an equal one.
+The syntax is in :mod:`formal_llm.automata.notation.cfg_syntax`; this module defines the meaning of statements. Every
+token has its place, so that an error can name file, line and column and draw a caret. The output of
+:mod:`formal_llm.automata.notation.cfg` for a grammar reads back as an equal one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def write_grammar(cfg: CFG) -> str:
-    """The grammar in its notation, with the comments that it was read with; reading it back gives an equal grammar."""
+    """Write a grammar in its notation, with its comments; reading it back gives an equal grammar."""
     order = [f"%order {cfg.order}"] if cfg.order is not None else []
     lines = [
         add_comments(line, cfg.comments.get(line.split()[0] if line.startswith(("%start", "%order")) else line))
@@ -61,12 +61,12 @@ def write_grammar(cfg: CFG) -> str:
 
 
 def comments_of(cfg: CFG, text: str, anchors: Iterable[tuple[int, str]]) -> dict[str, Comment]:
-    """The comments of a text, by what is printed for the statements of its grammar that they stand with.
+    """Collect the comments of a text, by the printed forms of the statements that they belong to.
 
     Args:
         cfg: the grammar.
         text: the text.
-        anchors: the line and the key of each statement: a production, or after a zero byte the words of another one.
+        anchors: the line and the key of each statement: a production, or for others a zero byte and their words.
     """
     limits = cfg.limits.lines()
     terminals = {line.split(" ", 1)[0]: line for line in _write_terminals(cfg)}
@@ -80,7 +80,7 @@ def comments_of(cfg: CFG, text: str, anchors: Iterable[tuple[int, str]]) -> dict
 
 
 def _write_terminals(cfg: CFG) -> Iterator[str]:
-    """The lines of terminals with labels or numbers."""
+    """Yield the lines of terminals with labels or numbers."""
     for name, symbol in cfg.symbols.items():
         if name in cfg.terminals:
             numbers = "".join(f" {quantity}={format_amount(value)}" for quantity, value in symbol.numbers.items())
@@ -88,7 +88,7 @@ def _write_terminals(cfg: CFG) -> Iterator[str]:
 
 
 def _write_rules(cfg: CFG) -> Iterator[str]:
-    """The rules, a line each, and a line more where a comment stands between the productions of one."""
+    """Yield the rules, one line each, split if a comment stands between the productions of one."""
     line, previous, ended = "", None, False
     for production in cfg.authored:
         text = "" if production.text is None else f" {quote_text(production.text)}"
@@ -102,7 +102,7 @@ def _write_rules(cfg: CFG) -> Iterator[str]:
             if production.head == previous:
                 line = f"    | {body}"
             else:
-                # A label stands where the symbol has its first rule.
+                # A label is written at the first rule of its symbol.
                 first = production is cfg.by_head[production.head][0]
                 line = f"{production.head}{_write_description(cfg, production.head) if first else ''} -> {body}"
         line = add_comments(line, comment)
@@ -118,10 +118,10 @@ def _write_description(cfg: CFG, name: str) -> str:
 
 
 class Bodies:
-    """Reads bodies, and remembers where symbols stand.
+    """Reads bodies, and records the places of symbols.
 
     Attributes:
-        chosen: the selections that were read, each with the place of each of its terminals.
+        chosen: the selections read so far, each with the token of each of its terminals.
     """
 
     def __init__(self, source: SourceText) -> None:
@@ -130,16 +130,16 @@ class Bodies:
         self._depth = 0
 
     def fail_at(self, problem: str, token: Token, *, suggestion: str | None = None) -> NoReturn:
-        """Raise for a problem at a token."""
+        """Raise an error for a problem at a token."""
         self.source.fail_at(problem, Place(token.line or 1, token.column or 1), suggestion=suggestion)
 
     def read_body(self, alternative: Tree[Token]) -> tuple[tuple[str, ...], Token | None]:
-        """The symbols of a body, and its text."""
+        """Read the symbols of a body, and its text."""
         items, text = _split_alternative(alternative)
         return tuple(self._read_item(item) for item in items), text
 
     def note_symbol(self, token: Token) -> str:
-        """The name of a symbol, whose place is remembered."""
+        """Record the place of a symbol and return its name."""
         name = str(token)
         if name in EMPTY_WORDS:
             self.fail_at(
@@ -170,7 +170,7 @@ class Bodies:
         return selection(*names)
 
     def _read_group(self, inner: Tree[Token] | Token, close: Tree[Token] | Token | str = ")") -> str:
-        """``(a b | c)``, and how often it is repeated."""
+        """Read ``(a b | c)`` with its repetition."""
         first = first_token(inner)
         if self._depth >= MOST_DEEP:
             self.fail_at(f"groups more than {MOST_DEEP} deep", first,
@@ -187,36 +187,36 @@ class Bodies:
         return self._read_repetition(write_group(bodies) + str(close)[1:], first)
 
     def _read_repetition(self, symbol: str, token: Token) -> str:
-        """A repetition or a group as it is kept; ``X{0,}`` is ``X*``."""
+        """Return the normal form of a repetition or a group; ``X{0,}`` is ``X*``."""
         found = parse_repetition(symbol)
-        wrong = problem_of(symbol)
+        problem = problem_of(symbol)
         try:
             kept = symbol if found is None else str(found)
-            wrong = problem_of(kept)
+            problem = problem_of(kept)
         except ValueError:
             kept = symbol
-        if wrong is not None:
-            self.fail_at(wrong[0], token, suggestion=wrong[1])
+        if problem is not None:
+            self.fail_at(problem[0], token, suggestion=problem[1])
         self.source.places.setdefault(kept, Place(token.line or 1, token.column or 1))
         return kept
 
 
 def first_token(tree: Tree[Token] | Token) -> Token:
-    """Where a part of a rule begins. It does not recurse, since brackets may be nested without end."""
+    """Return the first token of a part of a rule, without recursion, since the nesting of brackets is unbounded."""
     while not isinstance(tree, str):
         tree = tree.children[0]
     return tree
 
 
 def _split_alternative(alternative: Tree[Token]) -> tuple[list[Tree[Token] | Token], Token | None]:
-    """The symbols of a body, and its text."""
+    """Split a body into its symbols and its text."""
     items = list(alternative.children)
     text = cast("Token", items.pop()) if items and getattr(items[-1], "type", "") == "STRING" else None
     return ([] if alternative.data == "empty" else items), text
 
 
 def read_grammar(text: str, file: str | None = None) -> CFG:
-    """The grammar that ``text`` describes; see :meth:`CFG.from_string`."""
+    """Read the grammar that ``text`` describes; see :meth:`CFG.from_string`."""
     source = with_imports(SourceText(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), file))
     reader = _GrammarReader(source)
     for statement in read_statements(source):
@@ -227,7 +227,7 @@ def read_grammar(text: str, file: str | None = None) -> CFG:
 
 
 def check_grammar_text(cfg: CFG, source: SourceText) -> None:
-    """Raise where a grammar that was read describes no word; warn of what looks like a slip; both with the place.
+    """Raise if a grammar that was read describes no word, and warn of likely mistakes; both with the place.
 
     Raises:
         GrammarError: the language is empty.
@@ -246,9 +246,9 @@ class _GrammarReader:
         self.source = source
         self.commented = "#" in source.text
         self.productions: list[Production] = []
-        #: What comments belong to: the line and the key of each statement of the file itself.
+        #: The anchors of comments: the line and the key of each statement of the file itself.
         self.anchors: list[tuple[int, str]] = []
-        #: In which of several files a symbol has its rules.
+        #: The index of the file in which a symbol has its rules.
         self.homes: dict[str, int] = {}
         self.start: Token | None = None
         self.order: Order | None = None
@@ -275,7 +275,7 @@ class _GrammarReader:
     def _start_symbol(self, name: Token) -> None:
         self._add_anchor(name, "%start")
         if not self.source.is_own(name.line or 1) and (self.start is not None or 0 in self.homes.values()):
-            return  # the importing file begins where it begins
+            return  # the importing file determines the start
         if self.start is not None:
             self.fail_at(f"a second start symbol; the first was {self.start}", name)
         self.start = name
@@ -317,7 +317,7 @@ class _GrammarReader:
                 self.anchors.append((rule.line, str(self.productions[-1])))
 
     def _begin_rule(self, head: str, place: Place) -> None:
-        """The place of a rule is its head, also where the symbol was used before."""
+        """Set the place of a rule to its head, even if the symbol was used before, and check its file."""
         if not self.productions or self.productions[-1].head != head:
             self.source.places[head] = place
         if len(self.source.parts) > 1:
@@ -386,7 +386,7 @@ class _GrammarReader:
         except ValueError as error:
             self.fail_at(str(error), token)
 
-    # -- the whole ----------------------------------------------------------------------------------------------
+    # -- the whole grammar --------------------------------------------------------------------------------------
 
     def build_grammar(self) -> CFG:
         if not self.productions:

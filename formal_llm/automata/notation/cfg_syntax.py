@@ -1,6 +1,6 @@
-"""The syntax of the grammar notation: from a text to its syntax tree, or to an error that says what was expected where.
+"""The syntax of the grammar notation: from a text to its syntax tree, or to an error that names what was expected.
 
-The syntax is in ``cfg.lark``. What ``lark`` says of a text that does not follow it is put into words for its author.
+The syntax is in ``cfg.lark``. Errors from ``lark`` are rephrased for the author of the text.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 
 class PlacedName(NamedTuple):
-    """A name and where it stands, counted from 1."""
+    """A name and its place, counted from 1."""
 
     text: str
     line: int
     column: int
 
 
-#: The arrow of a rule, in each way of writing it.
+#: The arrow of a rule, in each spelling.
 ARROW = re.compile(r"->|→|::=")
 _DECIMAL_COMMA = re.compile(r"=\s*(\d+,\d+)")
-#: What a line may begin with, besides a symbol.
+#: The directives that a line may begin with.
 DIRECTIVES = ("%start", "%order", "%limit", "%require", *EXAMPLES)
-#: A name that needs no second look: of a symbol as ``cfg.lark`` has it, less those with a percent sign, an ε, or a sign
+#: A plain name: a symbol as in ``cfg.lark``, except those with a percent sign, an ε, or a sign
 #: of repetitions.
 _NAME = r"""(?:[^\s\x00-\x1f\x7f|"#(),=%ε<>:→*+?{}-]|-(?!>)|:(?!:=)|[<>](?!=))+"""
 _PLAIN_NAME = re.compile(_NAME)
 _BODY = rf"[ \t\f]*{_NAME}(?:[ \t\f]+{_NAME})*[ \t\f]*"
 _PLAIN = re.compile(rf"[ \t\f]*{_NAME}[ \t\f]*(?:->|→|::=){_BODY}(?:\|{_BODY})*")
-#: What a person calls the tokens of ``cfg.lark``.
+#: The tokens of ``cfg.lark`` in words for messages.
 _TOKEN_NAMES = {
     "SYMBOL": "a symbol",
     "ARROW": "'->'",
@@ -74,13 +74,13 @@ def _get_parser() -> Lark:
 
 
 def _strip_blanks(symbol: Token) -> Token:
-    """A symbol without the blanks after it."""
+    """Return a symbol without trailing whitespace."""
     text = symbol.rstrip(" \t\f")
     return symbol if len(text) == len(symbol) else symbol.update(value=text)
 
 
 class PlainRule(NamedTuple):
-    """A line that is a rule of names alone, as nearly all lines of a long grammar are: ``A -> b C | d``."""
+    """A rule of bare names on one line, like nearly all lines of a long grammar: ``A -> b C | d``."""
 
     line: int
     text: str
@@ -92,16 +92,16 @@ class PlainRule(NamedTuple):
 
     @property
     def bodies(self) -> list[list[str]]:
-        """What stands behind the arrow, by alternatives."""
+        """The alternatives after the arrow."""
         return [alternative.split() for alternative in ARROW.split(self.text, maxsplit=1)[1].split("|")]
 
     def list_names(self) -> Iterator[PlacedName]:
-        """All the names, each with its place."""
+        """Yield all names with their places."""
         return (PlacedName(found[0], self.line, found.start() + 1) for found in _PLAIN_NAME.finditer(self.text))
 
 
 def read_statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
-    """The statements of a grammar: its plain rules, and the syntax trees of all else.
+    """Read the statements of a grammar: its plain rules, and the syntax trees of all others.
 
     Raises:
         GrammarError: as :func:`parse_grammar` does.
@@ -113,8 +113,8 @@ def read_statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
     rest = "\n".join(lines)
     if not re.sub(r"#[^\n]*", "", rest).strip(" \t\f\n"):
         return [*plain] if plain else [*cast("list[Tree[Token]]", parse_grammar(source).children)]
-    # A plain rule is a whole statement: without it the rest can be read just if it could with it. What is wrong is told
-    # of the whole text.
+    # A plain rule is a whole statement, so the rest is readable without it if and only if it is readable with it. An
+    # error is reported for the whole text.
     tree = _try_parse(rest)
     if tree is None:
         return cast("list[Tree[Token] | PlainRule]", parse_grammar(source).children)
@@ -122,7 +122,7 @@ def read_statements(source: SourceText) -> list[Tree[Token] | PlainRule]:
 
 
 def _plain_rules(lines: Sequence[str]) -> list[PlainRule]:
-    """The lines that are plain rules, but for those that the next line goes on with."""
+    """Return the lines that are plain rules, except those that the next line continues."""
     found = []
     continued = False
     for number in range(len(lines), 0, -1):
@@ -140,7 +140,7 @@ def _line_of(statement: Tree[Token] | PlainRule) -> int:
 
 
 def _try_parse(text: str) -> Tree[Token] | None:
-    """The syntax tree of a text; None where it has none."""
+    """Parse a text; return None if it has no syntax tree."""
     from lark.exceptions import UnexpectedInput
 
     try:
@@ -150,10 +150,10 @@ def _try_parse(text: str) -> Tree[Token] | None:
 
 
 def parse_grammar(source: SourceText) -> Tree[Token]:
-    """The syntax tree of a grammar; its children are the statements.
+    """Parse a grammar; the children of its syntax tree are the statements.
 
     Raises:
-        GrammarError: the text does not follow the notation; with the place and what was expected there.
+        GrammarError: the text violates the notation; with the place and what was expected there.
     """
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
@@ -212,18 +212,18 @@ def _refuse_character(source: SourceText, error: UnexpectedCharacters) -> NoRetu
 
 
 def strip_comment(line: str) -> str:
-    """A line without its comment and the blanks at its end; a number sign in a text begins no comment."""
+    """Remove the comment and trailing whitespace of a line; a number sign in a text begins no comment."""
     kept = re.match(r'(?:[^"#]|"(?:[^"\\]|\\.)*"?)*', line)
     return (kept[0] if kept else line).rstrip()
 
 
 def _name_expected(names: object) -> list[str]:
-    shown = [_TOKEN_NAMES.get(name, name) for name in sorted(cast("set[str]", names))]
-    return [name for name in dict.fromkeys(shown) if not name.startswith("__") and name not in {"COMMENT", "BLANK"}]
+    labels = [_TOKEN_NAMES.get(name, name) for name in sorted(cast("set[str]", names))]
+    return [name for name in dict.fromkeys(labels) if not name.startswith("__") and name not in {"COMMENT", "BLANK"}]
 
 
 def _guess_mistake(source: SourceText, place: Place) -> str | None:
-    """What the author of the line probably meant."""
+    """Return advice on what the author of the line probably meant."""
     line = source.text.split("\n")[place.line - 1]
     wrong_arrow = re.search(r"=>|⇒|⟶|:=|(?<![-=<>:])[:=](?![=:])|<-|-(?=\s)|>", line)
     if wrong_arrow and not re.search(r"->|→|::=", line) and not line.lstrip().startswith("%"):

@@ -1,11 +1,11 @@
-"""Limits and numbers in a flowchart: comments of Mermaid that hold a line of our notation, as ``%% %limit 2 retry``.
+"""Limits and numbers in a flowchart: Mermaid comments that contain a line of our notation, as ``%% %limit 2 retry``.
 
 ``%% %numbers retry time=15min cost=1.20`` gives a step numbers, ``%% %parallel drawn`` orders the branches of forks;
-all other lines are as in a grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` say the same
-in the order of plain words.
+all other lines are as in a grammar. ``%% limit retry 2``, ``%% require note 1`` and ``%% budget cost 100`` express the
+same in plain words.
 
-Mermaid passes over a comment, so a chart with limits is drawn as it is without them. A comment that begins with ``%``
-and a word is such a line; without the ``%`` it is one where it names steps and a number, and nothing else.
+Mermaid ignores comments, so limits do not change how a chart is drawn. A comment that begins with ``%`` and a word is
+such a line; one without the ``%`` is such a line if it contains only names of steps and a number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, P
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import did_you_mean, unknown
 
-#: A comment of Mermaid, and what it says.
+#: A Mermaid comment, and its content.
 COMMENT = re.compile(r"%%(?!\{)([^\n]*)")
 _DIRECTIVE = re.compile(r"[ \t]*%([^\W\d]\w*)[ \t]*")
 _NUMBER_FIRST = re.compile(r"[ \t]*(limit|require)[ \t]+([0-9]+|\*)(?P<names>(?:[ \t,]+[^\s,]+)+)[ \t]*$")
@@ -37,8 +37,8 @@ class LimitLine(NamedTuple):
 
     Attributes:
         directive: the directive; its place is that of the word after the ``%``.
-        words: what follows it.
-        meant: False for a comment without ``%``: it is one of these lines if it names steps of the chart.
+        words: the words after it.
+        meant: False for a comment without ``%``, which is a limit line only if it names steps of the chart.
     """
 
     directive: PlacedWord
@@ -47,7 +47,7 @@ class LimitLine(NamedTuple):
 
 
 def lines_in(source: SourceText, begin: int, end: int) -> Iterator[LimitLine]:
-    """The lines in the comments of a part of a text."""
+    """Yield the limit lines in the comments of a part of a text."""
     text = source.text
 
     def find_words(start: int, stop: int) -> Iterator[PlacedWord]:
@@ -71,27 +71,27 @@ def _place_directive(source: SourceText, found: re.Match[str], directive: str = 
 
 
 def read_order(lines: Sequence[LimitLine], source: SourceText) -> Literal["any", "drawn"]:
-    """How the branches of forks are ordered: what a line ``%parallel`` says."""
+    """Return how the branches of forks are ordered, as declared in a line ``%parallel``."""
     order: Literal["any", "drawn"] = "any"
     for line in lines:
         if line.meant and line.directive.text == "%parallel":
-            said = [word.text for word in line.words]
-            if said not in (["any"], ["drawn"]):
-                _fail_at(source, line.directive, f"%parallel is any or drawn, not {' '.join(said) or 'nothing'}",
+            values = [word.text for word in line.words]
+            if values not in (["any"], ["drawn"]):
+                _fail_at(source, line.directive, f"%parallel is any or drawn, not {' '.join(values) or 'nothing'}",
                       "write: %% %parallel drawn, to have branches done one after the other")  # fmt: skip
-            order = "drawn" if said == ["drawn"] else "any"
+            order = "drawn" if values == ["drawn"] else "any"
     return order
 
 
 def read_limits(
     lines: Sequence[LimitLine], chart: Flowchart, source: SourceText
 ) -> tuple[Limits, dict[str, dict[str, Number]]]:
-    """The limits in the comments of a chart, and the numbers of its steps.
+    """Read the limits in the comments of a chart, and the numbers of its steps.
 
     Names are those of its steps, and of answers as ``name=answer``.
 
     Raises:
-        NotationError: a line cannot be read, or names what the chart does not have; with its place.
+        NotationError: a line cannot be read, or names something that is not in the chart; with its place.
     """
     reader, numbers = LimitsReader(source, "%% "), dict[str, dict[str, Number]]()
     known = chart.terminals
@@ -117,12 +117,12 @@ def read_limits(
 
 
 def is_limit_line(line: LimitLine, known: Collection[str]) -> bool:
-    """Whether a line is meant as one: a comment in plain words is one where it names steps."""
+    """Return whether a line is a limit line; a comment in plain words is one if it names steps."""
     return line.meant or all(word.text in known for word in line.words[1:])
 
 
 def number_lines(numbers: Mapping[str, Mapping[str, Number]]) -> list[str]:
-    """The numbers of steps as lines of comments."""
+    """Return the numbers of steps as lines for comments."""
     return [
         " ".join([f"%numbers {name}", *(f"{quantity}={format_amount(value)}" for quantity, value in amounts.items())])
         for name, amounts in numbers.items()

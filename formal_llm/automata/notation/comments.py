@@ -1,7 +1,7 @@
-"""Comments of a text, kept by the statements that they stand with, and written with them again.
+"""Comments of a text, attached to the statements beside them, and written with them again.
 
-A comment above a statement or behind it belongs to it. A block at the top of the file, with an empty line after it,
-belongs to the file. What is printed for a statement that has changed since is another statement, and has no comment.
+A comment above or after a statement belongs to it. A block at the top of the file, followed by an empty line,
+belongs to the file. A statement that has changed since is printed differently, and has no comment.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from formal_llm.automata.models.written import Comment, Written
 
 W = TypeVar("W", bound=Written)
 
-#: What the comments at the top and at the end of a file belong to.
+#: The keys of the comments at the top and at the end of a file.
 TOP, END = "", "end of the file"
 
 
 def attach_comments(value: W, comments: Mapping[str, Comment]) -> W:
-    """A value that was just read, with its comments."""
+    """Attach comments to a value that was just read, and return it."""
     object.__setattr__(value, "comments", FrozenDict(comments))
     return value
 
@@ -27,14 +27,14 @@ def attach_comments(value: W, comments: Mapping[str, Comment]) -> W:
 def collect_comments(
     text: str, code: Callable[[str], str], anchors: Iterable[tuple[int, str]], signs: Sequence[str] = ("#",)
 ) -> dict[str, Comment]:
-    """The comments of a text, by the keys of the statements that they stand with.
+    """Collect the comments of a text, by the keys of the statements that they belong to.
 
     Args:
         text: the text.
-        code: a line without its comment.
-        anchors: the statements: the line where one begins (from 1), and its key. One of several lines may have an
+        code: a function that returns a line without its comment.
+        anchors: the first line of each statement (from 1), and its key. A statement of several lines may have an
             anchor on each.
-        signs: what a comment begins with.
+        signs: the signs that begin a comment.
     """
     keys: dict[int, list[str]] = {}
     for number, key in anchors:
@@ -43,16 +43,16 @@ def collect_comments(
     waiting: list[str] = []
     seen = False
     for number, line in enumerate(text.split("\n"), 1):
-        said = line[len(code(line)) :].strip() if any(sign in line for sign in signs) else ""
-        if not said.startswith(tuple(signs)):
-            said = ""
-        here = keys.get(number)
-        if here is not None:
-            _add_comment(found, here[0], above=waiting)
-            _add_comment(found, here[-1], beside=said)
+        comment = line[len(code(line)) :].strip() if any(sign in line for sign in signs) else ""
+        if not comment.startswith(tuple(signs)):
+            comment = ""
+        keys_here = keys.get(number)
+        if keys_here is not None:
+            _add_comment(found, keys_here[0], above=waiting)
+            _add_comment(found, keys_here[-1], beside=comment)
             waiting, seen = [], True
-        elif said:
-            waiting.append(said)
+        elif comment:
+            waiting.append(comment)
         elif not line.strip() and waiting and not seen:
             _add_comment(found, TOP, above=waiting)
             waiting = []
@@ -64,13 +64,13 @@ def _add_comment(found: dict[str, Comment], key: str, *, above: Iterable[str] = 
     above = tuple(above)
     if above or beside:
         old = found.get(key, Comment())
-        if old.beside and beside:  # one statement, written twice
+        if old.beside and beside:  # one statement that occurs twice
             above, beside = (*above, beside), ""
         found[key] = Comment((*old.above, *above), old.beside or beside)
 
 
 def nearest(words: Sequence[str], limits: Sequence[str], terminals: Mapping[str, str]) -> str:
-    """The printed line of the limit or the terminal that these words are about; empty where there is none."""
+    """Return the printed line of the limit or terminal that these words concern; empty if there is none."""
     first, *rest = words
     same = [line for line in limits if line.split()[0] == first]
     near = [line for line in same if set(rest) & set(line.split()[1:])]
@@ -79,7 +79,7 @@ def nearest(words: Sequence[str], limits: Sequence[str], terminals: Mapping[str,
 
 
 def add_comments(line: str, comment: Comment | None, indent: str = "") -> str:
-    """A line with its comments, those above it as far to the right as ``indent``."""
+    """Add the comments of a line; those above it are indented by ``indent``."""
     if comment is None:
         return line
     above = [indent + one for one in comment.above]
@@ -87,6 +87,6 @@ def add_comments(line: str, comment: Comment | None, indent: str = "") -> str:
 
 
 def add_outer_comments(lines: Iterable[str], comments: Mapping[str, Comment]) -> list[str]:
-    """Lines, between the comments at the top and at the end of the file."""
+    """Add the comments at the top and at the end of the file to its lines."""
     top, end = (comments[key].above if key in comments else () for key in (TOP, END))
     return [*top, *([""] if top else []), *lines, *end]

@@ -1,12 +1,12 @@
-"""What a reader makes of each part of another standard.
+"""How a reader treats each part of another standard.
 
-BPMN, SCXML, Mermaid and XState hold more than plans. Each element and attribute of such a standard is in one of three
+BPMN, SCXML, Mermaid and XState describe more than plans. Each element and attribute of such a standard is in one of the
 tables of a :class:`Coverage`: it has a meaning here; it is harmless, for a reason; or it is left out with a warning, or
-refused, since a plan would mean something else without it. What is in none of them gives a warning, too, so nothing of
-a file is passed over in silence.
+refused, since plans would change their meaning without it. A part in none of the tables also causes a warning, so
+nothing in a file is ignored silently.
 
-Names of elements are written alone (``"userTask"``), attributes follow an ``@``: ``"boundaryEvent@cancelActivity"``, or
-``"@id"`` for one that means the same wherever it is.
+Elements are listed by name (``"userTask"``), attributes follow an ``@``: ``"boundaryEvent@cancelActivity"``, or
+``"@id"`` for one that has the same meaning everywhere.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from typing import Literal
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.xml_tree import Element
 
-#: Why every standard's history is refused.
+#: The reason for refusing history in every standard.
 HISTORY = "which states were active before would have to be part of every configuration"
 Treatment = Literal["meant", "harmless", "warned", "refused", "unknown"]
 
 
 def by_name(reasons: Mapping[str, str]) -> dict[str, str]:
-    """The reason for each name, from each reason with its names, which have blanks between them."""
+    """Return the reason for each name, given the names for each reason, separated by spaces."""
     return {name: reason for reason, names in reasons.items() for name in names.split()}
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """The tables of one standard.
+    """The coverage tables of one standard.
 
     Attributes:
         standard: its name, for messages.
-        meant: what the reader gives a meaning, or decides itself to warn of.
-        harmless: what changes no plan, each with the reason.
-        warned: what is left out with a warning, each with what is lost.
-        refused: what no file may hold, each with the reason.
+        meant: the parts that the reader interprets, or for which it decides itself whether to warn.
+        harmless: the parts that change no plan, each with the reason.
+        warned: the parts that are left out with a warning, each with what is lost.
+        refused: the parts that no file may contain, each with the reason.
     """
 
     standard: str
@@ -48,7 +48,7 @@ class Coverage:
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def get_treatment(self, name: str) -> Treatment:
-        """How an element (``"task"``) or attribute (``"task@name"``) is treated."""
+        """Return how an element (``"task"``) or attribute (``"task@name"``) is treated."""
         for known in (name, f"@{name.partition('@')[2]}") if "@" in name else (name,):
             for table, treatment in self._list_tables():
                 if known in table:
@@ -64,13 +64,13 @@ class Coverage:
         return both.get(name) or both[f"@{name.partition('@')[2]}"]
 
     def report_part(self, name: str, shown: str, source: SourceText, place: Place | None) -> Treatment:
-        """Warn of a part that is left out or not known, or refuse it.
+        """Warn of a part that is left out or unknown, or refuse it.
 
         Args:
-            name: the element or attribute, as the tables have it.
-            shown: the part as messages call it, such as ``"<inclusiveGateway> g1"``.
+            name: the element or attribute, as in the tables.
+            shown: the part as displayed in messages, such as ``"<inclusiveGateway> g1"``.
             source: the text, which warns and raises.
-            place: where the part begins; None where the standard's reader knows no places.
+            place: the place where the part begins; None if the standard's reader has no places.
 
         Raises:
             NotationError: the part is refused.
@@ -85,9 +85,9 @@ class Coverage:
         return treatment
 
     def check_tree(self, element: Element, source: SourceText, unknown: set[str] | None = None) -> None:
-        """Report every element and attribute of a tree of XML, outermost first.
+        """Report every element and attribute of an XML tree, outermost first.
 
-        What is inside an element that is harmless or left out belongs to it and is not reported again. Elements and
+        The content of an element that is harmless or left out belongs to it and is not reported again. Elements and
         attributes of other namespaces are extensions of the tools that wrote the file; they change no plan.
 
         Args:
@@ -102,14 +102,14 @@ class Coverage:
         if not element.is_standard or element.name in unknown:
             return
         name = element.get_attribute("name") or element.get_attribute("id")
-        shown = f"<{element.name}> {' '.join(name.split())}".rstrip()
-        treatment = self.report_part(element.name, shown, source, element.place)
+        element_label = f"<{element.name}> {' '.join(name.split())}".rstrip()
+        treatment = self.report_part(element.name, element_label, source, element.place)
         unknown |= {element.name} if treatment == "unknown" else set()
         if treatment != "meant":
             return
         for attribute in (f"@{name}" for name in element.attributes if f"@{name}" not in unknown):
-            of = f"the attribute {attribute[1:]} of {shown}"
-            if self.report_part(element.name + attribute, of, source, element.place) == "unknown":
+            label = f"the attribute {attribute[1:]} of {element_label}"
+            if self.report_part(element.name + attribute, label, source, element.place) == "unknown":
                 unknown.add(attribute)
         for child in element.children:
             self.check_tree(child, source, unknown)

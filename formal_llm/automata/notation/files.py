@@ -1,4 +1,4 @@
-"""Rules from a file, whatever notation it is written in.
+"""Rules from files in any notation.
 
 ====================  =================================================
 ``.cfg``              a grammar (:class:`CFG`)
@@ -7,11 +7,11 @@
 ``.bpmn``             a process in BPMN 2.0, as a flowchart
 ``.scxml, .xstate``   a state machine in SCXML, or of XState in JSON, as its automaton
 ``.json``             the same as ``.xstate``
-``.xml``              BPMN or SCXML, whichever its first element is of
+``.xml``              BPMN or SCXML, depending on its first element
 ``.agent``            a behaviour (:class:`Behaviour`), as its automaton
 ====================  =================================================
 
-Other packages may offer readers of more endings.
+Other packages can provide readers for additional endings.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from formal_llm.automata.models.written import notation_of
 from formal_llm.automata.notation.state_diagram import is_state_diagram
 from formal_llm.errors import InputError, NotationError
 
-#: What a file holds, by its ending; of state diagrams and XML the text decides.
+#: The class of rules by the ending of the file; for state diagrams and XML the text decides.
 _KINDS: dict[str, type[Rules]] = {
     ".cfg": CFG, ".pda": PDA, ".mmd": Flowchart, ".mermaid": Flowchart, ".agent": Behaviour,
     ".bpmn": Flowchart, ".scxml": PDA, ".xstate": PDA, ".json": PDA, ".xml": Flowchart,
@@ -44,13 +44,13 @@ ENDINGS = tuple(_KINDS)
 
 
 class RulesReader(Protocol):
-    """Reads rules. Packages offer theirs in the group ``formal_llm.notations``, by the ending without its dot."""
+    """Reads rules. Packages provide theirs in the group ``formal_llm.notations``, by the ending without its dot."""
 
     def __call__(self, text: str, file: str | None, /) -> Rules:
-        """The rules in a text; ``file`` names where it is from, for errors and for paths in it.
+        """Return the rules in a text; ``file`` names its origin, for errors and for relative paths.
 
         Raises:
-            NotationError: it cannot be read.
+            NotationError: the text cannot be read.
         """
         ...
 
@@ -63,24 +63,24 @@ PLUGINS: Plugins[Rules] = Plugins(
 
 
 def endings() -> tuple[str, ...]:
-    """The endings of files with rules, those of other packages as well."""
+    """Return the endings of files with rules, including those of other packages."""
     return (*ENDINGS, *(f".{name}" for name in PLUGINS.names()))
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderOptions:
-    """What a reader of another standard is to know besides the text.
+    """The options of readers for other standards.
 
     Attributes:
-        process: the name or id of the process of a BPMN file; needed where it has several.
-        final: the states of a state machine in which plans end; else its own final states.
+        process: the name or id of the process of a BPMN file; required if it has several.
+        final: the states of a state machine in which plans end; by default its own final states.
     """
 
     process: str | None = None
     final: tuple[str, ...] = ()
 
     def options_for(self, kind: type[Rules], path: Path) -> dict[str, object]:
-        """What is given, for the reader of a file.
+        """Return the options that are set, for the reader of a file.
 
         Raises:
             InputError: the file is of another kind.
@@ -92,18 +92,18 @@ class ReaderOptions:
             if value and not fits:
                 raise InputError(f"{name} ({value if isinstance(value, str) else ', '.join(value)}) is for {whose}, "
                                  f"which {path} is not")  # fmt: skip
-        given = {"process": self.process, "final": self.final}
-        return {name: value for name, value in given.items() if value}
+        options = {"process": self.process, "final": self.final}
+        return {name: value for name, value in options.items() if value}
 
 
 def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), process: str | None = None) -> Rules:
-    """The rules in the text of a file that may not be saved yet; paths in it are relative to it.
+    """Read the rules in the text of a file, which may be unsaved; paths in it are relative to the file.
 
     Args:
         text: the rules.
-        path: the file; what its ending leaves open, the text decides.
+        path: the file; the text decides what its ending leaves open.
         final: the states of a state machine in which plans end, instead of its own final states.
-        process: the name or id of the process that is read of a BPMN file.
+        process: the name or id of the process to read from a BPMN file.
 
     Raises:
         NotationError: the text cannot be read, or the ending of the file names no notation.
@@ -126,7 +126,7 @@ def read_rules_text(text: str, path: str | Path, *, final: Sequence[str] = (), p
 
 
 def _kind_of(text: str, path: Path) -> type[Rules] | None:
-    """What a file with this text holds; None where its ending is not one of ours."""
+    """Return the class of rules in a file with this text; None if its ending is not one of ours."""
     if path.suffix in (".mmd", ".mermaid") and is_state_diagram(text):
         return PDA
     if path.suffix != ".xml":
@@ -142,9 +142,9 @@ def _kind_of(text: str, path: Path) -> type[Rules] | None:
 
 
 def read_rules(path: str | Path, *, final: Sequence[str] = (), process: str | None = None) -> Rules:
-    """The rules in a file, as what they are; see :func:`read_rules_text` for the arguments.
+    """Read the rules in a file as values of their own class; see :func:`read_rules_text` for the arguments.
 
-    :func:`~formal_llm.automata.models.rules.automaton_of` makes an automaton of them.
+    :func:`~formal_llm.automata.models.rules.automaton_of` converts them into an automaton.
 
     Raises:
         NotationError: the file cannot be read, or its ending names no notation.

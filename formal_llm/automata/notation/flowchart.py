@@ -1,4 +1,4 @@
-"""Flowcharts in Mermaid: read so that the author is shown where a chart is wrong, and written."""
+"""Reading and writing flowcharts in Mermaid, with errors that show the author where a chart is wrong."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from formal_llm.automata.notation.mermaid_nodes import BRACKETS, write_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean
 
-#: What looks like numbers at the end of a text.
+#: Text that looks like numbers at the end of a label.
 _NUMBERS = re.compile(r"(?:\s[^\W\d]\w*=[^\s=]+)+$")
-#: The key of the comments of the first line.
+#: The key of the comments on the first line.
 _HEADER = "flowchart"
 _BRACKETS_OF = {shape: (opening, closing) for opening, group in BRACKETS.items() for closing, shape in reversed(group)}
 
 
 def read_flowchart(text: str, file: str | None = None) -> Flowchart:
-    """The flowchart that ``text`` draws.
+    """Read the flowchart that ``text`` draws.
 
     Raises:
         NotationError: it cannot be read, or describes no plans; with line, column and a caret.
@@ -54,7 +54,7 @@ def read_flowchart(text: str, file: str | None = None) -> Flowchart:
 def chart_of(
     meant: Meaning, direction: str, title: str, source: SourceText, order: Literal["any", "drawn"] = "any"
 ) -> Flowchart:
-    """The flowchart of nodes and arrows that stand in a text.
+    """Build a flowchart from the nodes and arrows of a text.
 
     Raises:
         NotationError: they describe no plans; with the place.
@@ -68,7 +68,7 @@ def chart_of(
 
 
 def _warn_of_lonely(chart: Flowchart, meant: Meaning, source: SourceText) -> None:
-    """Several starts are a choice; a node that is one of them without any arrow is seldom meant."""
+    """Warn of a start without any arrow: several starts are a choice, but such a node is rarely intended."""
     if len(chart.starts) < 2 or not chart.edges:
         return
     for name in chart.starts:
@@ -84,7 +84,7 @@ def _warn_of_lonely(chart: Flowchart, meant: Meaning, source: SourceText) -> Non
 def _warn_of_numbers(
     chart: Flowchart, numbers: Mapping[str, Mapping[str, Number]], meant: Meaning, source: SourceText
 ) -> None:
-    """Numbers in the text of a step, as ``Acknowledge time=5m``, are text; few authors mean that."""
+    """Warn of numbers in the text of a step, as ``Acknowledge time=5m``: they are text, which is rarely intended."""
     for node in chart.nodes:
         found = _NUMBERS.search(node.text)
         if found is None or chart.kind(node.id) != "step" or node.id in numbers:
@@ -98,9 +98,9 @@ def _warn_of_numbers(
 
 
 def write_flowchart(chart: Flowchart) -> str:
-    """A flowchart in Mermaid, with the comments that it was read with; :func:`read_flowchart` reads an equal one.
+    """Write a flowchart in Mermaid, with its comments; :func:`read_flowchart` reads an equal one.
 
-    Comments stand on lines of their own, as Mermaid wants them.
+    Comments are on lines of their own, as Mermaid requires.
     """
     lines = []
     if chart.title:
@@ -111,13 +111,13 @@ def write_flowchart(chart: Flowchart) -> str:
     for key, line in [(_HEADER, f"flowchart {chart.direction}"), *_write_statements(chart)]:
         indent = "" if key == _HEADER else "    "
         comment = chart.comments.get(key, Comment())
-        lines += [indent + said for said in (*comment.above, comment.beside) if said]
+        lines += [indent + text for text in (*comment.above, comment.beside) if text]
         lines.append(indent + line)
     return "\n".join([*lines, *chart.comments.get(END, Comment()).above]) + "\n"
 
 
 def _write_statements(chart: Flowchart) -> Iterator[tuple[str, str]]:
-    """The lines below the header, each with the key of its comments."""
+    """Yield the lines below the header, each with the key of its comments."""
     limits = ["%parallel drawn"] if chart.order == "drawn" else []
     for line in (*limits, *chart.limits.lines(), *number_lines(chart.numbers)):
         yield line, f"%% {line}"
@@ -135,7 +135,7 @@ def _write_statements(chart: Flowchart) -> Iterator[tuple[str, str]]:
 
 
 def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, source: SourceText) -> Flowchart:
-    """A chart with the comments of its text, each with what is printed for the first thing on its line."""
+    """Attach the comments of a text to its chart, by the printed form of the first item on each line."""
     if not drawing.comments:
         return chart
     printed = [key for key, _ in _write_statements(chart)]
@@ -144,15 +144,15 @@ def _with_comments(chart: Flowchart, meant: Meaning, drawing: ParsedChart, sourc
     found = [(source.place_of(drawing.begins), _HEADER)]
     found += [(meant.node_places[node.id], key) for node, key in zip(chart.nodes, nodes, strict=True)]
     found += list(zip(meant.edge_places, edges, strict=True))
-    # Of each line is kept whether something stands on it, and its comment, unless that is a limit.
+    # For each line, keep whether it is empty, and its comment unless that is a limit.
     lines = ["x" * bool(line.strip()) for line in source.text.split("\n")]
-    said = {source.place_of(offset).line: comment.rstrip() for offset, comment in drawing.comments}
+    comments = {source.place_of(offset).line: comment.rstrip() for offset, comment in drawing.comments}
     for line in drawing.limits:
         if is_limit_line(line, chart.terminals):
             place = line.directive.place
-            said.pop(place.line, None)
+            comments.pop(place.line, None)
             found.append((place, nearest([line.directive.text, *(w.text for w in line.words)], limits, {})))
-    for number, comment in said.items():
+    for number, comment in comments.items():
         lines[number - 1] = comment
     anchors = [(place.line, key) for place, key in sorted(found) if key]
     return attach_comments(

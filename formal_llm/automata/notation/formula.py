@@ -1,8 +1,8 @@
-"""Reading formulas, and constraints made of them.
+"""Reading formulas, and constraints built from them.
 
-``(not (eventually (next fry wash)))``: a name is a state, a group is an operator and its parts. A name that is an
-operator's or has unusual characters may stand in quotes. What the operators mean is told in
-:mod:`formal_llm.automata.models.formula`; ``str(formula)`` writes one, and reading that back gives an equal formula.
+In ``(not (eventually (next fry wash)))``, a name is a state and a group an operator with its parts. A name with unusual
+characters, or equal to an operator, may be quoted. The meaning of the operators is defined in
+:mod:`formal_llm.automata.models.formula`; ``str(formula)`` writes a formula, and reading that gives an equal formula.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList,
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean
 
-#: What a formula is about: the names there are, or what has them. (Those of a grammar are worked out once, and type
-#: checkers do not all see that as the attribute it is; so our own classes are named.)
+#: The alphabet of a formula: names, or an object that has them. (The names of a grammar are computed once, which not
+#: all type checkers recognize as an attribute, so our own classes are listed.)
 Alphabet = CFG | PDA | Behaviour | HasTerminals | Iterable[str]
 
-#: The operators: what makes the formula, the least and the most number of parts.
+#: The operators: the function that builds the formula, and the minimum and maximum numbers of parts.
 _OPERATORS: Mapping[str, tuple[Callable[..., Formula], int, int | None]] = {
     "next": (formulas.next_, 1, None),
     "or": (formulas.or_, 1, None),
@@ -42,14 +42,14 @@ _UNTIL = re.compile(r"until_([0-9]{1,6})(?:_([0-9]{1,6}|\*))?")
 
 
 def read_formula(text: str, alphabet: Alphabet) -> Formula:
-    """The formula that ``text`` writes.
+    """Read the formula in ``text``.
 
     Args:
         text: one formula.
-        alphabet: what it is about: a grammar, an automaton or a behaviour, or the names there are.
+        alphabet: the alphabet: a grammar, an automaton, a behaviour, or the names themselves.
 
     Raises:
-        NotationError: with line, column, a caret and what was expected there.
+        NotationError: it cannot be read; with line, column, a caret and what was expected there.
     """
     return _read_one_formula(SourceText.from_text(text, None, NotationError), _terminals_of(alphabet))[0]
 
@@ -57,21 +57,21 @@ def read_formula(text: str, alphabet: Alphabet) -> Formula:
 def constraint(
     text: str | Formula, alphabet: Alphabet, *, name: str | None = None, max_states: int = MAX_STATES
 ) -> PDA:
-    """A formula over terminals as a constraint: the smallest finite automaton for it.
+    """Return the constraint of a formula over terminals: the smallest finite automaton for it.
 
     Args:
         text: a formula in its notation, or as a value.
-        alphabet: what it is about: a grammar, an automaton or a behaviour, or the names of the terminals.
-        name: what messages call it; the text, where left out.
-        max_states: how many states it may take to find the automaton.
+        alphabet: the alphabet: a grammar, an automaton, a behaviour, or the names of the terminals.
+        name: the name for messages; by default the text.
+        max_states: the maximum number of states while constructing the automaton.
 
     Raises:
-        NotationError: the text cannot be read, names a terminal that there is not, or no sequence satisfies it.
-        Undecided: ``max_states`` are not enough.
+        NotationError: the text cannot be read, names an unknown terminal, or no sequence satisfies it.
+        Undecided: ``max_states`` are too few.
     """
     terminals = _terminals_of(alphabet)
     source = SourceText.from_text(str(text), None, NotationError)
-    # A value with something wrong in it is read back from its text: that raises an error that shows the place.
+    # An invalid value is read again from its text, which raises an error with the place.
     if isinstance(text, Formula) and not _warn_about_formula(text, terminals):
         formula, place = text, Place(1, 1)
     else:
@@ -81,8 +81,8 @@ def constraint(
         source.fail_at("no sequence satisfies this formula", place)
     known: Mapping[str, Symbol] = getattr(alphabet, "symbols", {})
     symbols = {terminal: known[terminal] for terminal in terminals if terminal in known}
-    called = " ".join(str(text).split()) if name is None else name
-    return finite_pda(dfa, name=called, symbols=symbols, alphabet=terminals)
+    title = " ".join(str(text).split()) if name is None else name
+    return finite_pda(dfa, name=title, symbols=symbols, alphabet=terminals)
 
 
 def _terminals_of(alphabet: Alphabet) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def _terminals_of(alphabet: Alphabet) -> tuple[str, ...]:
 
 
 def _read_one_formula(source: SourceText, terminals: Iterable[str]) -> tuple[Formula, Place]:
-    """The one formula of a text, and its place."""
+    """Read the single formula of a text, and return it with its place."""
     expressions = read_expressions(source)
     if len(expressions) != 1:
         source.fail_at(
@@ -104,7 +104,7 @@ def _read_one_formula(source: SourceText, terminals: Iterable[str]) -> tuple[For
 
 
 def _warn_about_formula(formula: Formula, names: Iterable[str]) -> bool:
-    """Whether a formula names what is not there, or has an ``always`` that nothing but ε satisfies."""
+    """Return whether a formula has an unknown name, or an ``always`` that only ε satisfies."""
     return bool(set(formula.names) - set(names)) or any(
         not satisfied_by_one(part.parts[0], names) for part in formula.walk() if isinstance(part, Always)
     )
@@ -115,9 +115,9 @@ class FormulaReader:
 
     Args:
         source: the text.
-        names: the states or terminals that there are.
-        kind: what a name is called in messages: ``"state"`` or ``"terminal"``.
-        formulas: formulas that have a name: it stands for them.
+        names: the known states or terminals.
+        kind: the word for a name in messages: ``"state"`` or ``"terminal"``.
+        formulas: named formulas, which their names denote.
     """
 
     def __init__(
@@ -130,12 +130,12 @@ class FormulaReader:
         self._known = frozenset(self.names)
 
     def read_formula(self, expression: Expression) -> Formula:
-        """The formula that an expression writes.
+        """Return the formula of an expression.
 
-        Warns where an ``eventually`` asks for nothing, and of a name that is also a word of the notation.
+        Warns of an ``eventually`` that requires nothing, and of a name that is also a word of the notation.
 
         Raises:
-            NotationError: an unknown name or operator, a wrong number of parts, an ``always`` that nothing satisfies.
+            NotationError: a name or operator is unknown, the number of parts is wrong, or nothing satisfies ``always``.
         """
         if isinstance(expression, SAtom):
             return self._read_atom(expression)
@@ -232,6 +232,6 @@ class FormulaReader:
 
 
 def _list_names(names: Iterable[str], most: int = 12) -> str:
-    shown = list(names)
-    more = f", and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
+    listed = list(names)
+    more = f", and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more

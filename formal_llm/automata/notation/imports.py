@@ -1,7 +1,7 @@
-"""Imports: ``%import "tools.cfg"`` reads the statements of another file as if they stood at the end of this one.
+"""Imports: ``%import "tools.cfg"`` reads the statements of another file as if they were at the end of this one.
 
-The path is relative to the file that imports. A file that is imported by several is read once; a circle is an error.
-What an imported file says of the whole (``%start``, ``%order``) counts where the importing file says nothing.
+The path is relative to the importing file. A file that several others import is read once; a cycle is an error.
+The global declarations of an imported file (``%start``, ``%order``) apply if the importing file has none.
 
 Behaviours import others by name, ``(:import "react.agent")``: :mod:`formal_llm.automata.notation.behaviour`.
 """
@@ -16,9 +16,9 @@ from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError
 
-#: How many files a file may import, directly and by others.
+#: The maximum number of files that a file may import, directly or indirectly.
 MOST_FILES = 100
-#: How large each of them may be, in bytes.
+#: The maximum size of each of them, in bytes.
 MOST_BYTES = 10_000_000
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _GROUP = re.compile(rf"\(\s*:import((?:\s+{_QUOTED})+)\s*\)")
@@ -26,14 +26,14 @@ _IMPORT = re.compile(r'[ \t\f]*%import(?!\w)[ \t\f]*(?:("(?:[^"\\]|\\.)*")[ \t\f
 
 
 def with_imports(source: SourceText, quoted: re.Pattern[str] | None = None) -> SourceText:
-    """The text with what it imports behind it; the lines of the text itself stay where they are.
+    """Return the text followed by its imports; the lines of the text itself keep their numbers.
 
     Args:
         source: the text.
-        quoted: what is a text of its own in this notation: no line in it is an import.
+        quoted: the pattern of quoted texts in this notation: no line inside one is an import.
 
     Raises:
-        NotationError: a file that cannot be read, that imports itself, or that begins with half a rule; too many files.
+        NotationError: a file cannot be read, imports itself, or begins with half a rule; or there are too many files.
     """
     if "%import" not in source.text:
         return source
@@ -41,7 +41,7 @@ def with_imports(source: SourceText, quoted: re.Pattern[str] | None = None) -> S
     read: dict[Path, tuple[Path, ...]] = {}
     begun = Path(source.file).resolve() if source.file else None
     todo: list[tuple[SourceText, tuple[Path, ...]]] = [(source, () if begun is None else (begun,))]
-    for part, way in todo:  # it grows: files are read in the order in which they are named, level by level
+    for part, way in todo:  # the list grows: files are read level by level, in the order in which they are named
         lines = part.text.split("\n")
         named: set[Path] = set()
         held = {
@@ -79,17 +79,17 @@ def with_imports(source: SourceText, quoted: re.Pattern[str] | None = None) -> S
 
 
 def named_files(text: str) -> list[str]:
-    """The files that a text names in its imports, as they are written."""
+    """Return the files that a text names in its imports, as they are written."""
     lines = (_IMPORT.fullmatch(line) for line in lines_of(text)) if "%import" in text else ()
     groups = (name for group in _GROUP.findall(text) for name in re.findall(_QUOTED, group))
     return [unquote_text(name) for name in (*(found[1] for found in lines if found and found[1]), *groups)]
 
 
 def imported_files(path: str | Path) -> list[Path]:
-    """The files that a file names in its imports, and those that these name; what cannot be read is named too."""
+    """Return the files that a file imports, directly or indirectly, including files that cannot be read."""
     found: dict[Path, None] = {}
     todo = [Path(path)]
-    for one in todo:  # it grows
+    for one in todo:  # the list grows
         try:
             text = read_text(one, most=MOST_BYTES)
         except NotationError:
@@ -109,10 +109,10 @@ def _resolve_path(part: SourceText, written: str | None, place: Place) -> Path:
 
 
 def resolve_beside(part: SourceText, name: str, place: Place) -> Path:
-    """The file of a name, relative to the one that imports it.
+    """Resolve the name of a file relative to the file that imports it.
 
     Raises:
-        NotationError: the text comes from no file, or the path is absolute.
+        NotationError: the text does not come from a file, or the path is absolute.
     """
     if part.file is None:
         part.fail_at("a text that comes from no file cannot import others: paths are relative to the file", place,
@@ -123,7 +123,7 @@ def resolve_beside(part: SourceText, name: str, place: Place) -> Path:
 
 
 def read_beside(part: SourceText, name: str, path: Path, place: Place) -> SourceText:
-    """The text of a file that another one imports.
+    """Read the text of an imported file.
 
     Raises:
         NotationError: it cannot be read.
@@ -136,15 +136,15 @@ def read_beside(part: SourceText, name: str, path: Path, place: Place) -> Source
 
 
 def _read_import(part: SourceText, written: str, path: Path, place: Place) -> SourceText:
-    made = read_beside(part, unquote_text(written), path, place)
-    first = next((n for n, line in enumerate(made.text.split("\n"), 1) if line.split("#")[0].strip()), None)
-    if first is not None and made.text.split("\n")[first - 1].lstrip().startswith("|"):
-        made.fail_at("the file begins with '|', and there is no rule that it could go on with", Place(first, 1))
-    return made
+    source = read_beside(part, unquote_text(written), path, place)
+    first = next((n for n, line in enumerate(source.text.split("\n"), 1) if line.split("#")[0].strip()), None)
+    if first is not None and source.text.split("\n")[first - 1].lstrip().startswith("|"):
+        source.fail_at("the file begins with '|', and there is no rule that it could go on with", Place(first, 1))
+    return source
 
 
 def _imports_back(path: Path, way: tuple[Path, ...], todo: list[tuple[SourceText, tuple[Path, ...]]]) -> bool:
-    """Whether a file that was read before imports, by others, one on the way to here."""
+    """Return whether a file that was already read imports, perhaps indirectly, one of the files that led here."""
     edges: dict[Path, set[Path]] = {}
     for part, above in todo:
         for line in part.text.split("\n"):
@@ -152,7 +152,7 @@ def _imports_back(path: Path, way: tuple[Path, ...], todo: list[tuple[SourceText
             if found is not None and found[1] and part.file and above:
                 edges.setdefault(above[-1], set()).add((Path(part.file).parent / unquote_text(found[1])).resolve())
     seen, waiting = {path}, [path]
-    for one in waiting:  # it grows
+    for one in waiting:  # the list grows
         for after in edges.get(one, set()) - seen:
             seen.add(after)
             waiting.append(after)

@@ -1,4 +1,4 @@
-"""The compact notation of papers: ``T → BI|DT|EIT|FTT``, where a letter is a symbol."""
+"""The compact notation of papers, ``T → BI|DT|EIT|FTT``, in which a letter is a symbol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LETTER = re.compile(r"[^\W\d_][0-9'′]*|ε")
 
 
 def read_letters(text: str, start: str = "") -> CFG:
-    """``T → BI|DT``: every letter, with the digits and primes that follow it, is a symbol."""
+    """Read a grammar such as ``T → BI|DT``: each letter, with the digits and primes after it, is a symbol."""
     # Subscript digits become digits: B₁ and B1 are the same symbol.
     source = SourceText(unicodedata.normalize("NFKC", text).replace("′", "'"), None)
     productions = []
@@ -43,11 +43,11 @@ def read_letters(text: str, start: str = "") -> CFG:
 
 
 def _split_letters(source: SourceText, at: int, text: str) -> list[str]:
-    """The symbols of one side of a rule that begins at position ``at`` of the source."""
+    """Return the symbols of one side of a rule, which begins at offset ``at`` of the source."""
     symbols = _LETTER.findall(text)
-    wrong = re.search(r"\S+", _LETTER.sub(lambda match: " " * len(match[0]), text))
-    if wrong:
-        source.fail_at(f"{wrong[0]!r} is no symbol: letters with digits are", source.place_of(at + wrong.start()))
+    invalid = re.search(r"\S+", _LETTER.sub(lambda match: " " * len(match[0]), text))
+    if invalid:
+        source.fail_at(f"{invalid[0]!r} is no symbol: letters with digits are", source.place_of(at + invalid.start()))
     if not symbols:
         source.fail_at("an empty side of a rule", source.place_of(at), suggestion="write ε for the empty word")
     return symbols

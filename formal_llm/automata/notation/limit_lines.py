@@ -1,11 +1,11 @@
-"""The lines of limits, which all notations read here.
+"""The lines of limits, shared by all notations.
 
 ``%limit 2 fetch`` and ``%require 1 fetch`` bound how often a terminal is used; the number may also come last.
 ``%limit cost <= 12.50``, ``%limit 8h <= work <= 10h`` and ``%limit cost = 100`` bound a sum. ``%clock``, ``%window``,
 ``%deadline`` and ``%gap`` are the lines of a timetable (:mod:`formal_llm.automata.models.timetable`).
 
-A notation hands the words of each line, with their places, to a :class:`LimitsReader`. :func:`read_line` reads a line
-that is a whole text.
+A notation passes the words of each line, with their places, to a :class:`LimitsReader`. :func:`read_line` reads a
+line that is a complete text.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from formal_llm.automata.models.timetable import Clock, Gap, Span, Timetable, Wi
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean, unknown
 
-#: A word of a whole line; a name with blanks stands in quotes.
+#: A word of a whole line; a name with spaces is in quotes.
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,]+')
-#: What separates the two times of a span.
+#: The separators of the two times of a span.
 _DASH = re.compile(r"[-–—]")
 _ARROWS = ("->", "→", "::=")
-#: How each line of a timetable is written.
+#: An example of each line of a timetable.
 EXAMPLES: Mapping[str, str] = {
     "%clock": "%clock time 8:00-20:00",
     "%window": "%window NAME 9:00-12:00",
@@ -47,11 +47,11 @@ DIRECTIVES = ("%limit", "%require", *EXAMPLES)
 
 
 class WrongWord(ValueError):
-    """A word of a line that cannot be where it is.
+    """A word that is invalid at its position in a line.
 
     Attributes:
-        at: its number, from 0; the number of words where one is missing at the end.
-        suggestion: what to write.
+        at: the index of the word, from 0; the number of words if one is missing at the end.
+        suggestion: the correction to propose.
     """
 
     def __init__(self, at: int, problem: str, suggestion: str | None = None) -> None:
@@ -62,27 +62,27 @@ class WrongWord(ValueError):
 # -- sums -------------------------------------------------------------------------------------------------------------
 
 _SIGNS = ("<=", ">=", "=")
-#: Signs that people write, and what is meant.
+#: Common alternative signs, and their meanings.
 _MEANT = {"<": "<=", ">": ">=", "≤": "<=", "≥": ">=", "==": "=", "=<": "<=", "=>": ">="}
 
 
 def is_sum(words: Sequence[str]) -> bool:
-    """Whether the words behind ``%limit`` bound a sum, and not how often something is used (``<`` may be a name)."""
+    """Return whether the words after ``%limit`` bound a sum rather than a number of uses (``<`` may be a name)."""
     first = words[0] if words else ""
     counted = first == "*" or (len(words) != 5 and first.isascii() and first.isdigit())
     return any(word in _SIGNS or (word in _MEANT and not counted) for word in words[1:4:2])
 
 
 def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
-    """What a limit on a sum bounds, and the number of the word that names its quantity.
+    """Read a limit on a sum and return it with the index of the word that names its quantity.
 
     Raises:
         WrongWord: a word that cannot be where it is, or is missing.
     """
     for at, word in enumerate(words):
         if word in _MEANT:
-            meant = " ".join(_MEANT.get(one, one) for one in words)
-            hint = f"write %limit {meant}" + (", which allows that amount too" if word in "<>" else "")
+            corrected = " ".join(_MEANT.get(one, one) for one in words)
+            hint = f"write %limit {corrected}" + (", which allows that amount too" if word in "<>" else "")
             raise WrongWord(at, f"unexpected {word!r}", hint)
     if len(words) == 3 and words[1] in _SIGNS:
         return _one_bound(words)
@@ -101,7 +101,7 @@ def read_sum(words: Sequence[str]) -> tuple[SumLimit, int]:
 
 
 def _one_bound(words: Sequence[str]) -> tuple[SumLimit, int]:
-    """``kg <= 5`` or, the other way round, ``5 >= kg``."""
+    """Read ``kg <= 5`` or the reverse, ``5 >= kg``."""
     turned = words[0][:1].isdigit() and not words[2][:1].isdigit()
     named, valued = (2, 0) if turned else (0, 2)
     value, quantity, sign = _read_amount(words[valued], valued), words[named], words[1]
@@ -121,31 +121,31 @@ def _read_amount(word: str, at: int) -> int | Decimal:
 
 
 class _NamedWords(NamedTuple):
-    """Which words of a line, by number, name terminals, and which a quantity."""
+    """The indices of the words of a line that name terminals and quantities."""
 
     terminals: Collection[int] = ()
     quantities: Collection[int] = ()
 
 
 class CollectedLimits:
-    """The limits of the lines that were read so far."""
+    """The limits of the lines read so far."""
 
     def __init__(self) -> None:
-        #: By directive the count of each terminal; that of all terminals under the empty name.
+        #: By directive, the count of each terminal; that of all terminals under the empty name.
         self._counts: dict[str, dict[str, int | None]] = {"%limit": {}, "%require": {}}
         self._sums: list[SumLimit] = []
         self._times = Timetable()
 
     @property
     def limits(self) -> Limits:
-        """All of them."""
+        """All limits read so far."""
         at_most, at_least = self._counts["%limit"], self._counts["%require"]
         most = {name: count for name, count in at_most.items() if name}
         least = {name: count for name, count in at_least.items() if count is not None}
         return Limits(most, least, at_most.get(""), tuple(self._sums), self._times)
 
     def read_line(self, directive: str, words: Sequence[str]) -> _NamedWords:
-        """Read one more line.
+        """Read another line.
 
         Raises:
             WrongWord: a word that cannot be where it is, or is missing; a second line for one terminal that differs.
@@ -166,7 +166,7 @@ class CollectedLimits:
         return _NamedWords(self._read_counts(directive, words))
 
     def _read_counts(self, directive: str, words: Sequence[str]) -> list[int]:
-        """The count of a line is noted for each of its names, whose numbers are returned."""
+        """Record the count of a line for each of its names, and return the indices of these."""
         last = len(words) - 1
         at = next((at for at in (0, last) if words and _is_count(directive, words[at])), None)
         if at is None:
@@ -192,7 +192,7 @@ def _is_count(directive: str, word: str) -> bool:
 
 
 def _no_count(directive: str, words: Sequence[str]) -> WrongWord:
-    """What is wrong with a line that should count uses and has no number."""
+    """Return the error of a line that should have a number of uses and has none."""
     at = next((at for at, word in enumerate(words) if word[-1:].isdigit() and word.lstrip("+-")[:1].isdigit()), 0)
     word = words[at] if words else ""
     if re.fullmatch(r"[-+]\d+|[-+]?\d+[.,]\d+", word):
@@ -202,10 +202,10 @@ def _no_count(directive: str, words: Sequence[str]) -> WrongWord:
 
 
 def read_line(text: str) -> Limits:
-    """The limits of one whole line, such as ``%limit 2 retry`` or ``%window "the shop" 9:00-12:00``.
+    """Read the limits of one whole line, such as ``%limit 2 retry`` or ``%window "the shop" 9:00-12:00``.
 
     Raises:
-        WrongWord: it cannot be read; words are counted from that after the directive.
+        WrongWord: the line is invalid; words are counted from the one after the directive.
     """
     found = CollectedLimits()
     found.read_line(*split_line(text))
@@ -213,20 +213,20 @@ def read_line(text: str) -> Limits:
 
 
 def split_line(text: str) -> tuple[str, list[str]]:
-    """The directive of a whole line, and its words; a name with blanks is in quotes."""
+    """Split a whole line into its directive and its words; a name with spaces is in quotes."""
     directive, *words = [unquote_text(word) if word[:1] == '"' else word for word in _WORD.findall(text)] or [""]
     return directive, words
 
 
 class PlacedWord(NamedTuple):
-    """A word of a text, and its place."""
+    """A word of a text and its place."""
 
     text: str
     place: Place
 
 
 class HasPlace(Protocol):
-    """A word of a text with its place, as the tokens of a notation are."""
+    """A word of a text with its place, like the tokens of a notation."""
 
     @property
     def text(self) -> str:
@@ -234,15 +234,15 @@ class HasPlace(Protocol):
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """The place of the word."""
 
 
 class LimitsReader:
-    """Reads the limits of one text, and reports what is wrong with them at its place.
+    """Reads the limits of one text, and reports errors with their places.
 
     Args:
         source: the text.
-        prefix: what is written before each line in this notation.
+        prefix: the prefix of each line in this notation.
 
     Attributes:
         names: the words that name terminals.
@@ -260,7 +260,7 @@ class LimitsReader:
         """Read one line.
 
         Raises:
-            NotationError: a word that cannot be where it is, or is missing; a second line that differs.
+            NotationError: a word is misplaced or missing, or a second line differs from the first.
         """
         try:
             named = self._collected.read_line(directive.text, [word.text for word in words])
@@ -275,7 +275,7 @@ class LimitsReader:
 
     @property
     def first_time(self) -> Place | None:
-        """Where the first line of a timetable is."""
+        """The place of the first line of a timetable."""
         return None if self._first_time is None else self._first_time.place
 
     def build_limits(
@@ -286,17 +286,17 @@ class LimitsReader:
         called: str = "terminal",
         imported: Limits | None = None,
     ) -> Limits:
-        """All limits of the text.
+        """Build all limits of the text.
 
         Args:
-            terminals: what they may name.
-            symbols: what is known of the terminals.
-            called: what a terminal is called.
-            imported: limits of other texts that hold, too.
+            terminals: the terminals that the limits may name.
+            symbols: the data of the terminals.
+            called: the word for a terminal in messages.
+            imported: limits of other texts that also apply.
 
         Raises:
-            NotationError: an unknown terminal or quantity, a timetable without a clock or with two that differ, amounts
-                of one quantity in two units; with the place.
+            NotationError: a terminal or quantity is unknown, a timetable has no clock or two different ones, or amounts
+                of one quantity have two units; with the place.
         """
         fail, limits = self._source.fail_at, self._collected.limits
         for name in self.names:
@@ -324,11 +324,11 @@ class LimitsReader:
 
 
 def read_times(directive: str, words: Sequence[str]) -> Timetable:
-    """What a line declares.
+    """Read a line of a timetable.
 
     Args:
-        directive: what it begins with, such as ``"%window"``.
-        words: what follows it; a span may be one word (``9:00-12:00``) or three.
+        directive: the directive, such as ``"%window"``.
+        words: the words after it; a span may be one word (``9:00-12:00``) or three.
 
     Raises:
         WrongWord: a word that cannot be where it is, or is missing.
@@ -337,10 +337,10 @@ def read_times(directive: str, words: Sequence[str]) -> Timetable:
 
 
 def _with_times(known: Timetable, line: Timetable) -> Timetable:
-    """A timetable with one more line.
+    """Add a line to a timetable.
 
     Raises:
-        WrongWord: it says a second time what is said already.
+        WrongWord: the line repeats a declaration.
     """
     if known.clock is not None and line.clock is not None:
         raise WrongWord(0, f"a second clock; the first was {known.clock}")
@@ -378,7 +378,7 @@ def _named_spans(directive: str, words: Sequence[str]) -> tuple[list[str], list[
     at = 0
     while at < len(words):
         word, size = words[at], 1
-        # 9:00 - 12:00 is three words.
+        # "9:00 - 12:00" is three words.
         if at + 2 < len(words) and (_DASH.fullmatch(words[at + 1]) or words[at + 1] == "to"):
             word, size = f"{word}-{words[at + 2]}", 3
         if word[:1].isdigit() and (":" in word or _DASH.search(word)):

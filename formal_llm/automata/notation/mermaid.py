@@ -1,9 +1,9 @@
-"""Reading Mermaid flowcharts: from a text to nodes and links, or to an error that says what was expected where.
+"""Reading Mermaid flowcharts: from a text to nodes and links, or to an error that names what was expected and where.
 
-Covered is what people draw decisions with: nodes of every shape, links with and without text, chains and groups,
-subgraphs, styles (they mean nothing here). Everything else is refused by name. What subgraphs and groups mean is told
-in :mod:`formal_llm.automata.notation.mermaid_groups`. The language is
-scanned by hand, since what a sign means in it depends on what stands before: ``o`` is a name, or the head of an arrow.
+The reader covers the parts used for decisions: nodes of every shape, links with and without text, chains and groups,
+subgraphs, and styles (which are ignored). Everything else is refused by name. The meaning of subgraphs and groups is
+defined in :mod:`formal_llm.automata.notation.mermaid_groups`. The scanner is written by hand, since the meaning of a
+sign depends on what precedes it: ``o`` is a name, or the head of an arrow.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BLANKS = re.compile(r"[ \t\f]*")
 _GAP = re.compile(r"(?:\s|;|%%\{(?:(?!%%).)*\}%%|%%[^\n]*)*", re.DOTALL)
 _SETTINGS = re.compile(r"%%\{(?:(?!%%).)*\}%%", re.DOTALL)
 _REST = re.compile(r'(?:"[^"\n]*"|[^;\n])*')
-#: Texts and the arguments of a callback may go on in the next line.
+#: Texts and the arguments of a callback may continue on the next line.
 _CLICK = re.compile(r'(?:"[^"]*"|\([^)]*\)|[^;\n"(])*')
 _HEADER = re.compile(r"(flowchart-elk|flowchart|graph)(?![\w-])[ \t]*([^\s;]*)")
 _IGNORED = re.compile(
     r"(?:(?:classDef|class|style|linkStyle|click|accTitle)(?=[ \t:])|accDescr(?=[ \t:]|\s*\{))[ \t]*(?![-=.~]{2})"
 )
-#: How many arrows one may stand for, with "&" between the nodes.
+#: The maximum number of arrows that one chain link may represent, with "&" between the nodes.
 _MOST_ARROWS = 100_000
 _STYLED = re.compile(r"style[ \t]+([\w,-]+)")
 _GROUP = re.compile(r'[ \t]*("?)(?P<name>[^"\[;\n]*?)\1[ \t]*(?:\[(?P<text>.*)\][ \t]*)?$')
@@ -50,7 +50,7 @@ _OTHER_DIAGRAM = re.compile(
 
 @dataclass
 class ParsedChart:
-    """What a text draws: its nodes and links in order of appearance."""
+    """The content of a chart: its nodes and links in order of appearance."""
 
     direction: str = "TB"
     title: str = ""
@@ -63,10 +63,10 @@ class ParsedChart:
 
 
 def parse(source: SourceText) -> ParsedChart:
-    """The nodes and links of a Mermaid flowchart.
+    """Parse the nodes and links of a Mermaid flowchart.
 
     Raises:
-        NotationError: the text is no flowchart, or uses what is not covered; with the place.
+        NotationError: the text is not a flowchart, or uses parts that are not covered; with the place.
     """
     return _ChartParser(source).parse_chart()
 
@@ -118,9 +118,9 @@ class _ChartParser(NodeScanner):
                     "this is a block of Markdown", suggestion="leave out the lines with ``` around the flowchart"
                 )
             if other := _OTHER_DIAGRAM.match(self.text, start):
-                way = "read it with PDA.from_mermaid or read_rules" if other[1] == "stateDiagram" else None
+                hint = "read it with PDA.from_mermaid or read_rules" if other[1] == "stateDiagram" else None
                 self.fail_here(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",),
-                          suggestion=way)  # fmt: skip
+                          suggestion=hint)  # fmt: skip
             word = re.split(r"[\s;]", self.text[start:], maxsplit=1)[0]
             near = did_you_mean(word, ["flowchart", "graph"])
             self.fail_here(
@@ -139,7 +139,7 @@ class _ChartParser(NodeScanner):
         self._skip_gap()
 
     def _skip_gap(self) -> None:
-        """Go past blanks, ends of statements and comments; what a comment says of limits is noted."""
+        """Skip whitespace, ends of statements and comments; limits in comments are recorded."""
         start = self.at
         self.take_match(_GAP)
         if "%" in self.text[start : self.at]:
@@ -203,7 +203,7 @@ class _ChartParser(NodeScanner):
                 self.edge_ids.add(edge_id[0][:-1])
             at = self.at
             if self.is_ahead("~~~"):
-                self.take_match(re.compile("~+"))  # only holds nodes apart
+                self.take_match(re.compile("~+"))  # an invisible link only affects the layout
                 self.take_match(SPACE)
                 left = self._read_node_group(at)
                 continue
@@ -226,7 +226,7 @@ class _ChartParser(NodeScanner):
     # -- links --------------------------------------------------------------------------------------------------
 
     def _read_link(self) -> tuple[str, str] | None:
-        """The text of a link, and ``back`` where it points backwards, ``both`` where both ways; None without a link."""
+        """Read a link: its text, and ``back`` if it points backwards or ``both`` if both ways; or return None."""
         start = self.at
         link = self.take_match(_LINK)
         if link is not None:
@@ -255,7 +255,7 @@ class _ChartParser(NodeScanner):
         return read_text(text, markdown=bool(quoted and quoted[1])), ends
 
     def _read_arrow_ends(self, start: int, tail: str | None, head: str) -> str:
-        """Which way an arrow points: its signs for circles and crosses point nowhere."""
+        """Return the direction of an arrow; circles and crosses at its ends have none."""
         if head in "xo" and re.match(r"\w", self.text[self.at : self.at + 1]):
             self.fail_here(f"{head!r} may be the head of the arrow or the first letter of a word", start,
                       suggestion=f"put a blank before or behind the {head}")  # fmt: skip
@@ -279,7 +279,7 @@ class _ChartParser(NodeScanner):
     # -- nodes --------------------------------------------------------------------------------------------------
 
     def _read_node_group(self, arrow: int | None) -> list[str]:
-        """Nodes with ``&`` between them; ``arrow`` is where the arrow before them stands."""
+        """Read nodes with ``&`` between them; ``arrow`` is the offset of the arrow before them."""
         names = [self._read_node(arrow)]
         while (more := re.compile(r"\s*&\s*").match(self.text, self.at)) is not None:
             self.at = more.end()
@@ -330,10 +330,10 @@ class _ChartParser(NodeScanner):
                 suggestion="give the second node a name of its own, or leave its text out",
             )  # fmt: skip
 
-    # -- what cannot be read ------------------------------------------------------------------------------------
+    # -- errors -------------------------------------------------------------------------------------------------
 
     def _refuse_text(self) -> NoReturn:
-        """Say what is wrong with what stands here, and what its author probably meant."""
+        """Raise an error that describes the text here, and what its author probably meant."""
         if wrong := _WRONG_ARROW.match(self.text, self.at):
             self.fail_here(f"{wrong[0]!r} is no arrow of a flowchart", suggestion="write '-->'")
         word = re.compile(r"[^\s;]+").match(self.text, self.at)

@@ -1,11 +1,11 @@
-"""What a drawing with subgraphs and groups of nodes means: a chart of nodes and arrows between them.
+"""The meaning of a drawing with subgraphs and groups of nodes: a chart of nodes and arrows between them.
 
-- ``A --> B & C``: both are done, in any order. Between them a fork is put, which Mermaid has as a shape.
-- An arrow to a subgraph leads to the nodes in it to which none of its own arrows leads; where there are several, one is
-  chosen. An arrow from a subgraph leads on from the nodes in it that no arrow of its own leaves; where there are none,
-  from each. Where arrows with texts leave a subgraph, its title is the question.
+- ``A --> B & C``: both are done, in any order. A fork, which Mermaid has as a shape, is inserted between them.
+- An arrow to a subgraph leads to the nodes in it that no inner arrow enters; if there are several, one is chosen. An
+  arrow from a subgraph starts at the nodes in it that no inner arrow leaves; if there are none,
+  at each node. If arrows with texts leave a subgraph, its title is the question.
 - A subgraph without nodes is a node.
-- Comments (nodes of a shape such as ``brace``) are left out, with what is tied to them.
+- Comments (nodes of a shape such as ``brace``) are left out, with the arrows to and from them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from formal_llm.automata.notation.source import Place
 
 
 class Vertex(NamedTuple):
-    """A node as it is written; text and shape are None where a name stands alone."""
+    """A node as written; text and shape are None if there is only a name."""
 
     id: str
     text: str | None
@@ -28,7 +28,7 @@ class Vertex(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An arrow from one node to another; ``group`` numbers the arrows that lead to all of several nodes."""
+    """An arrow from one node to another; arrows to all of several nodes share the number ``group``."""
 
     source: str
     target: str
@@ -39,7 +39,7 @@ class Link(NamedTuple):
 
 @dataclass
 class Group:
-    """A subgraph: its title, the offset at which it begins, and the nodes and subgraphs that it mentions."""
+    """A subgraph: its title, its offset, and the nodes and subgraphs that it mentions."""
 
     title: str
     at: int
@@ -48,7 +48,7 @@ class Group:
 
 
 class Meaning(NamedTuple):
-    """Nodes and arrows, and where each stands in the text."""
+    """Nodes and arrows with their places in the text."""
 
     nodes: tuple[FlowNode, ...]
     edges: tuple[FlowEdge, ...]
@@ -57,7 +57,7 @@ class Meaning(NamedTuple):
 
 
 def meaning(vertices: Mapping[str, Vertex], links: Sequence[Link], groups: Mapping[str, Group]) -> Meaning:
-    """The chart that a drawing means."""
+    """Return the chart that a drawing represents."""
     return _Meaning(vertices, links, groups).build_meaning()
 
 
@@ -102,7 +102,7 @@ class _Meaning:
                     self._draw_link(source, (fork,), link)
             if (fork, link.target) not in begun:
                 begun.add((fork, link.target))
-                if len(targets) > 1:  # the subgraph begins in one of several places
+                if len(targets) > 1:  # the subgraph has several possible first nodes
                     choice = self._add_node(f"{link.target}_begin", FlowNode("x", "", "rect"), link.place)
                     self._draw_link(fork, (choice,), link._replace(text=""))
                     self._draw_link(choice, targets, link._replace(text=""))
@@ -112,7 +112,7 @@ class _Meaning:
         return Meaning(tuple(self.nodes.values()), edges, self.places, places)
 
     def _draw_link(self, source: str, targets: Sequence[str], link: Link) -> None:
-        if len(targets) > 1 and link.text:  # one answer, then a choice of where the subgraph begins
+        if len(targets) > 1 and link.text:  # one answer, then a choice of the first node of the subgraph
             choice = self._add_node(f"{link.target}_begin", FlowNode("x", "", "rect"), link.place)
             self.edges.append((FlowEdge(source, choice, link.text), link.place))
             source, link = choice, link._replace(text="")
@@ -130,7 +130,7 @@ class _Meaning:
     # -- subgraphs ------------------------------------------------------------------------------------------------
 
     def _ways_out(self, links: Sequence[Link]) -> dict[str, tuple[str, ...]]:
-        """From where the arrows out of each subgraph lead."""
+        """Return the nodes from which the arrows out of each subgraph start."""
         found: dict[str, tuple[str, ...]] = {}
         for name in dict.fromkeys(link.source for link in links):
             leaving = [link for link in links if link.source == name]
@@ -147,7 +147,7 @@ class _Meaning:
         return found
 
     def _find_doors(self, name: str, *, into: bool) -> Iterator[str]:
-        """The nodes at which a subgraph is entered, or left."""
+        """Yield the nodes at which a subgraph is entered or left."""
         todo = [name]
         for group in todo:
             if group not in self.groups:

@@ -1,7 +1,7 @@
-"""What stands behind the name of a node in a Mermaid flowchart: its text in brackets, or its attributes.
+"""The part after the name of a node in a Mermaid flowchart: its text in brackets, or its attributes.
 
-A text is written bare, in double quotes, or as a Markdown string (``"`...`"``). ``<br/>`` ends a line, ``#quot;`` and
-``#35;`` are signs that could not be written otherwise. What only makes it look different (bold, icons) is left out.
+A text is bare, in double quotes, or a Markdown string (``"`...`"``). ``<br/>`` ends a line; ``#quot;`` and ``#35;`` are
+signs that could not be written otherwise. Pure formatting (bold, icons) is left out.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?(?:b|i|u|s|em|strong|small|big|sub|sup|span|code|font|center|p|div)\b[^<>]*>", re.IGNORECASE)
 _ICON = re.compile(r"\bfa[a-z]?:fa-[\w-]+")
 _ENTITY = re.compile(r"#(\d{1,7});|[#&](#?\w+);")
-# Emphasis has an end near by: to look for it to the end of the text, from each star, would take forever.
+# Emphasis ends nearby: searching the whole text from each star would take too long.
 _EMPHASIS = (
     re.compile(r"(\*\*|__)(?=\S)(.{1,500}?)(?<=\S)\1"),
     re.compile(r"(?<!\w)([*_])(?=\S)(.{1,500}?)(?<=\S)\1(?!\w)"),
 )
 _WRITTEN = re.compile(r'["#<>&`]|[^\S ]|[\x00-\x1f\x7f-\x9f\ud800-\udfff]')
-#: What Mermaid would read as a list, at the beginning of a line, and an icon.
+#: Text that Mermaid would read as a list, at the beginning of a line, and as an icon.
 _LIST = re.compile(r"^(\d+)\.(?= )|^([-+*])(?= )")
 _ICON_COLON = re.compile(r":(?=fa-)")
 
-#: The shapes that have brackets: their name and the bracket that closes them, by the bracket that opens them.
+#: The shapes with brackets: by opening bracket, the closing bracket and the name of each shape.
 BRACKETS: dict[str, tuple[tuple[str, str], ...]] = {
     "(((": ((")))", "dbl-circ"),),
     "((": (("))", "circle"),),
@@ -44,12 +44,12 @@ BRACKETS: dict[str, tuple[tuple[str, str], ...]] = {
     "{": (("}", "diam"),),
     ">": (("]", "odd"),),
 }
-#: Shapes of comments: what has one of them is drawn, and is no part of the process.
+#: The shapes of comments: nodes that are drawn but are not part of the process.
 COMMENTS = ("brace", "brace-l", "brace-r", "braces", "comment")
 
 
 def read_text(written: str, *, markdown: bool = False) -> str:
-    """What a text says that is written like this (between its quotes, if it has some)."""
+    """Decode a text as it is written, without its quotes if it has any."""
     text = _ICON.sub(" ", _TAG.sub("", _BREAK.sub("\n", written)))
     if markdown:
         for emphasis in _EMPHASIS:
@@ -65,7 +65,7 @@ def _unescape_sign(match: re.Match[str]) -> str:
 
 
 def write_text(text: str) -> str:
-    """``text`` in double quotes; :func:`read_text` of what is between them gives it back."""
+    """Write ``text`` in double quotes; :func:`read_text` decodes what is between them."""
     lines = [_WRITTEN.sub(lambda match: f"#{ord(match[0])};", line) for line in text.split("\n")]
     lines = [_LIST.sub(lambda m: f"{m[1]}#46;" if m[1] else f"#{ord(m[2])};", line) for line in lines]
     return f'"{_ICON_COLON.sub("#58;", "<br/>".join(lines))}"'
@@ -78,18 +78,18 @@ _PAIR = re.compile(
     r'[\s,]*(?P<key>[\w-]+)[ \t]*:[ \t]*(?:"(?P<double>[^"]*)"|\'(?P<single>[^\']*)\'|(?P<bare>[^,\n}"\'|]++))'
     r"\s*(?=[,\n}\w])"
 )
-#: What may be written before the text in square brackets; Mermaid does nothing with it.
+#: A property that may precede the text in square brackets; Mermaid ignores it.
 _PROPERTY = re.compile(r"(?<=\[)\|[\w-]+:[\w-]+\|")
 _STYLING = {"icon", "form", "pos", "h", "w", "img", "constraint", "animate", "animation", "curve", "view",
             "labelType"}  # fmt: skip
 
 
 class NodeScanner:
-    """Goes through a text; knows how to read the text and shape of a node.
+    """Scans a text and reads the texts and shapes of nodes.
 
     Attributes:
-        source, text: what is read.
-        at: where it stands.
+        source, text: the text being scanned.
+        at: the current offset.
     """
 
     def __init__(self, source: SourceText) -> None:
@@ -100,24 +100,24 @@ class NodeScanner:
     def fail_here(
         self, problem: str, at: int | None = None, *, expected: tuple[str, ...] = (), suggestion: str | None = None
     ) -> NoReturn:
-        """Raise for a problem here, or at another offset."""
+        """Raise an error for a problem here, or at another offset."""
         self.source.fail_at(
             problem, self.source.place_of(self.at if at is None else at), expected=expected, suggestion=suggestion
         )
 
     def take_match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Go past what matches here; None where nothing does."""
+        """Skip and return the match at the current offset; None if there is none."""
         match = pattern.match(self.text, self.at)
         if match is not None:
             self.at = match.end()
         return match
 
     def is_ahead(self, *words: str) -> bool:
-        """Whether one of these stands here."""
+        """Return whether one of these words is next."""
         return self.text.startswith(words, self.at)
 
     def read_bracketed_text(self, opening: str) -> tuple[str, str]:
-        """The text and shape of a node whose opening bracket stands here."""
+        """Read the text and shape of a node whose opening bracket is here."""
         start = self.at
         self.at += len(opening)
         closings = dict(BRACKETS[opening])
@@ -152,7 +152,7 @@ class NodeScanner:
         self.fail_here(f"{sign!r} in a text without quotes", suggestion='put the text in quotes: A["text"]')
 
     def read_attributes(self) -> tuple[str | None, str | None]:
-        """``@{ shape: name, label: "text" }``."""
+        """Read ``@{ shape: name, label: "text" }``."""
         start = self.at
         self.at += 2
         text: str | None = None

@@ -1,4 +1,4 @@
-"""The title block above a Mermaid chart: some YAML between two lines of ``---``, of which the title is ours."""
+"""The title block above a Mermaid chart: YAML between two lines of ``---``, of which only the title is used."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from formal_llm.errors import did_you_mean
 _BLOCK = re.compile(r"\s*---[ \t]*\n(.*?)\n?---[ \t]*(?=\n|$)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _ENTRY = re.compile(r"^([^\W\d][\w-]*)[ \t]*:", re.MULTILINE)
-#: What Mermaid knows there.
+#: The keys that Mermaid defines there.
 _KEYS = ("title", "config", "displayMode")
 
 
 def read_title(source: SourceText) -> tuple[str, int]:
-    """The title of a chart, empty where it has none, and where the block ends.
+    """Return the title of a chart, empty if it has none, and the offset where the block ends.
 
     Raises:
-        NotationError: the block has a key that nobody knows.
+        NotationError: the block has an unknown key.
     """
     block = _BLOCK.match(source.text)
     if block is None:

@@ -1,7 +1,7 @@
-"""Reading pushdown automata as text, one transition on a line: ``state, read, pop -> state, push ...``.
+"""Reading pushdown automata as text, one transition per line: ``state, read, pop -> state, push ...``.
 
-The lines are read by :mod:`formal_llm.automata.notation.pda_lines`; here is what they mean. What
-:mod:`formal_llm.automata.notation.pda` prints of an automaton reads back as the same one.
+:mod:`formal_llm.automata.notation.pda_lines` reads the lines; this module defines their meaning. The output of
+:mod:`formal_llm.automata.notation.pda` for an automaton reads back as the same one.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from formal_llm.automata.notation.pda_lines import (
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
 
-#: Lines that there is one of: their comments go with the directive, whatever it says.
+#: Directives that occur once: their comments belong to the directive, whatever its content.
 _ONCE = ("%name", "%order", "%start", "%accept", "%stack")
 #: A line up to its comment.
 _CODE = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^"'#])*""")
 
 
 def write_pda(pda: PDA) -> str:
-    """The automaton in its notation, every family written out, with the comments that it was read with.
+    """Write an automaton in its notation, with every family expanded and with its comments.
 
-    States that are no texts are named by their ``str``.
+    States that are not texts are named by their ``str``.
     """
     states = _state_names(pda.states)
     lines = [f"%name {quoted_text(pda.name)}"] if pda.name else []
@@ -82,7 +82,7 @@ def _write_transitions(pda: PDA, states: Mapping[State, str]) -> Iterator[str]:
 
 
 def _describe_terminals(pda: PDA) -> dict[str, str]:
-    """The lines of terminals with labels or numbers, by what is printed for the terminal."""
+    """Return the lines of terminals with labels or numbers, by the printed name of the terminal."""
     found = {}
     for name, symbol in pda.symbols.items():
         if name in pda.terminals and symbol != Symbol():
@@ -97,7 +97,7 @@ def _describe_terminals(pda: PDA) -> dict[str, str]:
 
 
 def with_comments(pda: PDA, source: SourceText) -> PDA:
-    """An automaton that was just read, with the comments of its text, each with what is printed for its statement."""
+    """Attach the comments of its text to an automaton, by the printed forms of their statements."""
     if "#" not in source.own_text:
         return pda
     limits, described = pda.limits.lines(quoted_name), _describe_terminals(pda)
@@ -123,17 +123,17 @@ def with_comments(pda: PDA, source: SourceText) -> PDA:
 
 
 def _write_pattern(statement: PdaLine | PlainTransition) -> str:
-    """What matches the printed lines of a transition as it is written; * is any symbol, the question may differ."""
+    """Return a pattern for the printed lines of a transition; ``*`` is any symbol, the question may differ."""
     if isinstance(statement, PlainTransition):
         names = (statement.read, None if statement.pop.is_empty else statement.pop.text)
         read, pop = ("ε" if name is None else quoted_name(name) for name in names)
         push = " ".join(map(quoted_name, statement.push)) or "ε"
-        said = re.escape(
+        pattern = re.escape(
             f"{quoted_name(statement.state.text)}, {read}, {pop} -> {quoted_name(statement.target)}, {push}"
         )
     else:
-        said = " ".join(_token_pattern(token) for token in statement.tokens).replace(" ,", ",")
-    return said + r"(?: (?:ask|decide) .*)?"
+        pattern = " ".join(_token_pattern(token) for token in statement.tokens).replace(" ,", ",")
+    return pattern + r"(?: (?:ask|decide) .*)?"
 
 
 def _token_pattern(token: PdaToken) -> str:
@@ -163,7 +163,7 @@ _ASKING = ("ask", "decide")
 
 
 def read_pda(text: str, file: str | None = None) -> PDA:
-    """The automaton that ``text`` describes; see :meth:`PDA.from_string`."""
+    """Read the automaton that ``text`` describes; see :meth:`PDA.from_string`."""
     source = with_imports(SourceText.from_text(text, file, NotationError))
     reader = _PdaReader(source)
     for line in pda_lines.statements(source):
@@ -176,7 +176,7 @@ class _PdaReader:
 
     def __init__(self, source: SourceText) -> None:
         self.source = source
-        #: Each transition with the places of its state and of what it pops; ``*`` is not replaced yet.
+        #: Each transition with the tokens of its state and of what it pops; ``*`` is not yet replaced.
         self.transitions: list[tuple[Transition, PdaToken, PdaToken]] = []
         self.start: PdaToken | None = None
         self.order: Order | None = None
@@ -196,14 +196,14 @@ class _PdaReader:
     def read_line(self, line: PdaLine | PlainTransition) -> None:
         if isinstance(line, PlainTransition):
             state, read, pop, target, push = line
-            made = Transition(state.text, read, None if pop.is_empty else pop.text, target, push)
-            self.transitions.append((made, state, pop))
+            transition = Transition(state.text, read, None if pop.is_empty else pop.text, target, push)
+            self.transitions.append((transition, state, pop))
             return
         first = line.tokens[0]
         if first.kind == "directive":
             if first.text not in DIRECTIVES:
-                meant = did_you_mean(first.text, DIRECTIVES)
-                hint = f"did you mean {meant}?" if meant else f"directives are {', '.join(DIRECTIVES)}"
+                near = did_you_mean(first.text, DIRECTIVES)
+                hint = f"did you mean {near}?" if near else f"directives are {', '.join(DIRECTIVES)}"
                 self.fail_at(f"unknown directive {first.text}", first, suggestion=hint)
             if self.source.is_own(first.place.line) or not self._is_declared(first.text, line.tokens[1:]):
                 self._READERS[first.text](self, first, line.tokens[1:])
@@ -213,10 +213,10 @@ class _PdaReader:
             self._read_label(line)
 
     def _is_declared(self, directive: str, tokens: Sequence[PdaToken]) -> bool:
-        """Whether something is told of the whole before, so that an imported file does not tell it."""
+        """Return whether a directive for the whole was given before, so that an imported file does not override it."""
         own = bool(self.transitions) and self.source.is_own(self.transitions[0][1].place.line)
-        said = {"%start": own or self.start is not None, "%stack": bool(self.stack), "%name": bool(self.name)}
-        return said.get(directive, directive == "%order" and [token.text for token in tokens] == [self.order])
+        declared = {"%start": own or self.start is not None, "%stack": bool(self.stack), "%name": bool(self.name)}
+        return declared.get(directive, directive == "%order" and [token.text for token in tokens] == [self.order])
 
     # -- lines --------------------------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ class _PdaReader:
             star = next(token for token in push if token.kind == "any")
             self.fail_at("* behind the arrow is the symbol that * before it pops", star)
         text, question, decision = strings
-        made = Transition(
+        transition = Transition(
             state.text,
             None if read.is_empty else read.text,
             ANY if pop.kind == "any" else None if pop.is_empty else pop.text,
@@ -262,10 +262,10 @@ class _PdaReader:
             question=question,
             decision=decision,
         )
-        self.transitions.append((made, state, pop))
+        self.transitions.append((transition, state, pop))
 
     def _read_texts(self, tokens: list[PdaToken]) -> tuple[list[PdaToken], tuple[str, str, bool]]:
-        """What stands behind the arrow, less the text and the question at its end."""
+        """Return the tokens after the arrow without the text and the question at the end, and these texts."""
         text = question = ""
         decision = False
         if len(tokens) > 1 and tokens[-1].kind == "string" and tokens[-2].is_word(*_ASKING):
@@ -290,10 +290,10 @@ class _PdaReader:
         old = self.symbols.get(name.text)
         numbers = dict(old.numbers) if old else {}
         for token in rest:
-            quantity, much = pda_lines.number_of(self.source, token)
+            quantity, amount = pda_lines.number_of(self.source, token)
             if quantity in numbers:
                 self.fail_at(f"{name.text} has two numbers for {quantity}", token)
-            numbers[quantity] = much
+            numbers[quantity] = amount
         if texts and old and old.label:
             self.fail_at(f"{name.text} has two labels: {old.label!r} and {texts[0]!r}", name)
         label, description = (*texts, "", "")[:2] if texts or old is None else (old.label, old.description)
@@ -362,7 +362,7 @@ class _PdaReader:
         **dict.fromkeys(("%limit", "%require", *EXAMPLES), _read_limit),
     }
 
-    # -- the whole ----------------------------------------------------------------------------------------------
+    # -- the whole automaton ------------------------------------------------------------------------------------
 
     def build_automaton(self) -> PDA:
         if not self.transitions:
@@ -371,10 +371,10 @@ class _PdaReader:
             )
         if not self.accepting:
             self.source.fail_at("no final state: no run can accept", None, suggestion="write: %accept STATE ...")
-        made, origin = self._build_transitions()
+        transitions, origin = self._build_transitions()
         pda = PDA(
-            made,
-            start=self.start.text if self.start is not None else made[0].state,
+            transitions,
+            start=self.start.text if self.start is not None else transitions[0].state,
             accepting=[token.text for token in self.accepting],
             stack=self.stack,
             symbols=self.symbols,
@@ -393,7 +393,7 @@ class _PdaReader:
         return pda
 
     def _build_transitions(self) -> tuple[list[Transition], dict[Transition | None, tuple[PdaToken, PdaToken]]]:
-        """The transitions with their questions, those on any symbol of the stack written out; and where they stand."""
+        """Return the transitions with questions, ``*`` replaced by each stack symbol, and the tokens of each."""
         named = [name for made, *_ in self.transitions for name in (*made.push, made.pop) if name not in (None, ANY)]
         stack = [str(name) for name in dict.fromkeys([*self.stack, *named])]
         made: list[Transition] = []
@@ -402,11 +402,11 @@ class _PdaReader:
             if not transition.question and transition.state in self.asked:
                 _, question, decision = self.asked[transition.state]
                 transition = replace(transition, question=question, decision=decision)
-            meant = [transition]
+            expanded = [transition]
             if pop.kind == "any":
                 pushes = [tuple(symbol if name is ANY else name for name in transition.push) for symbol in stack]
-                meant = [replace(transition, pop=s, push=push) for s, push in zip(stack, pushes, strict=True)]
-            for one in meant:
+                expanded = [replace(transition, pop=s, push=push) for s, push in zip(stack, pushes, strict=True)]
+            for one in expanded:
                 made.append(one)
                 origin.setdefault(one, (state, pop))
         return made, origin
@@ -420,7 +420,7 @@ class _PdaReader:
                 self.fail_at(f"unknown state {state}" + suggest_name(state, pda.states), token)
 
     def _check_runs(self, pda: PDA) -> None:
-        """An error where nothing is accepted, a warning where some runs are lost."""
+        """Raise an error if nothing is accepted, and warn if some runs are lost."""
         why = why_no_plan(pda) if pda.limits else None
         if why is not None or not some_run_accepts(pda, pda.transitions):
             reason = "what is popped never lies there" if why is None else why.reason

@@ -1,7 +1,7 @@
-"""The lines of the notation for pushdown automata: their tokens, and the families that ``for`` makes of them.
+"""The lines of the notation for pushdown automata: their tokens, and the families of lines that ``for`` generates.
 
-``q{t}, lunch, D{t} -> q{t+1}, ε for t in 1..3`` is three lines. A clause gives a name to each of a range of numbers or
-of a list of names; in braces stand such names, and what is computed with them where they are numbers or times
+``q{t}, lunch, D{t} -> q{t+1}, ε for t in 1..3`` is three lines. A clause binds a name to each value of a range or a
+list of names; braces contain such names, and expressions of them if they are numbers or times
 (:mod:`formal_llm.automata.notation.pda_lines`).
 """
 
@@ -21,12 +21,12 @@ from formal_llm.automata.notation.limit_lines import EXAMPLES
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import did_you_mean
 
-#: How many values a range may have.
+#: The maximum number of values in a range.
 MOST = 100_000
 
 _CLOCK = r"\d{1,2}:\d\d"
 _DURATION = r"\d+h\d\d|\d+h|\d+m(?:in)?|\d+s"
-#: Nothing is multiplied or divided by a time of day: the end of {n/4:02} is a width.
+#: A time of day is never multiplied or divided: the end of {n/4:02} is a width.
 _LITERAL = re.compile(rf"(?<![\w:.])(?:(?<![*/%])(?<![*/%] ){_CLOCK}|{_DURATION})(?![\w:])")
 _FORMAT = re.compile(r"(.*\S)\s*:\s*(0?[0-9]{1,2})\s*")
 _RANGE = re.compile(rf"(-?\d{{1,9}}|{_CLOCK})\.\.(-?\d{{1,9}}|{_CLOCK})")
@@ -39,10 +39,10 @@ class Time(int):
 
     @classmethod
     def from_seconds(cls, seconds: int, *, is_clock: bool) -> Time:
-        """So many seconds."""
-        made = cls(seconds)
-        made.is_clock = is_clock
-        return made
+        """Create a time from seconds."""
+        time = cls(seconds)
+        time.is_clock = is_clock
+        return time
 
     def __str__(self) -> str:
         if self < 0:
@@ -52,12 +52,12 @@ class Time(int):
     __repr__ = __str__
 
 
-#: What a name in braces stands for.
+#: The value of a name in braces.
 Value = int | str
 
 
 def parse_literal(text: str) -> Value:
-    """A number, a time of day, a duration, or a name."""
+    """Parse a number, a time of day, a duration, or a name."""
     if re.fullmatch(r"-?\d{1,9}", text):
         return int(text)
     if re.fullmatch(_CLOCK, text):
@@ -68,13 +68,13 @@ def parse_literal(text: str) -> Value:
 
 
 def compute_expression(text: str, values: Mapping[str, Value]) -> str:
-    """The text that an expression stands for.
+    """Return the text of an expression's value.
 
     Raises:
-        KeyError: an unknown name.
-        TypeError: it computes with a name that is no number, or with times that do not fit.
+        KeyError: a name is unknown.
+        TypeError: it computes with a name that is no number, or with incompatible times.
         ZeroDivisionError: it divides by zero.
-        ValueError, SyntaxError, RecursionError, MemoryError: it is no expression.
+        ValueError, SyntaxError, RecursionError, MemoryError: it is not an expression.
     """
     times: dict[str, Value] = {}
 
@@ -93,10 +93,10 @@ def compute_expression(text: str, values: Mapping[str, Value]) -> str:
 
 
 def parse_range(text: str, step: str | None) -> Sequence[Value] | None:
-    """The values of a range such as ``1..3`` or ``8:00..20:00``, with a step such as ``15min``; None for no range.
+    """Return the values of a range such as ``1..3`` or ``8:00..20:00``, with a step such as ``15min``, or None.
 
     Raises:
-        ValueError: it is empty or too long, its ends do not fit, or its step; says so.
+        ValueError: it is empty or too long, or its ends or step are incompatible; with the reason.
     """
     found = _RANGE.fullmatch(text)
     if found is None:
@@ -125,7 +125,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: floordiv, ast.FloorDiv: floordiv, ast.Mod: mod,
 }  # fmt: skip
 
-#: What calculating with times makes of what: None is a number, True a time of day, False a duration.
+#: The kind of result of an operation by its operands: None is a number, True a time of day, False a duration.
 _Kind = bool | None
 _MADE: Mapping[Callable[[int, int], int], Mapping[tuple[_Kind, _Kind], _Kind]] = {
     add: {(True, False): True, (False, True): True, (False, False): False},
@@ -156,18 +156,18 @@ def _calculate(operator: Callable[[int, int], int], one: Value, other: Value) ->
     if not isinstance(one, Time) and not isinstance(other, Time):
         return value
     kinds = one.is_clock if isinstance(one, Time) else None, other.is_clock if isinstance(other, Time) else None
-    made = _MADE[operator]
-    if kinds not in made:
+    kinds_made = _MADE[operator]
+    if kinds not in kinds_made:
         raise TypeError("it computes with times that do not fit: 9:15 + 30min, 10:00 - 9:15, 2 * 15min, 1h / 15min do")
-    kind = made[kinds]
+    kind = kinds_made[kinds]
     return value if kind is None else Time.from_seconds(value, is_clock=kind)
 
 
-#: In a transition that is read: any symbol of the stack.
-ANY = "\0any"  # no text holds a zero byte
+#: In a transition, any symbol of the stack.
+ANY = "\0any"  # no text contains a zero byte
 DIRECTIVES = ("%start", "%order", "%accept", "%stack", "%name", "%ask", "%decide", "%limit", "%require",
               *EXAMPLES)  # fmt: skip
-#: How a terminal's number is written.
+#: The notation of a terminal's number.
 NUMBER = re.compile(r"([^\s=]+)=(\S+)")
 EMPTY_NAMES = ("ε", "%empty")
 
@@ -185,7 +185,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-#: A transition of names alone, as nearly all lines of a long file are; names as above, less those with braces.
+#: A transition of bare names, like nearly all lines of a long file; names as above, without those with braces.
 _PLAIN_NAME = r"""((?:[^\s\x00-\x1f\x7f,"'\#{}%()<>*→-]|-(?!>))+)"""
 _PLAIN = re.compile(
     rf"[ \t\f]*{_PLAIN_NAME}[ \t\f]*,[ \t\f]*{_PLAIN_NAME}[ \t\f]*,[ \t\f]*{_PLAIN_NAME}[ \t\f]*(?:->|→)[ \t\f]*"
@@ -199,7 +199,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 
 
 class PdaToken(NamedTuple):
-    """A piece of a line. Of a name in quotes the text is what they hold, of a string what is written."""
+    """A token of a line. The text of a quoted name is its content; that of a string includes the quotes."""
 
     kind: str
     text: str
@@ -208,23 +208,23 @@ class PdaToken(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is ε."""
+        """Return whether it is ε."""
         return self.kind == "name" and not self.quoted and self.text in EMPTY_NAMES
 
     def is_word(self, *words: str) -> bool:
-        """Whether it is one of these words of the notation."""
+        """Return whether it is one of these words of the notation."""
         return self.kind == "name" and not self.quoted and self.text in words
 
 
 class PdaLine(NamedTuple):
-    """The tokens of a statement, and where it ends."""
+    """The tokens of a statement, and its end."""
 
     tokens: tuple[PdaToken, ...]
     end: PdaToken
 
 
 class PlainTransition(NamedTuple):
-    """A transition of names alone; None stands for ε. The state and what is popped have a place."""
+    """A transition of bare names; None means ε. The state and the popped symbol have places."""
 
     state: PdaToken
     read: str | None
@@ -234,11 +234,11 @@ class PlainTransition(NamedTuple):
 
 
 def statements(source: SourceText) -> Iterator[PdaLine | PlainTransition]:
-    """The statements of a file, with every family written out.
+    """Yield the statements of a file, with every family expanded.
 
     Raises:
-        NotationError: a sign that means nothing, a text without end, a clause that cannot be read, an unknown name in
-            braces.
+        NotationError: a sign has no meaning, a text does not end, a clause cannot be read, or a name in braces is
+            unknown.
     """
     for number, text in enumerate(source.text.split("\n"), 1):
         plain = _read_plain_line(text, number)
@@ -265,7 +265,7 @@ def statements(source: SourceText) -> Iterator[PdaLine | PlainTransition]:
 
 
 def _read_plain_line(text: str, number: int) -> PlainTransition | None:
-    """The transition of a line; None where it takes more than a look to read it."""
+    """Return the transition of a line; None if the line is not a plain one."""
     found = _PLAIN.fullmatch(text)
     if found is None:
         return None
@@ -321,7 +321,7 @@ def _refuse_text(source: SourceText, text: str, place: Place) -> NoReturn:
 
 
 def number_of(source: SourceText, token: PdaToken) -> tuple[str, int | Decimal]:
-    """The quantity of a token such as ``minutes=20``, and how much of it."""
+    """Return the quantity and the amount of a token such as ``minutes=20``."""
     pair = NUMBER.fullmatch(token.text) if token.kind == "name" else None
     if pair is None:
         source.fail_at(f"unexpected {token.text!r}", token.place, expected=("a number such as minutes=20",))
@@ -332,7 +332,7 @@ def number_of(source: SourceText, token: PdaToken) -> tuple[str, int | Decimal]:
 
 
 def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
-    """Raise where a number is written with a decimal comma, as in ``kg=1,5``; in a transition commas part names."""
+    """Raise an error if a number has a decimal comma, as in ``kg=1,5``; in a transition commas separate names."""
     if any(token.kind == "arrow" for token in line.tokens):
         return
     for token, comma, rest in zip(line.tokens, line.tokens[1:], line.tokens[2:], strict=False):
@@ -346,7 +346,7 @@ def _check_decimal_comma(source: SourceText, line: PdaLine) -> None:
 
 
 def fields(source: SourceText, tokens: Sequence[PdaToken], end: PdaToken) -> list[list[PdaToken]]:
-    """Tokens, parted by commas."""
+    """Split tokens at commas."""
     found: list[list[PdaToken]] = [[]]
     for token in [*tokens, end]:
         if token is end or token.kind == "comma":
@@ -367,7 +367,7 @@ def _begins_clause(tokens: Sequence[PdaToken]) -> bool:
 def _read_clauses(
     source: SourceText, tokens: Sequence[PdaToken], end: PdaToken
 ) -> Iterator[tuple[PdaToken, Sequence[Value]]]:
-    """``for NAME in 1..3`` or ``for NAME in a, b``, several times."""
+    """Yield the clauses ``for NAME in 1..3`` or ``for NAME in a, b``, each as its name and values."""
     known: set[str] = set()
     while tokens:
         name, *rest = tokens[1:]
@@ -388,7 +388,7 @@ def _read_clauses(
 
 
 def _read_values(source: SourceText, tokens: Sequence[PdaToken]) -> Iterator[Value]:
-    """The values of a clause: names, numbers, times, and ranges with their steps."""
+    """Yield the values of a clause: names, numbers, times, and the values of ranges."""
     at = 0
     while at < len(tokens):
         token, step = tokens[at], None
@@ -410,7 +410,7 @@ def _read_values(source: SourceText, tokens: Sequence[PdaToken]) -> Iterator[Val
 
 
 def _fill_braces(source: SourceText, token: PdaToken, values: Mapping[str, Value]) -> PdaToken:
-    """A token with what stands in braces replaced; a text may have other braces, which are for the task to fill."""
+    """Replace the braces in a token; a text may contain other braces, which the task fills in."""
     if token.quoted or "{" not in token.text or token.kind not in ("name", "string"):
         return token
 
@@ -429,9 +429,9 @@ def _compute_text(source: SourceText, text: str, values: Mapping[str, Value], pl
         return compute_expression(text, values)
     except KeyError as error:
         near = did_you_mean(str(error.args[0]), values)
-        there = f"its clauses name {', '.join(values)}" if values else "add a clause, such as: for t in 1..3"
+        hint = f"its clauses name {', '.join(values)}" if values else "add a clause, such as: for t in 1..3"
         source.fail_at(
-            f"unknown name {error.args[0]} in braces", place, suggestion=f"did you mean {near}?" if near else there
+            f"unknown name {error.args[0]} in braces", place, suggestion=f"did you mean {near}?" if near else hint
         )
     except ZeroDivisionError:
         source.fail_at(f"{{{text}}} divides by zero", place)
@@ -445,7 +445,7 @@ def _compute_text(source: SourceText, text: str, values: Mapping[str, Value], pl
 
 
 def unquoted(token: PdaToken) -> str:
-    """What a string says."""
+    """Return the text of a string token."""
     return _unescape_text(token.text[1:-1])
 
 
@@ -454,7 +454,7 @@ def _unescape_text(text: str) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """A name as it is written: bare where that is possible, else in single quotes."""
+    """Return a name in its notation: bare if possible, otherwise in single quotes."""
     words = (*EMPTY_NAMES, "for", "ask", "decide")
     if _BARE.fullmatch(name) and name not in words:
         return name
@@ -463,5 +463,5 @@ def quoted_name(name: str) -> str:
 
 
 def quoted_text(text: str) -> str:
-    """A text as it is written, in double quotes."""
+    """Return a text in its notation, in double quotes."""
     return quote_text(text).replace("\0", "\\0")

@@ -1,6 +1,6 @@
-"""S-expressions: from a text to groups of tokens that know their places.
+"""S-expressions: from a text to groups of tokens with places.
 
-The syntax is in ``s_expressions.lark``. What the words mean is told in the modules that read formulas and behaviours.
+The syntax is in ``s_expressions.lark``; the modules that read formulas and behaviours define the meaning of words.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from formal_llm.automata.notation.source import Place, SourceText
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-#: How deep parentheses may be nested; formulas are worked on recursively.
+#: The maximum nesting of parentheses; formulas are processed recursively.
 _DEPTH = 100
 
 
 class SAtom(NamedTuple):
-    """A name, or a text in quotes, and where it stands."""
+    """A name or a quoted text, and its place."""
 
     text: str
     place: Place
@@ -28,14 +28,14 @@ class SAtom(NamedTuple):
 
 
 class SList(NamedTuple):
-    """What stands between two parentheses, and where they open."""
+    """The items between two parentheses, and the place where they open."""
 
     items: tuple[Expression, ...]
     place: Place
 
     @property
     def head(self) -> SAtom | None:
-        """The name that it begins with, if it begins with one."""
+        """The name that it begins with, if any."""
         first = self.items[0] if self.items else None
         return first if isinstance(first, SAtom) and not first.quoted else None
 
@@ -52,10 +52,10 @@ def _get_parser() -> Lark:
 
 
 def read_expressions(source: SourceText) -> tuple[Expression, ...]:
-    """The expressions of a text, one after the other.
+    """Read the expressions of a text, in order.
 
     Raises:
-        NotationError: a parenthesis without its partner, a text without its closing quote.
+        NotationError: a parenthesis has no partner, or a text has no closing quote.
     """
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 

@@ -1,9 +1,9 @@
-"""State machines in SCXML (W3C, 2015): read into automata whose words are events.
+"""State machines in SCXML (W3C, 2015), read into automata whose words are events.
 
-What a machine raises itself (``raise``, and ``send`` to itself without a delay) is followed. What it sends with a
-delay, what it hears of services and other machines, and errors may come at any time: they are steps of a plan. Guards
-(``cond``) are shown as they are written. Data means nothing here: conditions about it are choices. What
-:mod:`formal_llm.automata.notation.statecharts` explains holds for the rest.
+Events that a machine raises itself (``raise``, and ``send`` to itself without a delay) are followed. Events with a
+delay, events from services and other machines, and errors may occur at any time: they are steps of a plan. Guards
+(``cond``) are displayed as written. Data is ignored: conditions about it are choices.
+See :mod:`formal_llm.automata.notation.statecharts` for everything else.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MEANT = """
 transition transition@event transition@cond transition@target transition@type if if@cond elseif elseif@cond else foreach
 send send@event send@eventexpr send@target send@targetexpr send@type send@typeexpr send@delay send@delayexpr
 """
-#: What each element and attribute of SCXML 1.0 means here.
+#: The treatment of each element and attribute of SCXML 1.0.
 COVERAGE = Coverage(
     "SCXML 1.0",
     meant=frozenset(_MEANT.split()),
@@ -49,26 +49,26 @@ COVERAGE = Coverage(
     }),
     refused={"history": HISTORY},
 )  # fmt: skip
-#: What <send> calls the machine that sends, and its own kind of receiver.
+#: The names in <send> for the sending machine, and for its own kind of receiver.
 _SELF = ("", "#_internal")
 _SCXML = ("", "scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml/#SCXMLEventProcessor")
 _LITERAL = re.compile(r"""(["'])([\w.]+)\1""")
 
 
 def read_scxml(text: str, file: str | None = None, *, final: Sequence[str] = ()) -> PDA:
-    """The automaton of a state machine in SCXML.
+    """Read the automaton of a state machine in SCXML.
 
-    Warns of what is left out, of events that the machine raises itself, and of the assumption that a plan may end
-    anywhere where the machine reaches no final state.
+    Warns of omissions, of events that the machine raises itself, and of the assumption that a plan may end
+    anywhere if the machine reaches no final state.
 
     Args:
         text: the machine.
-        file: what messages call the place it is from.
+        file: the name of the source, for messages.
         final: the names of the states in which plans end, instead of the final ones of the outermost level.
 
     Raises:
-        NotationError: it is no SCXML, it has history, or a state that there is not; with line and column.
-        ResourceNotFound: a name in ``final`` is no state.
+        NotationError: it is not SCXML, it has history, or it names an unknown state; with line and column.
+        ResourceNotFound: a name in ``final`` is not a state.
     """
     source = SourceText.from_text(text, file, NotationError)
     root = read_xml(source)
@@ -88,7 +88,7 @@ class _ScxmlReader:
         self.states = states
 
     def read_state(self, element: Element, parent: str | None) -> str:
-        """Read a state and those in it; its name."""
+        """Read a state and those in it, and return its name."""
         name = element.get_attribute("id") or (f"state_{len(self.states)}" if parent is not None else "(machine)")
         if name in self.states:
             self.source.fail_at(f"a second state with the id {name}", element.place)
@@ -123,13 +123,13 @@ class _ScxmlReader:
             place=element.place,
         )
 
-    # -- what is done on the way --------------------------------------------------------------------------------------
+    # -- actions ------------------------------------------------------------------------------------------------------
 
     def _read_blocks(self, blocks: Iterator[Element]) -> Content:
         return self._read_actions([child for block in blocks for child in block.children])
 
     def _read_actions(self, actions: Sequence[Element]) -> Content:
-        """The events that actions may raise, in each way in which their conditions may hold."""
+        """Return the events that actions may raise, for each way in which their conditions may hold."""
         raised = [self._read_action(action) for action in actions if action.is_standard]
         return join_contents(raised, self.source, actions[0].place if actions else None)
 
@@ -146,7 +146,7 @@ class _ScxmlReader:
 
     def _read_send(self, send: Element) -> Content:
         if send.get_attribute("target") not in _SELF or send.get_attribute("type") not in _SCXML:
-            return NOTHING  # another machine or service hears it
+            return NOTHING  # another machine or service receives it
         literal = _LITERAL.fullmatch(send.get_attribute("eventexpr"))
         event = literal[2] if literal else send.get_attribute("event")
         if data := [name for name in ("eventexpr", "targetexpr", "typeexpr") if send.get_attribute(name)][

@@ -1,4 +1,4 @@
-"""A text that somebody wrote, and the places in it: what every reader of a notation needs to tell an error well."""
+"""A source text and the places in it, which all readers of notations need for precise errors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Place(NamedTuple):
 
 @dataclass
 class SourceText:
-    """A text and where in it things stand; raises and warns with the place."""
+    """A text with the places of its parts; raises errors and warns with the place."""
 
     text: str
     file: str | None
     places: dict[str, Place] = field(default_factory=dict)
     error: type[NotationError] = GrammarError
-    #: Of a text with imports: the line where each file begins, and its name; the first is the text's own.
+    #: For a text with imports: the first line and the name of each file; the first is the text's own.
     parts: list[tuple[int, str | None]] = field(default_factory=list)
 
     @classmethod
     def from_text(cls, text: str, file: str | None, error: type[NotationError] = GrammarError) -> SourceText:
-        """A text without byte order mark and with plain line ends; a zero byte shows that it is none.
+        """Normalize a text: no byte order mark, plain line ends; a zero byte shows that it is not a text.
 
         Raises:
-            NotationError: the text holds a zero byte.
+            NotationError: the text contains a zero byte.
         """
         text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         source = cls(text, file, error=error)
@@ -45,57 +45,57 @@ class SourceText:
         return source
 
     def place_of(self, offset: int) -> Place:
-        """The place of the character at ``offset``."""
+        """Return the place of the character at ``offset``."""
         line = bisect_left(self._ends, offset)
         return Place(line + 1, offset - (self._ends[line - 1] if line else -1))
 
     @cached_property
     def _ends(self) -> list[int]:
-        """Where the lines end; places are asked for as often as a text has names."""
+        """The offsets of the line ends, computed once since a text has as many places as names."""
         return [match.start() for match in re.finditer("\n", self.text)]
 
     def part_of(self, line: int) -> int:
-        """Which of the files a line is from; 0 for the text's own."""
+        """Return the index of the file that a line is from; 0 for the text's own."""
         return max((n for n, (begins, _) in enumerate(self.parts) if begins <= line), default=0)
 
     def is_own(self, line: int) -> bool:
-        """Whether a line is of the text itself, and not of what it imports."""
+        """Return whether a line belongs to the text itself rather than to an import."""
         return len(self.parts) < 2 or line < self.parts[1][0]
 
     @property
     def own_text(self) -> str:
-        """The text itself, without what it imports."""
+        """The text itself, without its imports."""
         if len(self.parts) < 2:
             return self.text
         return "\n".join(self.text.split("\n")[: self.parts[1][0] - 1])
 
     def _locate_part(self, place: Place | None) -> tuple[str | None, Place | None]:
-        """The file and the place in it."""
+        """Return the file of a place, and the place in that file."""
         if place is None or len(self.parts) < 2:
             return self.file, place
         begins, file = self.parts[self.part_of(place.line)]
         return file, place._replace(line=place.line - begins + 1)
 
     def warn_at(self, message: str, place: Place | None, *, stacklevel: int = 1) -> None:
-        """Warn of something at a place of the text; ``stacklevel`` as of :func:`warnings.warn`, called in its stead."""
-        file, told = self._locate_part(place)
-        line, column = told or (None, None)
+        """Warn of a problem at a place; ``stacklevel`` as in :func:`warnings.warn`, called in its place."""
+        file, place_in_file = self._locate_part(place)
+        line, column = place_in_file or (None, None)
         warnings.warn(GrammarWarning(message, file=file, line=line, column=column), stacklevel=stacklevel + 1)
 
     def fail_at(
         self, problem: str, place: Place | None, *, expected: Sequence[str] = (), suggestion: str | None = None
     ) -> NoReturn:
-        """Raise for a problem at a place of the text.
+        """Raise an error for a problem at a place of the text.
 
         Raises:
-            NotationError: always; of the class that this source's notation has.
+            NotationError: always; of the class for this source's notation.
         """
         lines = self.text.split("\n")
-        file, told = self._locate_part(place)
+        file, place_in_file = self._locate_part(place)
         raise self.error(
             problem,
             file=file,
-            line=told.line if told else None,
+            line=place_in_file.line if place_in_file else None,
             column=place.column if place else None,
             source_line=lines[place.line - 1] if place and place.line <= len(lines) else None,
             expected=expected,

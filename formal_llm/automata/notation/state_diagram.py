@@ -1,17 +1,17 @@
-"""Mermaid state diagrams: read into automata whose words are the labels of transitions, or the states.
+"""Mermaid state diagrams, read into automata whose words are the labels of transitions, or the states.
 
-- Where a transition has a label, labels are events, and the words of the automaton are events, as of any
+- If any transition has a label, labels are events, and the words of the automaton are events, as in any
   :mod:`state machine <formal_llm.automata.notation.statecharts>`. A label is the name of its event, whole; what is in
-  brackets at its end (``pay [valid]``), and each label out of a choice, is a condition: a choice, and no step. A
-  transition without a label takes no step: it may be followed at any time in its state.
-- Where no transition has one, states are activities: a word lists the innermost states that are entered.
+  brackets at its end (``pay [valid]``), and each label on an arrow out of a choice, is a condition, not a step.
+  A transition without a label takes no step: it may be followed at any time in its state.
+- If no transition has one, states are activities: a word lists the innermost states that are entered.
 
-One rule holds for the whole diagram: once events and activities are mixed in a plan, they cannot be distinguished. A
-warning counts the transitions without labels where some have one.
+One of these rules applies to the whole diagram: events and activities that are mixed in a plan cannot be told apart. A
+warning counts the transitions without labels if some have one.
 
-``[*]`` begins and ends what it is directly in. A transition without a label leaves a composite state when it is done:
-in its ``[*]``, or, where it has none, in the states in it that nothing leaves. The branches of a fork run side by side
-until they meet in their join, as the parts between two ``--`` do.
+``[*]`` begins and ends the state or diagram directly around it. A transition without a label leaves a composite state
+when it is done: in its ``[*]``, or, if it has none, in its inner states without outgoing transitions. The branches of a
+fork run side by side until they meet in their join, as do the parts separated by ``--``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.automata.notation.statecharts import DONE, Arc, State, build_automaton
 from formal_llm.errors import NotationError
 
-#: What each statement of Mermaid's state diagrams, and each kind of state, means here.
+#: The treatment of each statement of Mermaid's state diagrams, and of each kind of state.
 COVERAGE = Coverage(
     "Mermaid's state diagrams",
     meant={"state", "-->", "[*]", "--", "choice", "fork", "join"},
@@ -66,7 +66,7 @@ _GUARDED = re.compile(r"(?P<event>[^\[\]]*)(?<!\S)\[(?P<guard>[^\[\]]+)\](?P<res
 
 @dataclass
 class _Link:
-    """An arrow: where it leads, its event and its condition."""
+    """An arrow: its target, event and condition."""
 
     target: str
     text: str
@@ -77,9 +77,9 @@ class _Link:
 
 @dataclass
 class _DrawnState:
-    """A state, or what is drawn in its stead: a start, an end, a choice, a fork, a join; its scope is around it.
+    """A state, start, end, choice, fork or join; its scope is the state around it.
 
-    Names that no state can have, with a colon, are those of starts (``A:start``), ends and parts (``A:1``).
+    The names of starts (``A:start``), ends and parts (``A:1``) contain a colon, which no state's name can.
     """
 
     name: str
@@ -91,24 +91,24 @@ class _DrawnState:
 
 
 def is_state_diagram(text: str) -> bool:
-    """Whether a text begins as a Mermaid state diagram does, maybe behind a title block and comments."""
+    """Return whether a text begins as a Mermaid state diagram, possibly after a title block and comments."""
     return _HEADER.match(_TITLE.sub("", text.removeprefix("\ufeff"))) is not None
 
 
 def read_state_diagram(text: str, file: str | None = None, *, final: Sequence[str] = ()) -> PDA:
-    """The automaton of a Mermaid state diagram.
+    """Read the automaton of a Mermaid state diagram.
 
-    Warns where only some transitions have labels, where it is not drawn in which state something begins, and of the
-    assumption that a plan may end anywhere where the diagram reaches no end.
+    Warns if only some transitions have labels, if the first state of a composite state is not drawn, and of the
+    assumption that a plan may end anywhere if the diagram reaches no end.
 
     Args:
         text: the diagram.
-        file: what messages call the place it is from.
+        file: the name of the source, for messages.
         final: the names of the states in which plans end, instead of ``[*]``.
 
     Raises:
-        NotationError: it is no state diagram, or uses what is not covered; with line and column.
-        ResourceNotFound: a name in ``final`` is no state.
+        NotationError: it is not a state diagram, or uses parts that are not covered; with line and column.
+        ResourceNotFound: a name in ``final`` is not a state.
     """
     source = SourceText.from_text(text, file, NotationError)
     parser = Parser(source)
@@ -117,14 +117,14 @@ def read_state_diagram(text: str, file: str | None = None, *, final: Sequence[st
 
 
 class Parser(NodeScanner):
-    """Reads what is drawn: the nodes by name, and how many parts each composite state has."""
+    """Reads the drawing: the nodes by name, and the number of parts of each composite state."""
 
     def __init__(self, source: SourceText) -> None:
         super().__init__(source)
         self.title, self.at = read_title(source)
         self.nodes = {"": _DrawnState("", "", "composite", Place(1, 1))}
-        self.regions: dict[str, int] = {}  # how many parts each composite state has
-        self.open: list[tuple[str, int]] = []  # the composite states around, each with where it begins
+        self.regions: dict[str, int] = {}  # the number of parts of each composite state
+        self.open: list[tuple[str, int]] = []  # the composite states around the current position, each with its offset
 
     def parse_diagram(self) -> None:
         """Read all statements."""
@@ -139,7 +139,7 @@ class Parser(NodeScanner):
 
     @property
     def scope(self) -> str:
-        """The part of a composite state in which statements are; empty for the diagram."""
+        """The part of a composite state that contains the current statements; empty for the diagram."""
         return f"{self.open[-1][0]}:{self.regions[self.open[-1][0]]}" if self.open else ""
 
     def _read_statement(self) -> None:
@@ -197,7 +197,7 @@ class Parser(NodeScanner):
         node.label = "; ".join(filter(None, [node.label, one_line(read_text(text or ""))]))
 
     def _read_arrow_end(self, kind: str) -> _DrawnState:
-        """The state at one end of an arrow; ``[*]`` is the start or end of what is around."""
+        """Read the state at one end of an arrow; ``[*]`` is the start or end of the scope around it."""
         start = self.at
         name = self.take_match(_ID)
         if name is None:
@@ -211,7 +211,7 @@ class Parser(NodeScanner):
         return self.nodes.setdefault(named, _DrawnState(named, self.scope, kind, self.source.place_of(start)))
 
     def _find_or_add_state(self, name: str, start: int) -> _DrawnState:
-        """The node of a name; what is mentioned inside and outside of a composite state is inside."""
+        """Return the node of a name; one mentioned both inside and outside a composite state is inside."""
         node = self.nodes.setdefault(name, _DrawnState(name, self.scope, "state", self.source.place_of(start)))
         if node.scope in self._list_scopes(self.scope):
             node.scope = self.scope
@@ -234,13 +234,13 @@ class Parser(NodeScanner):
 
 
 class _Diagram:
-    """What the nodes of a drawing mean."""
+    """The meaning of the nodes of a drawing."""
 
     def __init__(self, source: SourceText, nodes: dict[str, _DrawnState], regions: dict[str, int]) -> None:
         self.source = source
         self.nodes = nodes
-        self.done: dict[str, str] = {}  # where states lead that are done
-        self.events: dict[str, str] = {}  # the name of the event of each label
+        self.done: dict[str, str] = {}  # by state: the node that follows when the state is done
+        self.events: dict[str, str] = {}  # by label: the name of its event
         for name, count in regions.items():
             parts = [part for n in range(1, count + 1) if self._states_inside(part := f"{name}:{n}")]
             for part in parts:
@@ -260,7 +260,7 @@ class _Diagram:
         return 1 + self._depth_of(self.nodes[node.scope]) if node.name else 0
 
     def build_automaton(self, title: str, final: Sequence[str]) -> PDA:
-        """The automaton of the diagram."""
+        """Build the automaton of the diagram."""
         if not self._states_inside(""):
             self.source.fail_at("the state diagram is empty", None, suggestion="write: stateDiagram-v2, then [*] --> A")
         nodes = list(self.nodes.values())
@@ -299,7 +299,7 @@ class _Diagram:
         return build_automaton(states, "", title, self.source, final=final, labels=labels)
 
     def _collect_states(self, node: _DrawnState, states: dict[str, State], by_states: bool) -> None:
-        """Add the state that a node is, and those in it."""
+        """Add the state of a node, and those in it."""
         inside = self._states_inside(node.name)
         state = states[node.name] = State(
             node.name, node.scope if node.name else None, node.place, label=node.label,
@@ -322,7 +322,7 @@ class _Diagram:
             self._collect_states(one, states, by_states)
 
     def _name_event(self, link: _Link, by_states: bool) -> str:
-        """The name of the event of a link; empty where it takes no step."""
+        """Return the name of the event of a link; empty if it takes no step."""
         target = self.nodes[link.target]
         text = link.event if not by_states else (target.label or target.name) if target.kind == "state" else ""
         if not text or text in self.events:
@@ -334,7 +334,7 @@ class _Diagram:
         return name
 
     def _draw_start(self, node: _DrawnState) -> None:
-        """Draw where a composite state begins, if that is not drawn."""
+        """Draw the start of a composite state if the diagram does not."""
         inside = [one for one in self._states_inside(node.name) if one.kind != "end"]
         for one in inside:
             if one.kind == "start" and len(one.links) > 1 and not all(link.text for link in one.links):
@@ -351,7 +351,7 @@ class _Diagram:
                 self.source.warn_at(message, node.place, stacklevel=4)
 
     def _lead_on(self, node: _DrawnState, by_states: bool) -> None:
-        """Let what needs no event leave a composite state only when that is done."""
+        """Restrict transitions without an event out of a composite state to when the state is done."""
         leaving = [link for link in node.links if by_states or not link.event]
         if not leaving:
             return
@@ -367,7 +367,7 @@ class _Diagram:
         self.nodes[self.done[node.name]].links = leaving
 
     def _split_fork(self, fork: _DrawnState) -> None:
-        """Make a parallel state of a fork: its branches up to the join at which all of them meet, or to the end."""
+        """Turn a fork into a parallel state: its branches up to the join where all of them meet, or to the end."""
         around = {node.name: node for node in self._states_inside(fork.scope)}
 
         def find_targets(name: str, stop: str = "") -> list[str]:

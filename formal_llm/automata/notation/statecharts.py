@@ -1,15 +1,15 @@
-"""State machines with states inside states, as SCXML, XState and Mermaid write them: what they mean as an automaton.
+"""Hierarchical state machines, as SCXML, XState and Mermaid describe them: their meaning as an automaton.
 
-Its words are the events, in order. A configuration of the machine is the set of its active states, with the events that
-it has raised itself and not yet taken. How it goes on is the algorithm of the recommendation (W3C SCXML 1.0, appendix
-D): transitions without an event come first, then the events that the machine raised, then those of a plan. Each
+The words are the events, in order. A configuration of the machine is the set of its active states, with the events
+that it has raised itself and not yet taken. The next step follows the algorithm of the recommendation (W3C SCXML 1.0,
+appendix D): transitions without an event come first, then events of the machine, then those of the plan. Each
 innermost active state takes an event by its own first transition for it, or by the first of a state around it; of two
-transitions that leave the same states, the inner one is followed. A parallel state is done when all its regions are.
+transitions that leave the same states, the inner one is followed. A parallel state is done when all regions are.
 
-What a plan does not decide is a choice. A guard may hold or not, but one that asks for an active state, ``In('paid')``,
-is decided. Events that the machine raises itself are no steps of a plan.
+Whatever a plan does not determine is a choice. A guard may hold or not, except that one that tests for an active
+state, ``In('paid')``, is decided. Events that the machine raises itself are not steps of a plan.
 
-A plan ends in a final state of the outermost level. Where the machine reaches none, a plan may end wherever the machine
+A plan ends in a final state of the outermost level. If the machine reaches none, a plan may end wherever the machine
 waits for an event, and a warning states this assumption; ``final`` names the states in which plans end instead.
 """
 
@@ -28,40 +28,40 @@ from formal_llm.automata.models.transition import Transition
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import ResourceNotFound, unknown
 
-#: How many configurations and moves a machine may have, how many raised events may wait, and in how many ways one step
-#: can go.
+#: The maximum numbers of configurations and moves of a machine, of raised events that wait, and of ways in which one
+#: step can proceed.
 MOST_CONFIGURATIONS, MOST_MOVES, MOST_RAISED, MOST_WAYS = 10_000, 50_000, 32, 64
-#: The events by which a state reports that it is done begin so; the state's name follows.
+#: The prefix of the events that report that a state is done; the state's name follows.
 DONE = "done.state."
 _IN = re.compile(r"""(!|not\b)?\s*In\(\s*(["'])(?P<state>[^"']+)\2\s*\)""")
 
 
 class Raised(NamedTuple):
-    """An event that the machine raises: taken before any other, after those, or by itself at any later time."""
+    """An event that the machine raises: taken before any other, after those, or spontaneously at any later time."""
 
     event: str
     when: Literal["now", "next", "later"] = "now"
 
 
-#: What is done on the way, as the events that it may raise: one sequence for each way in which it can go.
+#: The actions of a transition or state, as the events that they may raise: one sequence for each way to proceed.
 Content = tuple[tuple[Raised, ...], ...]
 NOTHING: Content = ((),)
 
 
 @dataclass(eq=False)
 class Arc:
-    """A transition.
+    """A transition of a state machine.
 
     Attributes:
-        events: the events that it takes: ``*`` for any, ``name.*`` for a name and all that begins with it and a dot;
-            none for a transition that needs no event.
-        targets: the states that it enters, in several regions where there are several; none: it stays.
-        guard: its condition; empty where it has none.
-        text: its text in a question where it has no guard.
-        optional: whether it may be passed over although it has no guard.
-        within: whether its source is not left where all targets are inside it, or it itself.
-        content: what is done when it is followed.
-        place: where it is written.
+        events: the events that it takes: ``*`` for any, ``name.*`` for a name and all that extend it after a dot;
+            empty for a transition that needs no event.
+        targets: the states that it enters, in several regions if there are several; empty if it stays.
+        guard: its condition; empty if it has none.
+        text: its text in a question if it has no guard.
+        optional: whether it may be skipped although it has no guard.
+        within: whether the source stays active if all targets are inside it or the source itself.
+        content: the actions performed when it is followed.
+        place: the place where it is written.
         source: the state that it leaves.
     """
 
@@ -76,7 +76,7 @@ class Arc:
     source: str = ""
 
     def takes_event(self, event: str | None) -> bool:
-        """Whether it is for an event; None for none."""
+        """Return whether it takes an event; None stands for no event."""
         return not self.events if event is None else any(matches(one, event) for one in self.events)
 
 
@@ -85,7 +85,7 @@ Kind = Literal["state", "parallel", "final"]
 
 @dataclass
 class State:
-    """A state; of those directly in it one is active, or each of a parallel state."""
+    """A state; one of its direct children is active, or, in a parallel state, each of them."""
 
     name: str
     parent: str | None
@@ -101,22 +101,22 @@ class State:
 
 
 class MachineConfiguration(NamedTuple):
-    """The active states, those around them included, and the raised events that wait."""
+    """The active states, including the states around them, and the raised events that wait."""
 
     active: frozenset[str]
     queue: tuple[Raised, ...] = ()
 
 
 def matches(descriptor: str, event: str) -> bool:
-    """Whether a descriptor (``*``, ``name`` or ``name.*``) is for an event."""
+    """Return whether a descriptor (``*``, ``name`` or ``name.*``) matches an event."""
     return descriptor in ("*", event) or (descriptor.endswith(".*") and f"{event}.".startswith(descriptor[:-1]))
 
 
 def join_contents(contents: Iterable[Content], source: SourceText, place: Place | None) -> Content:
-    """What is done one after the other.
+    """Return the sequence of several actions.
 
     Raises:
-        NotationError: it can go in too many ways.
+        NotationError: it can proceed in too many ways.
     """
     ways = NOTHING
     for content in contents:
@@ -135,21 +135,21 @@ def build_automaton(
     final: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
 ) -> PDA:
-    """The automaton of a state machine.
+    """Build the automaton of a state machine.
 
-    Warns of the events that the machine raises itself, and where it is assumed that plans may end anywhere.
+    Warns of events that the machine raises itself, and if plans are assumed to end anywhere.
 
     Args:
         states: the states by name, in the order of the text.
-        root: the one around all others.
-        title: what messages call the machine.
-        source: its text.
-        final: the states in which plans end; else the final ones of the outermost level.
-        labels: texts of events.
+        root: the name of the outermost state.
+        title: the name of the machine, for messages.
+        source: the text of the machine.
+        final: the states in which plans end; by default the final states of the outermost level.
+        labels: the texts of events.
 
     Raises:
-        NotationError: a target or first state that there is not, or more configurations than are followed.
-        ResourceNotFound: a name in ``final`` is no state.
+        NotationError: a target or first state does not exist, or there are too many configurations.
+        ResourceNotFound: a name in ``final`` is not a state.
     """
     for name in final:
         if name not in states:
@@ -204,7 +204,7 @@ class _Machine:
         state.initial = state.initial or tuple(state.children[:1])
 
     def _own_events(self) -> set[str]:
-        """The events that only the machine itself raises."""
+        """Return the events that only the machine itself raises."""
         contents = [
             content
             for state in self.states.values()
@@ -219,7 +219,7 @@ class _Machine:
     # -- the automaton ------------------------------------------------------------------------------------------------
 
     def build_automaton(self, title: str, final: Sequence[str], labels: Mapping[str, str]) -> PDA:
-        """The automaton whose states are the configurations."""
+        """Build the automaton whose states are the configurations."""
         found: list[Transition] = []
         self.labels = labels
 
@@ -266,7 +266,7 @@ class _Machine:
         return named or done or waiting
 
     def name_configuration(self, where: MachineConfiguration) -> str:
-        """What the automaton calls a configuration: its innermost states, and the events that wait."""
+        """Return the automaton's name for a configuration: its innermost states, and the events that wait."""
         if where not in self.names:
             name = "+".join([*self._list_atoms(where.active), *(f"!{one.event}" for one in where.queue)]) or "(start)"
             self.names[where] = name if name not in self.taken else f"{name}+{len(self.names)}"
@@ -276,7 +276,7 @@ class _Machine:
     # -- moves --------------------------------------------------------------------------------------------------------
 
     def _list_moves(self, where: MachineConfiguration) -> Iterator[tuple[str | None, str, MachineConfiguration]]:
-        """What can happen: the event of the plan (None: it needs none), the text of the option, and what follows."""
+        """Yield each move: the plan's event (None if it needs none), the text of the option, and the successor."""
         silent, waits = self._follow_silently(where)
         yield from ((None, text, then) for then, text in silent.items())
         atoms = self._list_atoms(where.active) if waits else []
@@ -288,7 +288,7 @@ class _Machine:
                     yield event, f"{self.labels.get(event, event)} ({guards})" if guards else "", then
 
     def _follow_silently(self, where: MachineConfiguration) -> tuple[dict[MachineConfiguration, str], bool]:
-        """What follows without an event of the plan, each with its text, and whether the machine may wait for one."""
+        """Return the successors without an event of the plan, with texts, and whether the machine may wait for one."""
         if self._is_done(self.root, where.active):
             return {}, False
         found: dict[MachineConfiguration, str] = {}
@@ -304,8 +304,8 @@ class _Machine:
         if not waits or not where.queue:
             return found, waits
         taken = next((one for one in where.queue if one.when == "now"), where.queue[0])
-        at = where.queue.index(taken)
-        rest = where._replace(queue=where.queue[:at] + where.queue[at + 1 :])
+        index = where.queue.index(taken)
+        rest = where._replace(queue=where.queue[:index] + where.queue[index + 1 :])
         for arcs in self._select_transitions(where.active, taken.event):
             found |= dict.fromkeys(self._follow_transitions(rest, arcs), self._describe_arcs(arcs))
         return found, False
@@ -315,7 +315,7 @@ class _Machine:
         return _join_guards(arcs) or f"go on to {targets}".removesuffix(" to ")
 
     def _settle_configuration(self, where: MachineConfiguration) -> MachineConfiguration:
-        """Where the machine comes from a configuration as long as it has no choice."""
+        """Return the configuration that the machine reaches while it has no choice."""
         first, passed = where, {where}
         while first not in self.settled:
             silent, waits = self._follow_silently(where)
@@ -326,7 +326,7 @@ class _Machine:
         return self.settled[first]
 
     def _select_transitions(self, active: frozenset[str], event: str | None) -> list[list[Arc]]:
-        """The transitions that an event enables together, a list for each way in which the guards may hold."""
+        """Return the transitions that an event enables together, one list for each way in which the guards may hold."""
         found: dict[tuple[int, ...], list[Arc]] = {}
         for number, chosen in enumerate(self._choose_transitions(self._list_atoms(active), event, active, {})):
             arcs = self._without_conflicts(list(dict.fromkeys(chosen)), active)
@@ -338,7 +338,7 @@ class _Machine:
     def _choose_transitions(
         self, atoms: Sequence[str], event: str | None, active: frozenset[str], known: Mapping[object, bool]
     ) -> Iterator[list[Arc]]:
-        """For each innermost state the first transition whose guard holds, in each way in which guards may hold."""
+        """Yield the first transition of each innermost state whose guard holds, for each way guards may hold."""
         if not atoms:
             yield []
             return
@@ -354,14 +354,14 @@ class _Machine:
         yield from self._choose_transitions(atoms[1:], event, active, known)
 
     def _find_transitions(self, atom: str, event: str | None) -> list[Arc]:
-        """The transitions of a state and of those around it that are for an event."""
+        """Return the transitions of a state and of those around it that take an event."""
         if (atom, event) not in self.taking:
             around = (self.states[name] for name in (atom, *self.around[atom]))
             self.taking[atom, event] = [arc for state in around for arc in state.arcs if arc.takes_event(event)]
         return self.taking[atom, event]
 
     def _decide_guard(self, arc: Arc, active: frozenset[str]) -> bool | None:
-        """Whether a guard holds; None where that is open."""
+        """Determine whether a guard holds; None if that is open."""
         if arc.guard in ("", "true", "false"):
             return None if arc.optional else arc.guard != "false"
         asked = _IN.fullmatch(arc.guard.strip())
@@ -380,7 +380,7 @@ class _Machine:
     # -- one step -----------------------------------------------------------------------------------------------------
 
     def _follow_transitions(self, where: MachineConfiguration, arcs: list[Arc]) -> Iterator[MachineConfiguration]:
-        """The configurations after transitions that are followed together."""
+        """Yield the configurations after transitions that are followed together."""
         place = arcs[0].place if arcs else None
         left = {name for arc in arcs for name in self._find_exited(arc, where.active)}
         contents = [self.states[name].exit for name in sorted(left, key=self.order.__getitem__, reverse=True)]
@@ -402,7 +402,7 @@ class _Machine:
             yield MachineConfiguration(frozenset(now), () if self._is_done(self.root, now) else (*where.queue, *raised))
 
     def _find_finished(self, name: str, active: set[str]) -> Iterator[str]:
-        """The states that are done when a final one is entered: that around it, and parallel ones around that."""
+        """Yield the states that are done when a final one is entered: its parent, and parallel states around that."""
         if self.states[name].kind == "final":
             parent, *outer = self.around[name]
             yield parent
@@ -415,7 +415,7 @@ class _Machine:
         return any(child in active and self.states[child].kind == "final" for child in state.children)
 
     def _find_domain(self, arc: Arc) -> str:
-        """The innermost state that is not left: it holds the source and all targets, and is not parallel."""
+        """Return the innermost state that stays active: it contains source and all targets, and is not parallel."""
         source, around = arc.source, self.around
         if arc.within and all(source in (target, *around[target]) for target in arc.targets):
             return source
@@ -429,7 +429,7 @@ class _Machine:
         return {name for name in active if domain in self.around[name]} if arc.targets else set()
 
     def _find_entered(self, arcs: list[Arc]) -> tuple[set[str], set[str]]:
-        """The states that transitions enter, and those of them that begin with their first states."""
+        """Return the states that transitions enter, and those of them that begin with their first states."""
         begun: set[str] = set()
         entered = {
             name: None
@@ -449,12 +449,12 @@ class _Machine:
         return set(entered), begun
 
     def _list_between(self, name: str, outer: str) -> list[str]:
-        """A state and those around it up to an outer one."""
+        """Return a state and those around it up to an outer one."""
         around = (name, *self.around[name])
         return list(around[: around.index(outer) + 1])
 
     def _list_atoms(self, active: frozenset[str]) -> list[str]:
-        """The innermost active states, in the order of the text."""
+        """Return the innermost active states, in the order of the text."""
         return sorted((name for name in active if not self.states[name].children), key=self.order.__getitem__)
 
 

@@ -1,8 +1,8 @@
-"""From the signatures of tools to the grammar of all plans in which the types fit.
+"""The grammar of all well-typed plans, from the signatures of tools.
 
-A tool that makes a text of an image gives the production ``text -> captioning image``: as in OpenAGI's grammar
-(Formal-LLM, arXiv 2402.00798, Eq. 3), the tool stands first and what it is applied to behind it, so a plan's word
-runs from its last step to its first. Tools of one signature are a class.
+A tool that converts an image into a text gives the production ``text -> captioning image``: as in OpenAGI's grammar
+(Formal-LLM, arXiv 2402.00798, Eq. 3), the tool comes first and its inputs after it, so a plan's word
+runs from its last step to its first. Tools with the same signature form a class.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from formal_llm.errors import GrammarError, GrammarWarning
 
 
 class TypedTool(Protocol):
-    """What has a name, the kinds of its inputs, and the kind of its output: a :class:`formal_llm.tools.Tool`."""
+    """An object with a name, input kinds and an output kind, such as :class:`formal_llm.tools.Tool`."""
 
     @property
     def name(self) -> str:
-        """The terminal that stands for it."""
+        """The terminal that represents it."""
         ...
 
     @property
@@ -32,21 +32,21 @@ class TypedTool(Protocol):
 
     @property
     def output(self) -> object:
-        """The kind of what it makes."""
+        """The kind of its output."""
         ...
 
 
 def grammar_of_tools(
     tools: Iterable[TypedTool], inputs: Mapping[str, object] | None = None, *, uses: int | None = 1
 ) -> CFG:
-    """See :meth:`formal_llm.automata.CFG.from_tools`."""
+    """Build the grammar of tools; see :meth:`formal_llm.automata.CFG.from_tools`."""
     listed = list(tools)
     names = [tool.name for tool in listed]
     if not listed:
         raise GrammarError("there is no tool", suggestion="give tools with at least one in it")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise GrammarError(f"two tools are called {twice}")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise GrammarError(f"two tools are called {duplicate}")
     kinds = list(dict.fromkeys(str(kind) for tool in listed for kind in (*tool.inputs, tool.output)))
     own = {name: str(kind) for name, kind in (getattr(tools, "inputs", None) or {}).items()}
     if inputs is not None:
@@ -79,11 +79,11 @@ def grammar_of_tools(
 
 
 def _find_usable_tools(tools: Sequence[TypedTool], given: set[str]) -> set[str]:
-    """The tools all of whose inputs can be had."""
-    there, found = set(given), set[str]()
-    while new := [t for t in tools if t.name not in found and all(str(kind) in there for kind in t.inputs)]:
+    """Return the names of the tools whose inputs are all obtainable."""
+    available, found = set(given), set[str]()
+    while new := [t for t in tools if t.name not in found and all(str(kind) in available for kind in t.inputs)]:
         found.update(tool.name for tool in new)
-        there.update(str(tool.output) for tool in new)
+        available.update(str(tool.output) for tool in new)
     return found
 
 
@@ -92,7 +92,7 @@ def _find_made_kinds(tools: Sequence[TypedTool], usable: set[str], own: Mapping[
 
 
 class _Grammar:
-    """Nonterminals whose names are no terminals."""
+    """Builds the grammar with nonterminals whose names differ from all terminals."""
 
     def __init__(self, terminals: Iterable[str]) -> None:
         self._taken = set(terminals)
@@ -111,7 +111,7 @@ class _Grammar:
         kinds: Sequence[str],
         uses: int | None,
     ) -> CFG:
-        """The grammar; ``groups`` are the tools by output and inputs."""
+        """Build the grammar; ``groups`` are the tools by output and inputs."""
         start = self._find_free_name("plan")
         plan_of = {kind: self._find_free_name(f"{kind}_plan") for kind in dict.fromkeys(output for output, _ in groups)}
         value_of = {kind: self._find_free_name(kind) for kind in kinds}
@@ -135,7 +135,7 @@ class _Grammar:
         for kind in kinds:
             if kind in needed:
                 productions += [Production(value_of[kind], body) for body in applied[kind]]
-                productions += [Production(value_of[kind], (name,)) for name, of in own.items() if of == kind]
+                productions += [Production(value_of[kind], (name,)) for name, actual in own.items() if actual == kind]
         symbols = {tool.name: Symbol(description=getattr(tool, "description", "")) for tool in tools if tool.name in
                    {name for members in groups.values() for name in members}}  # fmt: skip
         symbols |= {
@@ -143,6 +143,6 @@ class _Grammar:
             for kind, name in (*plan_of.items(), *value_of.items())
             if kind in needed or name in plan_of.values()
         }
-        used = [name for name, of in own.items() if of in needed]
+        used = [name for name, actual in own.items() if actual in needed]
         limits = Limits() if uses is None else Limits(dict.fromkeys(used), default=uses)
         return CFG([*productions, *classes], start, symbols, limits, "backward")

@@ -1,7 +1,7 @@
-"""XML as a tree whose elements know their place; safe to read from anybody.
+"""XML as a tree whose elements have places; safe for untrusted input.
 
-It is read by the standard library's expat. A document type is refused, so there are no entities to expand and nothing
-outside of the text is ever opened; how deep and how large a text may be is bounded.
+The standard library's expat parses it. A document type is refused, so there are no entities to expand and nothing
+outside the text is ever opened; depth and size of a text are bounded.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from xml.parsers import expat
 
 from formal_llm.automata.notation.source import Place, SourceText
 
-#: How deep elements may stand in each other, and how many there may be.
+#: The maximum depth and number of elements.
 DEEPEST, MOST = 100, 200_000
 
 
 @dataclass
 class Element:
-    """An element.
+    """An element of a tree.
 
     Attributes:
-        name: its name without the prefix.
-        attributes: those of the element's own standard, by name; attributes with a prefix are extensions.
-        place: where it begins.
-        children: the elements in it.
+        name: the name without the prefix.
+        attributes: the attributes of the element's own standard, by name; attributes with a prefix are extensions.
+        place: the place where it begins.
+        children: the elements directly in it.
         text: the text directly in it.
-        namespace: the address of the vocabulary that it is of; empty where the text declares none.
-        extensions: the attributes of other vocabularies, by their names without prefixes.
-        is_standard: whether it is of the vocabulary that the root is of, or of none.
+        namespace: the URI of its vocabulary; empty if the text declares none.
+        extensions: the attributes of other vocabularies, by name without prefix.
+        is_standard: whether it belongs to the vocabulary of the root, or to none.
     """
 
     name: str
@@ -41,24 +41,24 @@ class Element:
     is_standard: bool = True
 
     def list_children(self, *names: str) -> Iterator[Element]:
-        """The elements directly in it that have one of these names."""
+        """Return the elements directly in it that have one of these names."""
         return (child for child in self.children if child.name in names and child.is_standard)
 
     def get_attribute(self, name: str) -> str:
-        """An attribute, without blanks around it; empty where there is none."""
+        """Return an attribute without surrounding whitespace; empty if it does not exist."""
         return self.attributes.get(name, "").strip()
 
 
 def read_xml(source: SourceText) -> Element:
-    """The root of the tree that a text is.
+    """Parse a text and return the root of its tree.
 
     Raises:
-        NotationError: it is no XML, it has a document type, or it is too deep or too large; with the place.
+        NotationError: it is not XML, it has a document type, or it is too deep or too large; with the place.
     """
     parser = expat.ParserCreate()
     document = Element("", {}, Place(1, 1))
     path = [document]
-    scopes: list[dict[str, str]] = [{}]  # the address of each prefix, outermost element first
+    scopes: list[dict[str, str]] = [{}]  # the URI of each prefix, outermost element first
     count = 0
 
     def get_place() -> Place:
@@ -86,9 +86,9 @@ def read_xml(source: SourceText) -> Element:
             if before != "xmlns" and key != "xmlns":
                 (own if not before or scope.get(before, before) == standard else others)[short] = value
         ours = namespace in ("", standard)
-        made = Element(plain, own, get_place(), namespace=namespace, extensions=others, is_standard=ours)
-        path[-1].children.append(made)
-        path.append(made)
+        element = Element(plain, own, get_place(), namespace=namespace, extensions=others, is_standard=ours)
+        path[-1].children.append(element)
+        path.append(element)
 
     def end_element(_: str) -> None:
         path.pop()

@@ -1,10 +1,10 @@
-"""State machines of XState (versions 4 and 5) in JSON: read into automata whose words are events.
+"""State machines of XState (versions 4 and 5) in JSON, read into automata whose words are events.
 
-A state is named by its path (``pay.card``). Guards are shown by their names. A service that is invoked answers with the
+A state is named by its path (``pay.card``). Guards are displayed by their names. An invoked service answers with the
 events ``NAME.done`` and ``NAME.error``, which are steps of a plan; timers (``after``) are left out with a warning.
-Actions and data mean nothing here, but what an action of the kind ``raise`` raises is followed. What
-:mod:`formal_llm.automata.notation.statecharts` explains holds for the rest, with one difference: of the transitions of
-one state those for an event by its name come before those for ``name.*`` and ``*``.
+Actions and data are ignored, except that events from actions of the kind ``raise`` are followed. See
+:mod:`formal_llm.automata.notation.statecharts` for everything else, with one difference: of the transitions of
+one state, those for an event by its name precede those for ``name.*`` and ``*``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from formal_llm.automata.notation.source import SourceText
 from formal_llm.automata.notation.statecharts import DONE, NOTHING, Arc, Content, Kind, Raised, State, build_automaton
 from formal_llm.errors import NotationError
 
-#: How deep states may stand in each other.
+#: The maximum nesting of states.
 _DEEPEST = 100
 _MEANT = """
 @id state@initial state@type state@states state@on state@always state@onDone state@invoke state@entry state@exit
 state@parallel state@target invoke@src invoke@onDone invoke@onError transition@target transition@guard transition@cond
 transition@in transition@reenter transition@internal transition@actions transition@event
 """
-#: What each key of a state, a transition and an invoked service means here.
+#: The treatment of each key of a state, a transition and an invoked service.
 COVERAGE = Coverage(
     "XState",
     meant=frozenset(_MEANT.split()),
@@ -56,20 +56,20 @@ COVERAGE = Coverage(
 
 
 def read_xstate(text: str, file: str | None = None, *, final: Sequence[str] = ()) -> PDA:
-    """The automaton of a machine of XState, as its configuration in JSON.
+    """Read the automaton of an XState machine from its configuration in JSON.
 
-    Warns of what is left out, of events that the machine raises itself, and of the assumption that a plan may end
-    anywhere where the machine reaches no final state.
+    Warns of omissions, of events that the machine raises itself, and of the assumption that a plan may end
+    anywhere if the machine reaches no final state.
 
     Args:
         text: the machine.
-        file: what messages call the place it is from.
+        file: the name of the source, for messages.
         final: the paths or ids of the states in which plans end, instead of the final ones of the outermost level.
 
     Raises:
-        NotationError: it is no JSON or no machine, it has history, or a state that there is not; with the path of the
-            state.
-        ResourceNotFound: a name in ``final`` is no state.
+        NotationError: it is not JSON or not a machine, it has history, or it names an unknown state; with the path of
+            the state.
+        ResourceNotFound: a name in ``final`` is not a state.
     """
     source = SourceText.from_text(text, file, NotationError)
     try:
@@ -93,7 +93,7 @@ class _XStateReader:
         self.ids: dict[str, str] = {}
 
     def read_machine(self, machine: Mapping[str, object]) -> None:
-        """Read a machine; its states are named by their paths, the machine itself by none."""
+        """Read a machine; its states are named by their paths, the machine itself by the empty path."""
         self._note_ids(machine, "", 0)
         self._read_state(machine, "", None)
 
@@ -107,8 +107,8 @@ class _XStateReader:
     def _report_keys(self, kind: str, data: Mapping[str, object], path: str) -> None:
         for key, value in data.items():
             if value not in (None, [], {}, False):
-                shown = f"{key!r} of the {kind} {path}" if path else f"{key!r} of the machine"
-                COVERAGE.report_part(f"{kind}@{key}", shown, self.source, None)
+                label = f"{key!r} of the {kind} {path}" if path else f"{key!r} of the machine"
+                COVERAGE.report_part(f"{kind}@{key}", label, self.source, None)
 
     def _read_state(self, data: Mapping[str, object], path: str, parent: str | None) -> None:
         self._report_keys("state", data, path)
@@ -142,11 +142,11 @@ class _XStateReader:
             if not isinstance(events, list)
             else ((_as_dict(e).get("event"), e) for e in events)
         )
-        for event, given in named:
+        for event, transitions in named:
             if str(event).startswith("xstate.after("):
                 COVERAGE.report_part("state@after", f"the timer {event}", self.source, None)
             else:
-                yield from self._read_arcs(self._read_event(str(event)), given, path, parent)
+                yield from self._read_arcs(self._read_event(str(event)), transitions, path, parent)
         yield from self._read_arcs("", data.get("always"), path, parent)
         yield from self._read_arcs(DONE + path, data.get("onDone"), path, parent)
         for number, invoked in enumerate(_as_list(data.get("invoke"))):
@@ -158,7 +158,7 @@ class _XStateReader:
             yield from self._read_arcs(f"{name}.error", service.get("onError"), path, parent)
 
     def _read_event(self, event: str) -> str:
-        """An event by the name that it has here: one that reports that a state is done has the state's path."""
+        """Return the name of an event here: one that reports that a state is done contains the state's path."""
         plain = event.removeprefix("xstate.")
         name = plain.removeprefix(DONE)
         return DONE + self.ids[name] if plain != name and name in self.ids else event
@@ -187,21 +187,21 @@ class _XStateReader:
 
 
 def _get_breadth(arc: Arc) -> int:
-    """Where a transition is among those of its state: behind those by name, ``*`` behind ``name.*``."""
+    """Return the sort key of a transition in its state: events by name first, then ``name.*``, then ``*``."""
     return next((-len(event) for event in arc.events if event.endswith("*")), -sys.maxsize)
 
 
 def _read_guard(given: object) -> str:
-    """A guard by its name, with what it is given."""
+    """Return the name of a guard, with its parameters."""
     if not isinstance(given, dict):
         return str(given)
     name = str(given.get("type") or given.get("name") or "guard")
-    more = {key: value for key, value in given.items() if key not in ("type", "name") and value}
-    return f"{name} {json.dumps(more, ensure_ascii=False)}" if more else name
+    params = {key: value for key, value in given.items() if key not in ("type", "name") and value}
+    return f"{name} {json.dumps(params, ensure_ascii=False)}" if params else name
 
 
 def _read_raised(actions: object) -> Content:
-    """The events that actions raise."""
+    """Return the events that actions raise."""
     found = [
         Raised(str(event.get("type") if isinstance(event, dict) else event))
         for action in map(_as_dict, _as_list(actions))
