@@ -5,7 +5,7 @@ What is allowed is what can still be finished under all rules: an agent that has
 before, and one that has no call left is not offered an action.
 
 What a model names and is no tool, or no tool that may be called now, is the event :data:`NO_TOOL`. It is never looked
-ahead to: where it happened, the rules go on from there.
+ahead to: where it happened, the rules continue from there.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class AgentRules:
             raise NotAllowed(refused)
 
     def get_monitor(self, slips: int = 0) -> Monitor:
-        """The monitor before any event, where so many actions may name no tool."""
+        """The monitor before any event, if this many actions may name no tool."""
         if slips not in self._monitors:
             limits = self._limits
             if self.action is not None:

@@ -1,6 +1,6 @@
-"""What is wrong with rules, told before any run.
+"""What is wrong with rules, reported before any run.
 
-A monitor steers round dead ends, since it looks ahead. A run that nobody steers, or that is only checked one step
+A monitor steers round dead ends, since it looks ahead. A run without a monitor, or one that is only checked one step
 ahead, can enter them: those are the *traps*, events that no rule forbids by itself and after which the rules together
 can no longer be kept.
 """
@@ -52,12 +52,12 @@ def find_rule_problems(
 
     Args:
         rules: the rules.
-        environment: what comes from the environment, besides the states of a behaviour that say so.
+        environment: what comes from the environment, besides the states of a behaviour with that flag.
         max_places: how many places of each group of rules are looked at, the nearest to the start first.
 
     Returns:
-        Of each event the shortest trap, and what can never come. Where there are more places, that is told, and there
-        may be traps behind them; what never comes is known nevertheless, as far as the budget of states reaches.
+        Of each event the shortest trap, and what can never come. Where there are more places, that is reported, and
+        there may be traps behind them; what never comes is known nevertheless, as far as the budget of states reaches.
     """
     empty = [group for group in rules.groups if group.fronts.start.is_viable is False]
     if empty:

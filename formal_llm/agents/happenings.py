@@ -1,6 +1,6 @@
 """What happens while an agent runs, for those who watch: the terminal, a page, a log.
 
-Where many runs are under way at once, each event tells by ``run`` which one it comes from.
+Where many runs are under way at once, the ``run`` of each event names the one that it comes from.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The run is over: whole, or as far as it came where ``error`` says why."""
+    """The run is over: whole, or as far as it came, with the reason in ``error``."""
 
     transcript: Transcript
     error: BaseException | None = None

@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     """A part of a text: a marker and the text after it, up to the next one.
 
     Attributes:
-        marker: the marker; None for text before any marker, and in a stream for text that goes on with the last piece.
+        marker: the marker; None for text before any marker, and in a stream for text that continues the last piece.
         text: what follows it, untouched.
     """
 
@@ -49,7 +49,7 @@ class Markers:
 
     Raises:
         ValueError: a marker is shorter than two signs, begins or ends with a blank, or holds a line break: it could not
-            be escaped, or not be told apart from its text.
+            be escaped, or not be distinguished from its text.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
@@ -140,7 +140,7 @@ class Splitter:
         self.held = ""
 
     def feed(self, chunk: str) -> tuple[Piece, ...]:
-        """What is certain after one more chunk; a piece without a marker goes on with the one before."""
+        """What is certain after one more chunk; a piece without a marker continues the one before."""
         return self._split_text(self.held + chunk, last=False)
 
     def close(self) -> tuple[Piece, ...]:

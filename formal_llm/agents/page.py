@@ -53,7 +53,7 @@ def run_page(
         behaviour: whose run it is; None where its states are shown by their names.
         calls: the calls of its tools.
         error: why it is not whole.
-        about: what else is to be told in a table: who wrote, with which tools.
+        about: further rows of the table: who wrote, with which tools.
     """
     title = transcript.segments[0].text if transcript.segments else transcript.agent
     parts = [f"<h1>{escape_text(title[:200])}</h1>"]
@@ -63,7 +63,7 @@ def run_page(
     made = _group_by_position(calls)
     for place, segment in enumerate(transcript.segments):
         parts.append(_render_segment(segment, behaviour, made.pop(place, ()), corrections.pop(place, ())))
-    for left in (*made.values(), *corrections.values()):  # of a run that broke off before the segment stood there
+    for left in (*made.values(), *corrections.values()):  # of a run that broke off before the segment was there
         parts += [_render_call(one) if isinstance(one, ToolCall) else _render_correction(one) for one in left]
     if error is not None:
         parts.append(f'<p class="error">{escape_text(str(error))}</p>')

@@ -27,7 +27,7 @@ class Refusal:
         limits: the limits to blame, as lines of the grammar notation.
         constraints: the constraints to blame, by name. As for a :class:`~formal_llm.Verification`: those that are
             broken by this event alone, else a smallest set that together leaves no way to an end after it. Both are
-            empty where the automaton itself, without limits and constraints, cannot go on so.
+            empty where the automaton itself, without limits and constraints, cannot continue so.
     """
 
     name: str | None

@@ -1,6 +1,6 @@
 """What the states of an agent are for: which one names a tool, which holds its input, who answers for the world.
 
-Most agents need not say it: their markers do. ``[Action]`` names a tool, ``[Action Input]`` is its input, ``[Action
+Most agents need not declare it: their markers do. ``[Action]`` names a tool, ``[Action Input]`` is its input, ``[Action
 Label]`` its label, and what the environment writes is found by its marker in a table (:mod:`formal_llm.agents.agent`).
 """
 
@@ -37,7 +37,7 @@ class Roles:
 
     @classmethod
     def from_markers(cls, behaviour: Behaviour, worlds: Mapping[str, World]) -> Roles:
-        """The roles that markers tell.
+        """The roles that markers determine.
 
         Args:
             behaviour: the behaviour.

@@ -52,7 +52,7 @@ MOST_SHOWN = 20_000
 
 
 class BadArguments(Exception):
-    """A text that is no argument for a tool; the text of the exception says what is wanted."""
+    """A text that is no argument for a tool; the text of the exception describes what is wanted."""
 
 
 def check_texts(toolkit: Toolkit) -> None:
@@ -99,7 +99,7 @@ def parse_arguments(tool: Tool, text: str) -> list[Value]:
     the arguments, or a JSON list of them, or the one that there is; each by the schema of its kind.
 
     Raises:
-        BadArguments: it is none of these; the text of the exception says what is wanted.
+        BadArguments: it is none of these; the text of the exception describes what is wanted.
     """
     text, names = text.strip(), list_parameters(tool)
     try:

@@ -62,7 +62,7 @@ class Vote:
 
 
 def vote(transcripts: Iterable[Transcript], normal: Normal = normalise_answer) -> Vote:
-    """The answer that comes most often; of several, the one that came first, and the others are told."""
+    """The answer that comes most often; of several, the one that came first, and the others are reported."""
     runs = tuple(transcripts)
     first: dict[str, str] = {}
     counts: Counter[str] = Counter()

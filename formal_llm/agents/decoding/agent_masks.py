@@ -1,9 +1,9 @@
-"""A whole run of an agent under masks: the monitor says which markers may come, xgrammar holds the texts to their form.
+"""A whole run of an agent under masks: the monitor decides on markers, xgrammar on the form of texts.
 
 ``[Thought] ... [Action] ... [Answer] ...``: at the beginning, and behind the text of each state, the markers of the
 states that the monitor allows may follow, and no others. Inside a text no marker can come up. Where a state is written
-by the world (what a tool answers), the model's text ends with its marker; what the world said is put in, and the model
-goes on from a matcher that begins where the monitor stands.
+by the world (what a tool answers), the model's text ends with its marker; the world's text is put in, and the model
+continues from a matcher that begins at the position of the monitor.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writing with a model that only chats: the next state is a numbered choice, its text is generated on its own.
 
-So nothing illegal can be chosen, and what is left to correct are texts: one that goes on with a marker is cut before
+So nothing illegal can be chosen, and what is left to correct are texts: one that continues with a marker is cut before
 it. Nothing is asked where one state is legal.
 """
 
@@ -43,7 +43,7 @@ class ChoosingWriter(MarkedWriter):
         until: Collection[str] = (),
         contents: Mapping[str, ContentOf] | None = None,
     ) -> Steps[Told]:
-        """Go on where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
+        """Continue where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
         return _ChoosingRun(self.manner, transcript, monitor, frozenset(until), contents or {}).relay_to_end()
 
 

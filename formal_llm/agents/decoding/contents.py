@@ -1,7 +1,7 @@
 """What may be written in a state of an agent: a content, and the marker that opens the next state.
 
 ``Written(FreeText(), markers=("Action:",), never=("Thought:",))`` is any text without one of the markers, and then
-``Action:``. A content may be narrower: one of given texts, what a regular expression or a grammar says, JSON by a
+``Action:``. A content may be narrower: one of given texts, the language of a regular expression or a grammar, JSON by a
 schema. A grammar of ours becomes one of those that engines of token masks read (:func:`cfg_to_ebnf`).
 """
 
@@ -22,7 +22,7 @@ class FreeText:
     """Any text.
 
     Attributes:
-        max_tokens: the budget: after so many tokens the content ends, and what follows it is written. None for none.
+        max_tokens: the budget: after this many tokens the content ends, and what follows it is written. None for none.
     """
 
     max_tokens: int | None = None
@@ -47,7 +47,7 @@ class Regex:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What a grammar says.
+    """The language of a grammar.
 
     Attributes:
         text: rules as GBNF or EBNF of xgrammar, ``root`` the first; of a grammar of ours by :func:`cfg_to_ebnf`.
@@ -145,7 +145,7 @@ def cfg_to_ebnf(cfg: CFG, separator: str = "\n", texts: Mapping[str, str] | None
         texts: the texts of terminals that are not written as their labels.
 
     Raises:
-        AutomatonError: it has limits, which no such grammar can say (of these,
+        AutomatonError: it has limits, which no such grammar can express (of these,
             :class:`~formal_llm.agents.decoding.automaton_masks.AutomatonMasks` makes masks); or no word.
     """
     if cfg.limits:
@@ -183,7 +183,7 @@ class _EbnfBuilder:
         for head, number in self.numbers.items():
             heads = dict.fromkeys(one for body in self.bodies[head] for one in self._iter_beginnings(body))
             tails = dict.fromkeys(" ".join(map(self._write_following, body)) or '""' for body in self.bodies[head])
-            # Rules that say nothing (A -> A) are left out: xgrammar 0.2.8 loses tokens by them now and then.
+            # Rules without effect (A -> A) are left out: xgrammar 0.2.8 loses tokens by them now and then.
             heads.pop(f"h{number}", None)
             tails.pop(f"t{number}", None)
             lines += [f"h{number} ::= {' | '.join(heads)}"] if heads else []

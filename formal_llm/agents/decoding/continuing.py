@@ -1,4 +1,4 @@
-"""Writing with a model that goes on with a text: what it writes is cut where it leaves the rules, and it goes on.
+"""Writing with a model that continues a text: what it writes is cut where it leaves the rules, and it continues.
 
 The method of Crouse et al. (arXiv 2310.08535, version of 2024, section 2.2): generate to a stop marker, or a chunk;
 split at the markers; step the monitor; cut at the first marker that is not legal; append the longest common prefix of
@@ -9,7 +9,7 @@ the legal ones; go on. An agent that thinks, and may not answer before it has ac
     goes on     [Thought] I know it.
                 [Action]
 
-Where the model goes on from that prefix with no legal marker either, it is asked a numbered question if it answers such
+Where the model continues that prefix with no legal marker either, it is asked a numbered question if it answers such
 questions. Otherwise the prefix is lengthened by what still fits, and where nothing does, the run takes the shortest way
 to its end. A marker that alone is legal is put there without a request. All but the last is on record as a correction.
 """
@@ -83,7 +83,7 @@ class ContinuingRun(WriterRun):
         self._restart_text(prefix or "")
 
     def _restart_text(self, text: str = "") -> None:
-        """Go on behind a text that was put here; what was generated beyond it does not count."""
+        """Continue behind a text that was put here; what was generated beyond it does not count."""
         self.raw, self.kept, self.tokens, self.corrected, self.cut = "", "", 0, 0, True
         self.splitter = Splitter(self.markers)
         for piece in self.splitter.feed(text):
@@ -97,7 +97,7 @@ class ContinuingRun(WriterRun):
         self.state, self.raw, self.kept, self.tokens, self.corrected = state, "", "", 0, 0
         self.monitor = self.monitor.after(state)
         self.content = self._get_content(state)
-        find_problem(self.content, "")  # what no text can be held to is told before the model is asked
+        find_problem(self.content, "")  # a content that no text can have is reported before the model is asked
         yield SegmentBegan(state, forced)
 
     def _end_run(self, due: tuple[str, ...] = ()) -> None:
@@ -163,7 +163,7 @@ class ContinuingRun(WriterRun):
     # -- requests -----------------------------------------------------------------------------------------------
 
     def _request_text(self) -> Steps[Told]:
-        """Have the model go on, and read what it writes up to where it leaves the rules."""
+        """Have the model continue, and read what it writes up to where it leaves the rules."""
         state = self.state
         self._count_request(state or "")
         coming = self._open_text(self._build_request())
@@ -342,13 +342,13 @@ class ContinuingRun(WriterRun):
 
 
 class ContinuingWriter(MarkedWriter):
-    """Has a model that goes on with a text write the states of an agent; see ``MarkedWriter`` for how it is made.
+    """Has a model that continues a text write the states of an agent; see ``MarkedWriter`` for how it is made.
 
     A model that also answers questions is asked one where it does not find a legal way by itself. What is streamed is
     closed as soon as it is cut.
 
     Raises:
-        WritesNoText: the model does not go on with a text.
+        WritesNoText: the model does not continue a text.
     """
 
     needs = ContinuingLLM
@@ -361,7 +361,7 @@ class ContinuingWriter(MarkedWriter):
         until: Collection[str] = (),
         contents: Mapping[str, ContentOf] | None = None,
     ) -> Steps[Told]:
-        """Go on where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
+        """Continue where a transcript ends, see :meth:`~formal_llm.agents.decoding.writer.Writer.steps`."""
         chooses = isinstance(self.llm, LLM)
         run = ContinuingRun(self.manner, transcript, monitor, frozenset(until), contents or {}, chooses=chooses)
         return run.relay_to_end()

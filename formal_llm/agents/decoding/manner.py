@@ -27,7 +27,7 @@ class NextStates(NamedTuple):
     Attributes:
         states: for each legal marker its state, in the order of the alphabet.
         may_end: whether the run may end.
-        world: the states, where the world alone goes on.
+        world: the states, where only the world can continue.
         shortest: the marker that begins a shortest way to an end; empty where that is to end at once.
     """
 
@@ -114,11 +114,11 @@ class WritingConfig:
 
     Attributes:
         markers: the markers of all states.
-        instructions: what it is told before the run.
+        instructions: the text that it reads before the run.
         bounds: how much may be taken.
         phrases: what it is asked in words.
         temperature: 0 for the most probable texts.
-        streaming: whether texts are told while they are written.
+        streaming: whether texts are streamed while they are written.
     """
 
     markers: Markers
@@ -130,7 +130,7 @@ class WritingConfig:
 
 
 def build_chat(instructions: str, *said: str) -> tuple[Message, ...]:
-    """A chat: what an agent is told, and what is asked; answers of the model and the user take turns behind it."""
+    """A chat: the instructions of an agent, the question, and the texts of the model and the user in turn."""
     system = (Message("system", instructions),) if instructions else ()
     return (*system, *(Message(("user", "assistant")[place % 2], text) for place, text in enumerate(said)))
 
@@ -157,11 +157,11 @@ class MarkedWriter(Writer):
     Args:
         llm: the model.
         markers: the markers of all states, or the behaviour that has them.
-        instructions: what the model is told before the run: its task, its tools, examples.
+        instructions: the text that the model reads before the run: its task, its tools, examples.
         bounds: how much may be taken.
         phrases: what it is asked in words.
         temperature: 0 for the most probable texts.
-        streaming: whether texts are told while they are written, where the model can do that.
+        streaming: whether texts are streamed while they are written, where the model can do that.
 
     Raises:
         WritesNoText: the model does not write as it has to.
@@ -195,7 +195,7 @@ FORCED = Spent("", Usage(forced=1))
 
 
 class WriterRun(ABC):
-    """A run that goes on where a transcript ends.
+    """A run that continues where a transcript ends.
 
     Attributes:
         transcript: what stands there so far.
@@ -216,7 +216,7 @@ class WriterRun(ABC):
         self._requests = 0
 
     def relay_to_end(self) -> Steps[Told]:
-        """Go on to the end, or to where the world goes on; what is told stands in the transcript."""
+        """Continue to the end, or to where the world writes; the transcript has what was written."""
         return relay_steps(self._generate_steps(), self._record_step)
 
     def _record_step(self, told: Told | Step) -> bool:
@@ -226,7 +226,7 @@ class WriterRun(ABC):
 
     @abstractmethod
     def _generate_steps(self) -> Steps[Told]:
-        """What is told and asked for."""
+        """The events and requests of the run."""
 
     def _find_next_states(self) -> NextStates:
         return find_next_states(self.monitor, self.markers, self.until)

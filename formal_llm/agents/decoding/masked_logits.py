@@ -54,7 +54,7 @@ class MaskedLogits:
     def reset(self) -> None:
         """Forget what was generated: the next call begins new texts.
 
-        A call whose rows go on with nothing that was there begins new texts by itself.
+        A call whose rows continue none of the texts that were there begins new texts by itself.
         """
         self._prompt = 0
         self._rows: list[_BeamRow] = []
@@ -67,8 +67,8 @@ class MaskedLogits:
             scores: for each row a score for each token, also where the model has more than the tokenizer.
 
         Raises:
-            LLMError: somebody wrote a token that the mask forbids; the rows go on with nothing that was there; the
-                number of rows is not that of the matchers, or the model has fewer tokens than they.
+            LLMError: somebody wrote a token that the mask forbids; the rows continue none of the texts that were there;
+                the number of rows is not that of the matchers, or the model has fewer tokens than they.
             Undecided: of a matcher.
         """
         import torch

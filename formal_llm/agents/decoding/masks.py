@@ -1,6 +1,6 @@
 """Token masks: which tokens a model may write next.
 
-A model that runs here gives a number for each token; a mask takes away those that no legal text goes on with. What
+A model that runs here gives a number for each token; a mask takes away those that continue no legal text. What
 makes the masks is a :class:`MaskEngine`: one asks our own automata
 (:class:`~formal_llm.agents.decoding.automaton_masks.AutomatonMasks`), another one xgrammar
 (:class:`~formal_llm.agents.decoding.xgrammar_masks.XGrammarMasks`).
@@ -32,7 +32,8 @@ class TokenMatcher(Protocol):
         A token that ends the text is among them exactly where :meth:`may_stop`; after it there is no other.
 
         Raises:
-            Undecided: whether a text goes on was not found out within the budget of states, and nothing is known to.
+            Undecided: whether a text can continue was not found out within the budget of states, and nothing is known
+                to.
         """
         ...
 
@@ -44,7 +45,7 @@ class TokenMatcher(Protocol):
         """Take back the last tokens.
 
         Raises:
-            ValueError: there are not so many.
+            ValueError: there are fewer.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 With labels ``wash``, ``wash hot`` and ``dry`` and the separator ``", "`` the word (wash_hot, dry) is
 ``wash hot, dry``. Which texts those are is followed byte by byte. Several readings may be open at a time: after
-``wash`` a label may be finished, or go on as ``wash hot``; a label may contain the separator, and two terminals may
+``wash`` a label may be finished, or continue as ``wash hot``; a label may contain the separator, and two terminals may
 have the same label. So where one stands is a set of readings, as in the subset construction: where the word has led,
 and how much of what comes next is written (a node of the prefix tree of these texts).
 """
@@ -24,7 +24,7 @@ _END = None
 
 
 class _PrefixNode:
-    """A node of a prefix tree of texts: what goes on from it, and the terminals whose text ends at it."""
+    """A node of a prefix tree of texts: its continuations, and the terminals whose text ends at it."""
 
     __slots__ = ("ends", "next")
 
@@ -69,11 +69,11 @@ class TextState:
         self.may_stop = None in readings
         inside = [reading for reading in readings if reading is not None]
         self.complete = all(texts.find_next_terminals(front)[1] for front, _ in inside)
-        #: The bytes that some text goes on with.
+        #: The bytes that continue some text.
         self.bytes: frozenset[int] = frozenset(byte for _, node in inside for byte in node.next)
 
     def follow_byte(self, byte: int) -> TextState | None:
-        """Where a byte leads; None where no text goes on with it."""
+        """Where a byte leads; None where it continues no text."""
         if byte not in self.bytes:
             return None
         found = self._after.get(byte)
@@ -82,7 +82,7 @@ class TextState:
         return found
 
     def follow_text(self, text: Iterable[int]) -> TextState | None:
-        """Where some bytes lead; None where no text goes on with them."""
+        """Where some bytes lead; None where they continue no text."""
         state: TextState | None = self
         for byte in text:
             if state is None:
@@ -204,7 +204,7 @@ class PlanTexts:
     # -- readings -----------------------------------------------------------------------------------------------
 
     def advance_readings(self, readings: Iterable[_Reading], byte: int) -> TextState:
-        """Where a byte leads that one of the readings goes on with."""
+        """Where a byte leads that continues one of the readings."""
         moved = [
             (reading[0], node)
             for reading in readings

@@ -1,6 +1,6 @@
-"""What writes asks nobody by itself: requests go out, answers come in, and one driver waits while another awaits.
+"""Writing sans I/O: requests go out, answers come in, and one driver waits while another awaits.
 
-The *steps* of a writer, or of a whole run, are a generator. What is told comes out, and so does what is asked for::
+The *steps* of a writer, or of a whole run, are a generator. Events come out, and so do requests::
 
     a question          its answer is sent in; a text as a whole is one, too
     Telling(writing)    a text that is to come piece by piece: its first piece is sent in
@@ -56,7 +56,7 @@ MORE, ENOUGH = Wish.MORE, Wish.ENOUGH
 Step: TypeAlias = Question | Telling | Wish | Do
 #: What comes out of a generator, and what it returns. What goes in depends on what came out, so it has no type.
 Going: TypeAlias = Generator[T, Any, R]
-#: What is told, and what is asked for.
+#: Events and requests.
 Steps: TypeAlias = Going[T | Step, None]
 #: What is asked for on the way to a result.
 Asks: TypeAlias = Going[Step, R]
@@ -107,7 +107,7 @@ class IncomingText:
 
 
 def relay_steps(steps: Going[T, R], take: Callable[[T], bool]) -> Going[T, R]:
-    """Steps on their way: ``take`` sees what comes out, and says whether it goes on; what it raises is thrown in."""
+    """Steps of which ``take`` sees what comes out, and decides whether to continue; its errors are thrown in."""
     came: object = None
     with closing(steps):
         while True:
@@ -124,7 +124,7 @@ def relay_steps(steps: Going[T, R], take: Callable[[T], bool]) -> Going[T, R]:
 
 
 def driven(steps: Steps[T], model: Model) -> Generator[T]:
-    """What steps tell, while a model answers."""
+    """The events of steps, while a model answers."""
     llm = cast("LLM", model)  # one that only writes is asked for texts alone
     came: object = None
     coming: Stream | None = None
@@ -157,7 +157,7 @@ def driven(steps: Steps[T], model: Model) -> Generator[T]:
 
 
 async def adriven(steps: Steps[T], model: Model) -> AsyncGenerator[T]:
-    """As :func:`driven`, letting others go on in the meantime: a model is awaited where it can be, else in threads."""
+    """As :func:`driven`, without blocking the event loop: a model is awaited where it can be, else in threads."""
     llm = cast("LLM", model)  # as above
     import asyncio  # half of what importing this library would take, and most never need it
 

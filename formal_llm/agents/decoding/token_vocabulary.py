@@ -64,7 +64,7 @@ class TokenVocabulary:
             stops: tokens that end a text, beside the tokenizer's own end token.
 
         Raises:
-            ModelError: it cannot be told what its tokens stand for.
+            ModelError: the texts of its tokens cannot be determined.
         """
         ending = {*stops, *([] if tokenizer.eos_token_id is None else [int(tokenizer.eos_token_id)])}
         return cls(_read_token_bytes(tokenizer), ending, max(len(tokenizer), size or 0))

@@ -1,11 +1,11 @@
 """Writers: who has a model write the states of an agent, so that what is written keeps the rules.
 
-A writer goes on where a transcript ends, and tells what it does, one thing at a time::
+A writer continues where a transcript ends, and reports what it does, one event at a time::
 
     for written in writer.write(transcript, monitor, until={"Obs"}):
         transcript = added(transcript, written)
 
-There are two: :class:`~formal_llm.agents.decoding.continuing.ContinuingWriter` for models that go on with a text, and
+There are two: :class:`~formal_llm.agents.decoding.continuing.ContinuingWriter` for models that continue a text, and
 :class:`~formal_llm.agents.decoding.choosing.ChoosingWriter` for those that only chat. They give the same guarantee:
 what they write can always be completed, it ends where the rules allow it, and whatever was changed is on record.
 """
@@ -66,7 +66,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What the world writes next: the last thing that a writer tells. Where it is not told, the run has ended.
+    """What the world writes next: the last event of a writer. Without it, the run has ended.
 
     Attributes:
         states: the states that may come; more than one where the world decides between them.
@@ -75,7 +75,7 @@ class Due:
     states: tuple[str, ...]
 
 
-#: What a writer tells: pieces as they come, then the whole :class:`Segment`; what was corrected; what it took.
+#: The events of a writer: pieces as they come, then the whole :class:`Segment`; what was corrected; what it took.
 Told: TypeAlias = SegmentBegan | Text | Segment | Correction | Spent | Due
 #: What the text of a state may be; a function finds it when the state begins, from what was written before.
 ContentOf: TypeAlias = Content | Callable[[Transcript], Content]
@@ -103,7 +103,7 @@ class Writer(ABC):
         until: Collection[str] = (),
         contents: Mapping[str, ContentOf] | None = None,
     ) -> Steps[Told]:
-        """As :meth:`write`, of nobody: what is told and what is asked for comes out, answers go in."""
+        """As :meth:`write`, sans I/O: events and requests come out, answers go in."""
 
     def write(
         self,
@@ -113,12 +113,12 @@ class Writer(ABC):
         until: Collection[str] = (),
         contents: Mapping[str, ContentOf] | None = None,
     ) -> Iterator[Told]:
-        """Go on where a transcript ends.
+        """Continue where a transcript ends.
 
         Args:
-            transcript: what was written and told so far.
+            transcript: what was written so far.
             monitor: where the rules stand behind it.
-            until: the states that the world writes: right before such a state is written, it is told to be due, and
+            until: the states that the world writes: right before such a state is written, it is reported as due, and
                 that is the end. Their texts are appended by the caller (who keeps them from being taken for markers by
                 :meth:`Transcript.to_text`).
             contents: what the texts of states may be; anything for those that are not named.
@@ -143,7 +143,7 @@ class Writer(ABC):
         until: Collection[str] = (),
         contents: Mapping[str, ContentOf] | None = None,
     ) -> AsyncGenerator[Told]:
-        """As :meth:`write`, letting others go on in the meantime; ``async for``."""
+        """As :meth:`write`, without blocking the event loop; ``async for``."""
         return adriven(self.steps(transcript, monitor, until=until, contents=contents), self.llm)
 
 
@@ -153,7 +153,7 @@ class Bounds:
 
     Attributes:
         state_tokens: tokens a state: then it is ended, and a legal marker follows.
-        chunk_tokens: tokens a request, where a model goes on with a text.
+        chunk_tokens: tokens a request, where a model continues a text.
         corrections: corrections a state, before what is wanted is asked for as a numbered question, or it is an error.
         requests: requests a run, those of the transcript among them; then it is an error.
     """
@@ -174,7 +174,7 @@ class Bounds:
 
 
 def added(transcript: Transcript, told: Told) -> Transcript:
-    """A transcript with what a writer tells: its segments, its corrections, what they took."""
+    """A transcript with the events of a writer: its segments, its corrections, what they took."""
     if isinstance(told, Segment):
         return transcript.plus(told)
     if isinstance(told, Correction):

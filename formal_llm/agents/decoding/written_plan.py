@@ -45,7 +45,7 @@ class PlanWriter:
         texts: what may be written.
 
     Raises:
-        ModelError: it cannot be told what the model's tokens stand for, they cannot spell the texts, or no token ends
+        ModelError: the texts of the model's tokens cannot be determined, they cannot spell the texts, or no token ends
             a text.
     """
 
@@ -62,7 +62,7 @@ class PlanWriter:
         """A plan that keeps the rules, whatever the model would like to write.
 
         Args:
-            messages: the chat, or what the user says: the task, and how a plan is written.
+            messages: the chat, or a message of the user: the task, and how a plan is written.
             max_tokens: the most tokens that the model writes. A plan that is not whole then is ended on the shortest
                 way, and says so.
             temperature: 0 for the most probable tokens.
@@ -70,7 +70,7 @@ class PlanWriter:
 
         Raises:
             LLMError: the chat is too long for the model.
-            Undecided: how the plan goes on was not found out within the budget of states.
+            Undecided: how the plan can continue was not found out within the budget of states.
         """
         read, tokens = self.llm.write_tokens(
             messages,

@@ -1,8 +1,8 @@
 """Masks by xgrammar, for contents that are no plan: text, regular expressions, grammars, JSON.
 
 xgrammar is optional (``pip install 'formal-llm[xgrammar]'``). It follows grammars token by token in C++ (Dong et al.
-2024, arXiv 2411.15100). What it cannot say is said here: that no marker stands inside a content that is not free text,
-and that of markers which overlap the first one counts that is written.
+2024, arXiv 2411.15100). What it cannot express is added here: that no marker stands inside a content that is not free
+text, and that of markers which overlap the first one counts that is written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MarkerDetector:
         what: what may be written, with its markers.
 
     Attributes:
-        longest: how many bytes the longest marker has: so much of the end of a text matters.
+        longest: the bytes of the longest marker: as much of the end of a text matters.
     """
 
     def __init__(self, vocabulary: TokenVocabulary, what: SegmentPattern) -> None:
@@ -301,8 +301,8 @@ def _is_clear_of(content: Content, markers: Iterable[str]) -> bool:
         case OneOf(texts):
             return not any(marker in text for marker in markers for text in texts)
         case JsonSchema(text):
-            # Of texts in JSON it keeps markers out, but where the schema says how they are written. What stands around
-            # texts is made of few signs.
+            # Of texts in JSON it keeps markers out, but where the schema defines how they are written. What stands
+            # around texts is made of few signs.
             own = any(name in text for name in ('"pattern"', '"format"', '"patternProperties"'))
             return not own and all(set(marker) - _AROUND and '"' not in marker for marker in markers)
         case Grammar(text):

@@ -1,4 +1,4 @@
-"""The modular agent: a planner picks a tool and says in words what it is to do; another model writes its arguments.
+"""The modular agent: a planner picks a tool and describes its task in words; another model writes its arguments.
 
 So planning and calling are apart, each with a model of its own, as Krasser (2024) has it: a small model that was
 trained on nothing but planning can plan, and never sees a signature. Three things hold whatever the models write:
@@ -57,7 +57,7 @@ class ModularAgent(RunnableAgent):
         summary_llm: the model that summarises; that of the tools where left out.
         modules: what it may use: modules, or tools of ours; one at least is final. Search, calculate and respond where
             left out.
-        rules: in which order tools may be used: any rules, or several that all have to hold. Whatever they say, the
+        rules: in which order tools may be used: any rules, or several that all have to hold. Whatever they allow, the
             last tool is a final one, and no other is. Any order where left out.
         limits: how often each may be used, and other limits.
         budget: what a run may take.
@@ -70,8 +70,8 @@ class ModularAgent(RunnableAgent):
         budget: what a run may take.
 
     Raises:
-        ToolkitError: two tools have one name, none is final, an argument is of a kind that nobody can give; the rules
-            name what is no tool, or do not name a final one.
+        ToolkitError: two tools have one name, none is final, an argument is of a kind that nothing can provide; the
+            rules name what is no tool, or do not name a final one.
         NoValidPlan: no order of tools keeps the rules, or none within the budget of steps.
         WritesNoText: a model that only chooses.
     """
@@ -129,14 +129,14 @@ class ModularAgent(RunnableAgent):
         Args:
             request: what is asked.
             memory: the conversation before it: ``memory`` of the last run.
-            journal: a file with all that came from outside. A run that is begun again with it goes on where it broke
+            journal: a file with all that came from outside. A run that is begun again with it continues where it broke
                 off: answers of models and results of tools are taken from there.
             budget: what this run may take; that of the agent where left out.
-            progress: told of everything as it happens.
+            progress: called with each event as it happens.
 
         Raises:
             InvalidAnswer: what a model wrote cannot be used, twice in a row.
-            AgentStopped: requests or tokens are used up; with its journal the run goes on.
+            AgentStopped: requests or tokens are used up; with its journal the run can continue.
             ResultsError: the journal is another run's, or damaged, or cannot be written.
             NoValidPlan: as of the agent, for this budget.
             ProviderError: a model could not be asked.
@@ -153,11 +153,11 @@ class ModularAgent(RunnableAgent):
         budget: RunBudget | None = None,
         progress: Progress | None = None,
     ) -> ModularRun:
-        """As :meth:`run`, letting others go on in the meantime; tools are called in threads."""
+        """As :meth:`run`, without blocking the event loop; tools are called in threads."""
         with self._open_run(request, memory, journal, budget, progress) as running:
             return await running.arun_to_end()
 
-    def start(self, question: str, *, name: str = "") -> ModularRunner:  # noqa: ARG002  # its happenings tell no name
+    def start(self, question: str, *, name: str = "") -> ModularRunner:  # noqa: ARG002  # its happenings have no name
         """A run before its beginning, one among many: without a journal and an earlier conversation."""
         return ModularRunner(
             self.setup, question, Memory(), self.budget, RunJournal(None, None, question), _ignore_happening
@@ -233,4 +233,4 @@ def _check_possible(setup: Setup, budget: RunBudget) -> None:
 
 
 def _ignore_happening(_: Happening) -> None:
-    """Nobody watches."""
+    """Ignore events."""

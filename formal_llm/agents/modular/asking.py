@@ -102,7 +102,7 @@ class AskingRun:
         check: Check | None,
         again: Callable[[InvalidAnswer], None],
     ) -> Generator[Step, Any, GeneratedObject]:
-        """What a model writes, asked for once more where it cannot be used; each request tells whose it is."""
+        """What a model writes, asked for once more where it cannot be used; each request names its role."""
         held, most = isinstance(self.setup.llms[role], ObjectLLM), self.setup.sizes.max_tokens
         steps = object_steps(messages, schema, held=held, max_tokens=most, check=check, before_again=again)
         came: Answer | Exception | None = None

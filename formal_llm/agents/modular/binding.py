@@ -68,7 +68,7 @@ class Binder:
         depth: how deep calls may be nested: 0 for values alone, 1 for calls with values in them.
 
     Raises:
-        ToolkitError: an argument that nobody can give: no model can write its kind, and no tool gives it.
+        ToolkitError: an argument that nothing can provide: no model can write its kind, and no tool gives it.
     """
 
     def __init__(self, tools: Sequence[Tool], nests: Collection[str], depth: int = 1) -> None:
@@ -142,7 +142,7 @@ class Binder:
         """The call that arguments make, which keep the schema of the tool.
 
         Raises:
-            ValueError: a value is not acceptable to its kind; says which argument.
+            ValueError: a value is not acceptable to its kind; the message names the argument.
         """
         made: list[Argument] = []
         for name, kind in zip(list_parameters(tool), tool.inputs, strict=True):

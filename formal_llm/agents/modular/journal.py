@@ -1,8 +1,9 @@
-"""The journal of a run: all that came from outside, in order, as JSON lines. With it a run goes on where it broke off.
+"""The journal of a run: all that came from outside, in order, as JSON lines.
 
+With it a run continues where it broke off.
 What a run does between two answers depends on them alone. So a run that is begun again with its journal takes the
-answers of models and tools from there, comes to the same place, and goes on. A line is written when an answer is there:
-what was under way when the program died is done again.
+answers of models and tools from there, comes to the same place, and continues. A line is written when an answer is
+there: what was under way when the program died is done again.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class RunJournal:
         return gave
 
     def record_waste(self, spent: Mapping[str, JSON]) -> None:
-        """Write down what was spent on a request that came to an error, so that it counts when the run goes on."""
+        """Write down what was spent on a request that came to an error, so that it counts when the run continues."""
         self._write_row({"what": _VAIN, "asked": "", "gave": spent})
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from formal_llm.llms.usage import TokenUsage
 class MaskedObjects:
     """A local model that writes objects (:class:`~formal_llm.llms.generation.ObjectLLM`).
 
-    A mask allows the tokens that go on to an object of the schema. What the tokens do not suffice for is no object, and
+    A mask allows the tokens that lead to an object of the schema. What the tokens do not suffice for is no object, and
     an error as of any model.
 
     Args:
@@ -25,7 +25,7 @@ class MaskedObjects:
 
     Raises:
         MissingDependency: xgrammar is not installed (``pip install 'formal-llm[xgrammar]'``).
-        ModelError: it cannot be told what the model's tokens stand for.
+        ModelError: the texts of the model's tokens cannot be determined.
     """
 
     def __init__(self, llm: TransformersLLM) -> None:

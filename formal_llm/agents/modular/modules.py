@@ -1,4 +1,4 @@
-"""The modules of a modular agent: tools, and what the planner and the one who calls them are told.
+"""The modules of a modular agent: tools, and the texts about them for the planner and for the caller.
 
 A module is a tool of ours (:mod:`formal_llm.tools`) with a few words for models. Arguments are data: a model writes
 them by the schema of the tool's signature. No module executes what a model writes. ``calculate`` reads an expression of
@@ -29,7 +29,7 @@ class Module:
     """A tool that a modular agent may use.
 
     Attributes:
-        tool: the tool. Its description tells the planner what it is for.
+        tool: the tool. Its description informs the planner of its purpose.
         guidance: how its arguments are written, for the model that writes them.
         summarised: whether long results are summarised with the task in mind.
         final: whether it ends the run; what it gives is the answer.

@@ -1,4 +1,4 @@
-"""What the models of a modular agent are told, and the schemas that they are held to."""
+"""The prompts of the models of a modular agent, and the schemas that they are held to."""
 
 from __future__ import annotations
 

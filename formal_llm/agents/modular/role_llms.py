@@ -1,4 +1,4 @@
-"""Several models as one: each request tells whose it is."""
+"""Several models as one: each request names its role."""
 
 from __future__ import annotations
 

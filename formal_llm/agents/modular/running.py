@@ -66,13 +66,13 @@ class ModularRunner(AskingRun):
         return self.now
 
     async def arun_to_end(self) -> ModularRun:
-        """As :meth:`run_to_end`, letting others go on in the meantime; tools are called in threads."""
+        """As :meth:`run_to_end`, without blocking the event loop; tools are called in threads."""
         async for _ in adriven(self.steps(), RoleLLMs(self.setup.llms)):
             pass
         return self.now
 
     def steps(self) -> Steps[Never]:
-        """As :meth:`run_to_end`, of nobody: what is asked for comes out, answers go in."""
+        """As :meth:`run_to_end`, sans I/O: requests come out, answers go in."""
         while self.now.answer is None:
             decision = yield from self._decide_step()
             call = yield from self._bind_call(decision)

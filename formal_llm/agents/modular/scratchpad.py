@@ -12,7 +12,7 @@ from formal_llm.errors import TranscriptError
 
 
 def shorten_text(text: str, most: int) -> str:
-    """A text of at most about ``most`` characters: what is left out is told in its place."""
+    """A text of at most about ``most`` characters: what is left out is noted in its place."""
     if len(text) <= most:
         return text
     left_out = len(text) - most
@@ -32,7 +32,7 @@ class Step:
         tool: its name.
         task: what it was to do, in words.
         result: what it gave, as text; of a tool that failed, what went wrong.
-        call: how it was called, such as ``calculate("2 + 3")``; empty where it was not said.
+        call: how it was called, such as ``calculate("2 + 3")``; empty where it is unknown.
         failed: whether it failed.
     """
 
@@ -115,7 +115,7 @@ class Scratchpad:
         """The scratchpad that :meth:`to_jsonl` wrote.
 
         Raises:
-            TranscriptError: a line is damaged; says which.
+            TranscriptError: a line is damaged; the message names it.
         """
         steps: list[Step] = []
         summary, summarised = "", 0
@@ -152,11 +152,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What was said before, the last turns as they were and those before them in short. A value.
+    """The earlier conversation: the last turns as they were and those before them in short. A value.
 
     Attributes:
         turns: the last turns, in order.
-        summary: what was said before them; empty where nothing was.
+        summary: the turns before them; empty where there are none.
     """
 
     turns: tuple[Turn, ...] = ()

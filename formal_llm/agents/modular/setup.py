@@ -25,7 +25,7 @@ class Sizes:
         summary: results of modules that are summarised, and the memory of a conversation, are so from here on, to at
             most as many.
         scratchpad: from here on the first steps are shown in short.
-        turns: from so many turns on the first turns of a conversation are kept in short.
+        turns: the number of turns from which on the first turns of a conversation are kept in short.
         read: how much of a text the summarizer is shown.
         planned: how long each text of the planner may be.
         max_tokens: the most tokens of one request: enough for what may be written at once.

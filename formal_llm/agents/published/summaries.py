@@ -3,8 +3,9 @@
 Several summaries are written, and the one with the highest score is taken: its log-probability over its length to the
 power of alpha (the length penalty of Wu et al. 2016). Alpha 0 favours the short ones, 1 is the mean of a token.
 
-A model that gives no log-probabilities (most hosted ones) chooses among them by number. That is another score, and told
-so here: taking the first or the shortest would be one that nobody asked for.
+A model that gives no log-probabilities (most hosted ones) chooses among them by number. That is another score, and
+reported
+so here: taking the first or the shortest would be one that was not asked for.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ ReWOO (Xu et al. 2023)::
     #E2 = LLM[Into which sea? Given #E1]
     Answer: the Black Sea
 
-What a line is, its beginning tells; other lines go on with the text before.
+The beginning of a line determines what it is; other lines continue the text before.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_rewoo(text: str) -> Transcript:
 
 
 def _split_lines(text: str) -> list[tuple[str, str]]:
-    """What each line is, and its text, with those that go on with it."""
+    """What each line is, and its text, with those that continue it."""
     found: list[tuple[str, str]] = []
     for line in text.strip().split("\n"):
         match = _LINE.fullmatch(line)

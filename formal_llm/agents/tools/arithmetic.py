@@ -20,7 +20,7 @@ MOST_BITS = 10_000
 MOST_FACTORIAL = 1_000
 #: Digits that are shown of a number that has no end, and of a float.
 DIGITS = 12
-#: A float has about so many digits that mean something.
+#: The significant digits of a float, about.
 _FLOAT_DIGITS = 15
 _MOST_ROOT = 100
 
@@ -213,7 +213,7 @@ def written(value: Number) -> str:
 
 
 def _round_number(bits: int, make: Callable[[Context], Decimal]) -> Decimal:
-    """A number of about so many bits before its point, rounded: never inside of what a float knows of whole digits."""
+    """A number of ``bits`` before its point, rounded, but never within the whole digits of a float."""
     whole_digits = math.ceil(bits * math.log10(2)) if bits > 0 else 0
     digits = max(DIGITS, whole_digits) if whole_digits <= _FLOAT_DIGITS else DIGITS
     return make(Context(prec=digits, rounding=ROUND_HALF_UP))

@@ -36,7 +36,7 @@ class Article(NamedTuple):
 
 
 class ArticleSource(Protocol):
-    """Where articles come from: in an order that stays, so that building can go on where it stopped."""
+    """Where articles come from: in an order that stays, so that building can continue where it stopped."""
 
     @property
     def fingerprint(self) -> str:
@@ -44,7 +44,7 @@ class ArticleSource(Protocol):
         ...
 
     def read(self, skip: int = 0) -> Iterator[Article]:
-        """The articles, less the first so many."""
+        """The articles, without a number of first ones."""
         ...
 
     def share(self) -> float:
@@ -118,7 +118,7 @@ class ArticleFile:
 
     @property
     def fingerprint(self) -> str:
-        """Told from name, size and time."""
+        """An identifier made of name, size and time."""
         return file_fingerprint(self.path)
 
     def share(self) -> float:
@@ -183,6 +183,6 @@ class JsonArticles(ArticleFile):
 
 
 def file_fingerprint(path: Path) -> str:
-    """What tells a file from others that were under its name."""
+    """An identifier that distinguishes a file from others that were under its name."""
     status = path.stat()
     return f"{path.name} {status.st_size} {status.st_mtime_ns}"

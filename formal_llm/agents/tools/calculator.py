@@ -45,7 +45,7 @@ class CalculatorFunction(NamedTuple):
 
 
 def _wrap_float_function(function: Callable[..., float], needs: str = "") -> Callable[..., Number]:
-    """A function of floats, whose errors are told in words."""
+    """A function of floats, whose errors are reported in words."""
 
     def call_function(*values: Number) -> Number:
         floats = [to_float(value) for value in values]
@@ -318,7 +318,7 @@ class _ExpressionReader:
     # -- tokens ---------------------------------------------------------------------------------------------------
 
     def take_token(self) -> _Token:
-        """Go on to the next token; returns the one that was there."""
+        """Advance to the next token; returns the one that was there."""
         before, found = self.token, _TOKEN.match(self.expression, self.place)
         if found is not None:
             kind = str(found.lastgroup)
@@ -508,7 +508,7 @@ class _ExpressionReader:
         self.take_token()
 
     def compute_value(self, token: _Token, function: Callable[[], Number]) -> Number:
-        """What a function of numbers gives; what it refuses is told with the place."""
+        """What a function of numbers gives; what it refuses is reported with the place."""
         try:
             return function()
         except ArithmeticRefusal as refused:

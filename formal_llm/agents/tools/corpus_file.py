@@ -1,7 +1,7 @@
 """The file of a corpus: SQLite with two full-text indexes, one of words and one of the shapes of titles (trigrams).
 
-It is built beside its place and moved there when it is whole, so nobody ever sees half of one. Building writes on
-record how far it came: stopped by Ctrl-C or by a power cut, the same call goes on there.
+It is built beside its place and moved there when it is whole, so no reader ever sees half of one. Building writes on
+record how far it came: stopped by Ctrl-C or by a power cut, the same call continues there.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ def calculate(expression: str) -> str:
 def corpus_tools(corpus: Corpus) -> list[Tool]:
     """``search`` and ``lookup`` over a corpus, with a page of their own: tools of one run.
 
-    They are called in an order that matters, so no executor shares or caches what they give. Their version tells what
-    the corpus holds.
+    They are called in an order that matters, so no executor shares or caches what they give. Their version identifies
+    what the corpus holds.
     """
     session = corpus.session()
     return [
@@ -31,7 +31,7 @@ def corpus_tools(corpus: Corpus) -> list[Tool]:
 
 
 def agent_toolkit(corpus: Corpus | str | os.PathLike[str] | None = None) -> Toolkit:
-    """``calculate``, ``search`` and ``lookup``, for one run: make one for each run that goes on at the same time.
+    """``calculate``, ``search`` and ``lookup``, for one run: make one for each concurrent run.
 
     Args:
         corpus: what is searched, or its file; the shipped one where left out.

@@ -60,7 +60,7 @@ class WikipediaDump(ArticleFile):
         self._plain = plain or plain_text
 
     def read(self, skip: int = 0) -> Iterator[Article]:
-        """The articles in their order, less the first so many, whose markup is not looked at.
+        """The articles in their order, without a number of first ones, whose markup is not looked at.
 
         Raises:
             NotationError: it is no dump, ends too early, or is damaged; with the line.
@@ -167,7 +167,7 @@ def plain_text(markup: str) -> str:
         elif not left_out:
             kept.append(node)
     text = str(Wikicode(kept).strip_code(normalize=True, collapse=True))
-    text = re.sub(r"(?<!\n)[ \t]*\n(?![ \t]*\n)", " ", text)  # a line that goes on
+    text = re.sub(r"(?<!\n)[ \t]*\n(?![ \t]*\n)", " ", text)  # a line that continues
     text = re.sub(r"[ \t\u00a0]+", " ", re.sub(r"\((\s*[,;])*\s*\)", "", text))
     text = re.sub(r"\((?:\s*[,;])+\s*", "(", text)  # what a template left behind
     lines = (re.sub(r" +([,.;:])", r"\1", line).strip() for line in text.split("\n"))
