@@ -178,8 +178,10 @@ class Agent(RunnableAgent):
         for number, one in enumerate(self.examples, 1):
             if not (found := one.verify(self.behaviour)).valid:
                 raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
-        told = [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
-        self.told = write_instructions(self.behaviour, told, self.examples)
+        descriptions = (
+            [*map(describe_tool, toolkit), *(_HELPERS[name] for name in helpers)] if roles.action is not None else []
+        )
+        self.told = write_instructions(self.behaviour, descriptions, self.examples)
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
         versions = [(tool.name, tool.version) for tool in toolkit]
         self._ways = f"temperature {temperature}, {bounds}, {by}, {versions}"
@@ -226,12 +228,14 @@ class Agent(RunnableAgent):
             name: the name of the run, which its events carry.
             before: earlier runs of the same conversation, to show to the model.
         """
-        told = self.told
+        instructions = self.told
         if before:
-            told += "\n".join(["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""])
+            instructions += "\n".join(
+                ["Earlier in this conversation:", *(one.to_text(self.behaviour) for one in before), ""]
+            )
 
         llm = llm or self.llm
-        writer = self._writer_of(llm, self.behaviour, told)
+        writer = self._writer_of(llm, self.behaviour, instructions)
         return Run(self._settings, writer, llm, self._make_tools(), question, self.on_event, name)
 
 

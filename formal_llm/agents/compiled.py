@@ -256,10 +256,10 @@ class CompiledRules:
         Raises:
             AutomatonError: a custom automaton does not provide a fingerprint.
         """
-        told = [getattr(group.lookahead.automaton, "fingerprint", None) for group in self.groups]
-        if None in told:
+        fingerprints = [getattr(group.lookahead.automaton, "fingerprint", None) for group in self.groups]
+        if None in fingerprints:
             raise AutomatonError("this automaton does not tell its fingerprint, so a snapshot could not be known again")
-        return make_fingerprint([*told, list(self.owners)])
+        return make_fingerprint([*fingerprints, list(self.owners)])
 
     @cached_property
     def trace_verifier(self) -> Verifier | None:

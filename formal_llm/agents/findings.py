@@ -62,9 +62,9 @@ def find_rule_problems(
     empty = [group for group in rules.groups if group.fronts.start.is_viable is False]
     if empty:
         reasons = [why_empty(group.source, max_states=group.max_states) for group in empty]
-        told = "; ".join(why.reason for why in reasons)
+        message = "; ".join(why.reason for why in reasons)
         return tuple(
-            Finding("empty", "", f"nothing keeps the rules: {told}", (), why.limits, why.constraints)
+            Finding("empty", "", f"nothing keeps the rules: {message}", (), why.limits, why.constraints)
             for why in reasons[:1]
         )
     outside = rules.environment | set(environment)

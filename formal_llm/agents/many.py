@@ -438,8 +438,8 @@ def identify_runs(agent: RunnableAgent) -> dict[str, str]:
     """Identify what the runs of an agent depend on besides the question: the LLM, and a hash of everything."""
     llm = agent.llm
     identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
-    said = json.dumps([identity, agent.variant], default=str)
+    identity_text = json.dumps([identity, agent.variant], default=str)
     return {
         "llm": str(identity.get("llm", "")),
-        "run": make_fingerprint([hashlib.sha256(said.encode()).hexdigest()])[:16],
+        "run": make_fingerprint([hashlib.sha256(identity_text.encode()).hexdigest()])[:16],
     }

@@ -73,8 +73,10 @@ def run_page(
         **_list_usage_rows(transcript.usage),
         "Corrections": f"{len(transcript.corrections):,}",
     }
-    told = "".join(f"<tr><th>{escape_text(name)}</th><td>{escape_text(text)}</td></tr>" for name, text in rows.items())
-    parts.append(f"<h2>About this run</h2><table>{told}</table>{_render_state_table(transcript)}")
+    table_rows = "".join(
+        f"<tr><th>{escape_text(name)}</th><td>{escape_text(text)}</td></tr>" for name, text in rows.items()
+    )
+    parts.append(f"<h2>About this run</h2><table>{table_rows}</table>{_render_state_table(transcript)}")
     return html_page(title[:80], _STYLE, "\n".join(parts))
 
 
@@ -145,8 +147,8 @@ def modular_page(run: ModularRun, *, error: BaseException | None = None, about: 
     steps, at = run.scratchpad.steps, 0
     for decision in run.decisions:
         places.append(len(segments))
-        told = "\n".join(filter(None, (decision.thoughts, f"{decision.tool}: {decision.task}")))
-        segments.append(Segment("plan", told, "model"))
+        decided = "\n".join(filter(None, (decision.thoughts, f"{decision.tool}: {decision.task}")))
+        segments.append(Segment("plan", decided, "model"))
         before = len(segments)
         while at < len(steps):
             step = steps[at]

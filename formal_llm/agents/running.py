@@ -240,31 +240,31 @@ class Run:
         came: object = None
         while True:
             try:
-                told = resumed(steps, came)
+                event = resumed(steps, came)
             except StopIteration:
                 return ()
             came = None
-            match told:
+            match event:
                 case SegmentBegan():
-                    state, pieces = told.state, False
+                    state, pieces = event.state, False
                     self.notify_watchers(happenings.Began(state, "model", self.name))
                 case Text():
                     pieces = True
-                    self.notify_watchers(happenings.Wrote(state, told.text, self.name))
+                    self.notify_watchers(happenings.Wrote(state, event.text, self.name))
                 case Segment():
-                    self._record_segment(told, was_streamed=pieces)
-                    if told.state == self.settings.roles.action and rules.action is not None:
+                    self._record_segment(event, was_streamed=pieces)
+                    if event.state == self.settings.roles.action and rules.action is not None:
                         steps.close()
                         return None
                 case Correction():
-                    self._record_correction(told)
+                    self._record_correction(event)
                 case Spent():
-                    self._record_spent(told)
+                    self._record_spent(event)
                 case Due():
-                    return told.states
+                    return event.states
                 case _:
                     try:
-                        came = yield told
+                        came = yield event
                     except Exception as error:
                         came = error
 
@@ -342,8 +342,8 @@ class Run:
     def _ask_world(self, state: str) -> Asks[None]:
         self.notify_watchers(happenings.Began(state, "environment", self.name))
         self._writing = state
-        said = self.settings.roles.worlds[state](self)
-        text = said if isinstance(said, str) else (yield from said)
+        answer = self.settings.roles.worlds[state](self)
+        text = answer if isinstance(answer, str) else (yield from answer)
         self._writing = ""
         self.notify_watchers(happenings.Wrote(state, text, self.name))
         self._add_segment(Segment(state, text, "environment"))

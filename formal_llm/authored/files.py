@@ -153,5 +153,5 @@ def _open(path: str, flags: int) -> int:
 
 def _check(mode: int, path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(mode):
-        said = next((told for is_kind, told in _KINDS if is_kind(mode)), "this is no plain file")
-        raise OSError(errno.EINVAL, said, os.fspath(path))
+        problem = next((reason for is_kind, reason in _KINDS if is_kind(mode)), "this is no plain file")
+        raise OSError(errno.EINVAL, problem, os.fspath(path))

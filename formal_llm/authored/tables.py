@@ -144,14 +144,14 @@ def parse_toml(text: str, file: str | None = None) -> dict[str, Any]:
     except RecursionError:
         raise NotationError("lists or tables are nested too deeply", file=file) from None
     except tomllib.TOMLDecodeError as error:
-        said = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error), re.DOTALL)
-        if said is None:
+        matched = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error), re.DOTALL)
+        if matched is None:
             raise NotationError(f"this is not TOML: {error}", file=file) from None
         lines = text.rstrip("\n").split("\n")
-        line, column = (int(said[2]), int(said[3])) if said[2] else (len(lines), len(lines[-1]) + 1)
+        line, column = (int(matched[2]), int(matched[3])) if matched[2] else (len(lines), len(lines[-1]) + 1)
         source_line = lines[line - 1] if line <= len(lines) else None
         raise NotationError(
-            f"this is not TOML: {said[1]}", file=file, line=line, column=column, source_line=source_line
+            f"this is not TOML: {matched[1]}", file=file, line=line, column=column, source_line=source_line
         ) from None
 
 
@@ -292,15 +292,15 @@ def _shown(value: object) -> str:
 
 
 def _short(text: object) -> str:
-    said = str(text)
-    return said if len(said) <= 60 else f"{said[:59]}…"
+    shown = str(text)
+    return shown if len(shown) <= 60 else f"{shown[:59]}…"
 
 
 def _place(path: TablePath) -> str:
     """A path as its author would write it, the items of lists counted from 1: ``groups 2, slots``."""
     if not path:
         return "the whole"
-    said = str(path[0])
+    shown = str(path[0])
     for part in path[1:]:
-        said += f" {part + 1}" if isinstance(part, int) else f", {part}"
-    return said
+        shown += f" {part + 1}" if isinstance(part, int) else f", {part}"
+    return shown

@@ -169,8 +169,8 @@ def _converse(
             if save is not None:
                 write_to(save, run.transcript.to_jsonl())
             if page is not None:
-                told = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
-                write_to(page, run_page(run.transcript, agent_.behaviour, run.calls, error=error, about=told))
+                details = {"LLM": llm, "Tools": ", ".join(run.toolkit.tools) or "none"}
+                write_to(page, run_page(run.transcript, agent_.behaviour, run.calls, error=error, about=details))
         if shown is None:
             print_text(run.transcript.answer)
         else:
@@ -261,5 +261,7 @@ class StatePrinter:
         """Show what it took."""
         self._line()
         sys.stdout.flush()
-        told = f"{counted(questions, 'question')}, {counted(requests, 'request')}, {counted(corrections, 'correction')}"
-        self.console.print(told, style="dim")
+        summary = (
+            f"{counted(questions, 'question')}, {counted(requests, 'request')}, {counted(corrections, 'correction')}"
+        )
+        self.console.print(summary, style="dim")

@@ -79,11 +79,11 @@ def run_modular(questions: Iterable[str], options: ModularOptions) -> None:
                 if options.save is not None:
                     write_to(options.save, run.transcript.to_jsonl())
                 if options.page is not None:
-                    told = {
+                    details = {
                         "LLM": ", ".join(filter(None, (options.llm, options.tool_llm))),
                         "Tools": ", ".join(agent.setup.modules),
                     }
-                    write_to(options.page, modular_page(run, error=error, about=told))
+                    write_to(options.page, modular_page(run, error=error, about=details))
                 if options.decisions is not None:
                     write_decisions(options.decisions, decision_rows(runs, complete=False))
             if shown is None:
@@ -186,5 +186,5 @@ class _Shown:
     def end(self, run: ModularRun) -> None:
         """Show what a run took."""
         steps, requests, corrected = len(run.word), run.usage.requests, len(run.corrections)
-        told = f"{counted(steps, 'step')}, {counted(requests, 'request')}, {counted(corrected, 'correction')}"
-        self.console.print(told, style="dim")
+        summary = f"{counted(steps, 'step')}, {counted(requests, 'request')}, {counted(corrected, 'correction')}"
+        self.console.print(summary, style="dim")

@@ -127,10 +127,10 @@ class _Log:
         """Put a draft at the end of the file."""
         self._number += 1
         problems = [*draft.problems, *draft.doubts] or ["nothing"]
-        said = "\n".join(f"# found: {' '.join(problem.split())}" for problem in problems)
+        notes = "\n".join(f"# found: {' '.join(problem.split())}" for problem in problems)
         with self.path.open("w" if self._number == 1 else "a", encoding="utf-8") as file:
             file.write(
-                f"# ---- draft {self._number} ({draft.ending or 'no notation'})\n{said}\n{draft.text.rstrip()}\n\n"
+                f"# ---- draft {self._number} ({draft.ending or 'no notation'})\n{notes}\n{draft.text.rstrip()}\n\n"
             )
         err().print(f"draft {self._number}: {counted(len(draft.problems + draft.doubts), 'finding')}")
 
@@ -159,15 +159,15 @@ class _Person:
             sys.stderr.write("> ")
             sys.stderr.flush()
             line = sys.stdin.readline()
-            said = line.strip().casefold()
-            if not line or said in ("q", "quit"):
+            reply = line.strip().casefold()
+            if not line or reply in ("q", "quit"):
                 raise Enough
-            if said in ("", "y", "yes", "n", "no"):
+            if reply in ("", "y", "yes", "n", "no"):
                 break
             console.print("y, n, Enter, or q")
-        if not said:
+        if not reply:
             return None
-        allowed = said[0] == "y"
+        allowed = reply[0] == "y"
         before = read_text(self._path).rstrip("\n") + "\n\n" if self._path.is_file() else ""
         self._path.write_text(before + write_examples([Example(plan.plan, allowed)]), encoding="utf-8")
         return allowed

@@ -214,10 +214,12 @@ class _Board:
             self._console.print(f"{len(self._results.done)} of {self._count}: {self._said()}")
 
     def _said(self) -> str:
-        said = f"{len(self._results.done) - self._failed} plans, {self._failed} failed, {self._sum.questions} questions"
+        status = (
+            f"{len(self._results.done) - self._failed} plans, {self._failed} failed, {self._sum.questions} questions"
+        )
         if self._sum.input_tokens:
-            said += f", {self._sum.input_tokens + self._sum.output_tokens:,} tokens"
-        return said if self._sum.cost is None else f"{said}, cost {self._sum.cost:.4f}"
+            status += f", {self._sum.input_tokens + self._sum.output_tokens:,} tokens"
+        return status if self._sum.cost is None else f"{status}, cost {self._sum.cost:.4f}"
 
     def summary(self, how: str) -> None:
         """The last word."""

@@ -539,8 +539,8 @@ def _progress() -> Iterator[Callable[[RunProgress], None]]:
         def show(step: RunProgress) -> None:
             if step.phase not in known:
                 known[step.phase] = bars.add_task("", said=step.phase)
-            said = f"{step.phase} {step.said}"[:60].ljust(60)
-            bars.update(known[step.phase], completed=step.done, total=step.total, said=said)
+            status = f"{step.phase} {step.said}"[:60].ljust(60)
+            bars.update(known[step.phase], completed=step.done, total=step.total, said=status)
 
         yield show
 

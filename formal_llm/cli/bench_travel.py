@@ -83,7 +83,7 @@ def bench_travelplanner(
     split = next((name for name in DENOMINATORS if file.startswith(name)), None)
     reading: Reader = read_by_rules if reader == "rules" else partial(_read, reader=reader)
     rows: list[RatesRow] = []
-    told: dict[str, list[TravelRecord]] = {}
+    records_of_method: dict[str, list[TravelRecord]] = {}
     with ExitStack() as opened:
         records = opened.enter_context(TravelRecords(to, {"cases": file, "reader": reader}))
         who = {name: resolve(name) for name in names}
@@ -97,10 +97,10 @@ def bench_travelplanner(
                     known, recorded, records, called=called, mode=how.value, search=search.value, reader=reading,
                     on_record=lambda _, bar=bar: bars.advance(bar),  # type: ignore[misc]
                 )  # fmt: skip
-                told[name] = made
+                records_of_method[name] = made
                 rows += rates_rows(name, [judge(one, case) for one, case in zip(made, known, strict=True)])
                 _submission(to, name, known, made)
-    _tell(to, rows, told, split, published=published)
+    _tell(to, rows, records_of_method, split, published=published)
 
 
 def _read(text: str, world: World, *, reader: str) -> TravelQuery:
@@ -136,6 +136,6 @@ def _tell(
     (to / "table.json").write_text(json.dumps(as_data(rows), indent=1) + "\n", encoding="utf-8")
     print_text(text)
     for name, records in told.items():
-        for said in failures(records):
-            err().print(f"{name}, {said}")
+        for failure in failures(records):
+            err().print(f"{name}, {failure}")
     err().print(f"on record in {to}: plans.jsonl, answers, submissions, table.md, table.json")

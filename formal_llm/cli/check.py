@@ -87,13 +87,13 @@ def show(
     warnings = list(loaded.warnings)
     found = _written(loaded)
     lookahead = Lookahead(loaded.whole, max_states=max_states)
-    told, words = _language(lookahead)
-    if "plans" not in told and lookahead.completable().value == "no":
+    described, words = _language(lookahead)
+    if "plans" not in described and lookahead.completable().value == "no":
         why = why_empty(lookahead.source, max_states=max_states)
-        told["no valid plan"] = why.reason
+        described["no valid plan"] = why.reason
     elif never := find_unused_terminals(lookahead, max_states, used={name for word in words for name in word}):
-        told["in no plan"] = ", ".join(never)
-    found |= told
+        described["in no plan"] = ", ".join(never)
+    found |= described
     if isinstance(loaded.rules, Behaviour):
         found |= _agent(str(loaded.file or source), loaded.rules, loaded.whole)
     plans, broken = _examples(loaded)
@@ -133,8 +133,8 @@ def _tell(found: Mapping[str, object], warnings: Sequence[str], as_json: bool) -
         return
     for warning in warnings:
         err().print(f"warning: {warning}", style="yellow")
-    for name, said in found.items():
-        for line in said if isinstance(said, list) else [said]:
+    for name, value in found.items():
+        for line in value if isinstance(value, list) else [value]:
             print_text(f"{name:<15}{line}")
 
 
@@ -151,14 +151,14 @@ def _guard(source: str) -> dict[str, object]:
     weak = rules.check()
     # Of the stronger guarantee what the weaker one does not report: rules that results or users can make impossible.
     strong = [one for one in rules.check(guarantee="whatever") if one.kind == "empty" and one not in weak]
-    for title, told in (
+    for title, rows in (
         ("conflicts", [one for one in (*weak, *strong) if one.kind == "empty"]),
         ("dead ends", [one for one in weak if one.kind == "trap"]),
         ("never", [one for one in weak if one.kind == "never"]),
         ("not decided", [one for one in weak if one.kind not in ("empty", "trap", "never")]),
     ):
-        if told:
-            found[title] = [str(one) for one in told]
+        if rows:
+            found[title] = [str(one) for one in rows]
     traces, guard = load_trace_examples(source), Guard(rules)
     broken = [f"line {one.line}: {why}" for one in traces if (why := one.describe_mismatch(guard))]
     if traces:

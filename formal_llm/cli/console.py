@@ -85,21 +85,21 @@ def exit_code(error: FormalLLMError) -> int:
 
 def said_of(error: Exception) -> str:
     """The message of an error at the command line, which has options where Python has arguments."""
-    said = str(error)
+    message = str(error)
     if isinstance(error, OSError) and error.strerror and not isinstance(error, FormalLLMError):
         # Without the number that Python puts before it, and with the place where it belongs.
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, AgentStopped):
-        return f"{said.partition(' (error.transcript)')[0]}; raise it with --max-{error.kind}"
+        return f"{message.partition(' (error.transcript)')[0]}; raise it with --max-{error.kind}"
     if isinstance(error, BudgetExceeded):
-        what, _, _ = said.partition("; raise it (")
+        what, _, _ = message.partition("; raise it (")
         return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}"
     if isinstance(error, (InfiniteLanguage, Undecided)):
         for argument in ("max_length", "max_states"):
-            said = said.replace(argument, f"--{argument.replace('_', '-')}")
+            message = message.replace(argument, f"--{argument.replace('_', '-')}")
         for what in ("words", "derivations"):
-            said = said.replace(f"count {what} instead", f"count {what} instead (--of {what})")
-    return said
+            message = message.replace(f"count {what} instead", f"count {what} instead (--of {what})")
+    return message
 
 
 class PlainGroup(TyperGroup):

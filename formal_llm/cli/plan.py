@@ -53,8 +53,10 @@ def write_certificate(folder: Path, rules: dict[str, JSON], certificate: dict[st
     if how == "search":
         err().print("that there is no plan was found by search: the certificate says so and proves nothing")
     else:
-        said = f"certificate written; check it: python {folder}/check.py {folder}/rules.json {folder}/certificate.json"
-        err().print(said)
+        message = (
+            f"certificate written; check it: python {folder}/check.py {folder}/rules.json {folder}/certificate.json"
+        )
+        err().print(message)
 
 
 @contextmanager
@@ -359,8 +361,10 @@ def _ties_told(llm: BuiltinLLM, name: str) -> Iterator[None]:
     finally:
         if times:
             often = "once" if times == 1 else f"{times:,} times"
-            said = f"{name}: the task does not tell options apart; {often} the first of them was taken, as of: {first}"
-            err().print(said, style="yellow")
+            message = (
+                f"{name}: the task does not tell options apart; {often} the first of them was taken, as of: {first}"
+            )
+            err().print(message, style="yellow")
 
 
 def read_prices(text: str | None) -> Prices | None:

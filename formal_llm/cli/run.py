@@ -93,8 +93,8 @@ def run(
         "date": datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
         "versions": ", ".join(_versions()),
     }
-    told = [problem, *found] if problem else found
-    page = save_report(to / "report.html", solution.result, about=about, warnings=told)
+    problems = [problem, *found] if problem else found
+    page = save_report(to / "report.html", solution.result, about=about, warnings=problems)
     print_text(f"{solution.plan}\n{written}\n{page}")
     if needed:
         raise typer.Exit(1)
@@ -108,17 +108,17 @@ def lacking_tools(pack: TaskPack, tools: Toolkit) -> list[str]:
 
 def unused(pack: TaskPack, plan: Plan, inputs: Mapping[str, object]) -> list[str]:
     """What is odd about how a plan uses its inputs: files that it has no place for, and one that meets itself."""
-    said = []
+    messages = []
     for terminal, value in inputs.items():
         label, given = pack.cfg.label(terminal), len(value) if isinstance(value, tuple) else 1
         if (places := plan.word.count(terminal)) < given:
-            said.append(f"{counted(given, 'file')} given for {label}, {places} used by the plan")
+            messages.append(f"{counted(given, 'file')} given for {label}, {places} used by the plan")
         calls = plan.call.walk() if plan.call is not None and given == 1 else ()
-        said += [
+        messages += [
             f"{call.label} gets {label} twice, since one file was given for it"
             for call in calls if sum(one.name == terminal for one in call.arguments) > 1
         ]  # fmt: skip
-    return said
+    return messages
 
 
 def _solve(

@@ -152,8 +152,8 @@ def load(
     with catch_warnings(record=True, action="always") as caught:
         found = _load(name, read_facts(facts or ()), ReaderOptions(process, tuple(final or ())))
         more = tuple(constraint(text, found.source) for text in constraints or ())
-    told = dict.fromkeys(str(one.message) for one in caught)
-    return replace(found, more=more, warnings=tuple(told), order=order)
+    messages = dict.fromkeys(str(one.message) for one in caught)
+    return replace(found, more=more, warnings=tuple(messages), order=order)
 
 
 def _load(name: str, known: dict[str, str], reading: ReaderOptions) -> LoadedRules:

@@ -42,8 +42,8 @@ class TracePrinter:
             case Answered(Writing(), answer):
                 console.print(answer.text, style="green")
             case Drafted(_, taken, problem):
-                said = f"; {problem}" if problem else ""
-                console.print(f"choices taken from the draft: {taken}{said}", style="dim")
+                suffix = f"; {problem}" if problem else ""
+                console.print(f"choices taken from the draft: {taken}{suffix}", style="dim")
             case Answered(question, answer):
                 chosen = "; ".join(f"{n}: {question.options[n - 1].text}" for n in answer.numbers)
                 console.print(f"-> {chosen}", style="green")

@@ -153,7 +153,7 @@ def foretold(settings: Settings, folder: Path) -> Iterator[str]:
     yield ""
     yield from (f"note: {note}" for note in parts.notes)
     yield f"{counted(len(parts.tasks), 'task')} to train on, with the number of their plans:"
-    yield from (f"  {said}  {task.description}" for task, said in zip(parts.tasks, _plans(parts), strict=True))
+    yield from (f"  {count}  {task.description}" for task, count in zip(parts.tasks, _plans(parts), strict=True))
     yield f"{counted(len(parts.held_out), 'task')} held out:"
     yield from (f"  {task.description}" for task in parts.held_out)
     if settings.rollouts:
@@ -174,9 +174,9 @@ def _plans(parts: Ingredients) -> list[str]:
         counts = parts.counts()
     except NoValidPlan as error:
         raise TrainingError(f"a task to train on has no plan: {error}") from error
-    said = ["unknown" if n is None else "infinite" if math.isinf(n) else f"{n:,.0f}" for n in counts]
-    width = max(map(len, said))
-    return [one.rjust(width) for one in said]
+    shown = ["unknown" if n is None else "infinite" if math.isinf(n) else f"{n:,.0f}" for n in counts]
+    width = max(map(len, shown))
+    return [one.rjust(width) for one in shown]
 
 
 def _told(trained: Trained) -> Iterator[str]:

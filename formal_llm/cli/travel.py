@@ -207,10 +207,10 @@ def read_wishes(text: str, world: World, reader: str, today: datetime | None) ->
 
 def tell_reading(reading: QueryReading) -> None:
     """Report on standard error what was taken for granted, and what was not understood."""
-    for said in reading.assumed:
-        err().print(f"taken for granted: {said}")
-    for said in reading.not_understood:
-        err().print(f"not understood: {said}", style="yellow")
+    for assumption in reading.assumed:
+        err().print(f"taken for granted: {assumption}")
+    for assumption in reading.not_understood:
+        err().print(f"not understood: {assumption}", style="yellow")
 
 
 def _query(given: str, world: World, reader: str, today: datetime | None) -> TravelQuery:

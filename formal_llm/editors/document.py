@@ -238,9 +238,9 @@ class Document:
                 else:
                     self.rules = read_rules_text(self.text, self.file)
             except NotationError as error:
-                said = [error.problem, *([f"expected: {', '.join(error.expected)}"] if error.expected else [])]
-                said += [error.suggestion] if error.suggestion else []
-                found.append(self._finding(error, "error", "\n".join(said)))
+                message = [error.problem, *([f"expected: {', '.join(error.expected)}"] if error.expected else [])]
+                message += [error.suggestion] if error.suggestion else []
+                found.append(self._finding(error, "error", "\n".join(message)))
             except (FormalLLMError, ValueError) as error:
                 found.append(DocumentFinding(0, 0, 1, "error", str(error)))
         warned = [one.message for one in caught if isinstance(one.message, GrammarWarning)]
@@ -326,4 +326,4 @@ def _described(symbol: Symbol | None) -> list[str]:
     if symbol is None:
         return []
     numbers = ", ".join(f"{quantity} = {amount}" for quantity, amount in symbol.numbers.items())
-    return [said for said in (symbol.label, symbol.description, numbers) if said]
+    return [part for part in (symbol.label, symbol.description, numbers) if part]

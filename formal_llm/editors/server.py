@@ -96,8 +96,8 @@ def hover(ls: LanguageServer, params: types.HoverParams) -> types.Hover | None:
     """What a name means."""
     uri = params.text_document.uri
     place = _got(ls, uri, params.position)
-    said = _read(ls, uri).hover(place.line, place.character)
-    return None if said is None else types.Hover(types.MarkupContent(types.MarkupKind.Markdown, said))
+    text = _read(ls, uri).hover(place.line, place.character)
+    return None if text is None else types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text))
 
 
 def completion(ls: LanguageServer, params: types.CompletionParams) -> types.CompletionList:

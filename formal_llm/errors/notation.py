@@ -116,13 +116,13 @@ class NotUnderstood(NotationError):
         self.sentences = tuple(sentences)
         many = len(self.sentences) > 1
         problem = f"{len(self.sentences)} sentences are not understood" if many else "a sentence is not understood"
-        said = []
+        messages = []
         for sentence, wrong, nearest in self.sentences:
-            said.append(" ".join(sentence.split()))
+            messages.append(" ".join(sentence.split()))
             if wrong != "not understood":
-                said.append(f"  {wrong}")
-            said += [f"  {'you can write, for example:' if one == nearest[0] else 'or:'} {one}" for one in nearest]
-        super().__init__(problem, file="<words>", line=line, column=column, suggestion="\n  ".join(said))
+                messages.append(f"  {wrong}")
+            messages += [f"  {'you can write, for example:' if one == nearest[0] else 'or:'} {one}" for one in nearest]
+        super().__init__(problem, file="<words>", line=line, column=column, suggestion="\n  ".join(messages))
 
 
 class AutomatonError(FormalLLMError, ValueError):

@@ -160,5 +160,5 @@ class QueryError(PlanningError, ValueError):
     def __init__(self, text: str, problems: Sequence[tuple[str, str, str | None]]) -> None:
         self.text = text
         self.problems = tuple(problems)
-        told = "\n".join(f"  {problem}" + (f"; {way_out}" if way_out else "") for _, problem, way_out in problems)
-        super().__init__(f"this query cannot be used:\n{told}")
+        listed = "\n".join(f"  {problem}" + (f"; {way_out}" if way_out else "") for _, problem, way_out in problems)
+        super().__init__(f"this query cannot be used:\n{listed}")

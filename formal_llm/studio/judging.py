@@ -24,14 +24,14 @@ _RECORDING = "formal_llm.transcript/1"
 
 def judge(asked: Asked) -> Parts:
     """A plan or recording that was dropped on the page: whether it follows the rules, and where it leaves them."""
-    written, told = asked_rules(asked), text_of(asked, "plan")
+    written, plan_text = asked_rules(asked), text_of(asked, "plan")
     try:
-        recorded = _recording(told)
+        recorded = _recording(plan_text)
         if recorded is not None:
             yield _replayed(written, recorded)
             return
         verifier = Verifier(written.source, max_states=MAX_STATES)
-        found = _of_agent(written, told, verifier) or verify_text(told, verifier, order=written.wording.order)
+        found = _of_agent(written, plan_text, verifier) or verify_text(plan_text, verifier, order=written.wording.order)
     except (FormalLLMError, ValueError) as error:
         shown = error if isinstance(error, FormalLLMError) else NotationError(str(error), file="plan")
         yield {"part": "problems", "problems": [problem(shown)]}

@@ -74,8 +74,8 @@ def read(text: str, ending: str) -> ReadRules:
         rules = read_rules_text(text, _NAME + ending)
         names = rules.placeholders if isinstance(rules, Flowchart) else ()
         source = automaton_of(rules, {name: f"{{{name}}}" for name in names})
-    told = dict.fromkeys(str(one.message) for one in caught)
-    return ReadRules(rules, source, tuple(_warning(message) for message in told))
+    messages = dict.fromkeys(str(one.message) for one in caught)
+    return ReadRules(rules, source, tuple(_warning(message) for message in messages))
 
 
 def asked_rules(asked: Asked, name: str = "text") -> ReadRules:

@@ -94,10 +94,10 @@ class _ChoosingRun(WriterRun):
             yield Text(content.texts[place])
             yield Segment(state, content.texts[place], "forced" if len(content.texts) == 1 else "model")
             return
-        said = [f"{so_far}\n\n{self.how.phrases.text.replace('{marker}', marker)}"]
+        texts = [f"{so_far}\n\n{self.how.phrases.text.replace('{marker}', marker)}"]
         position = len(self.transcript)
         for tried in range(1 + self.bounds.corrections):
-            text, after = yield from self._generate_text(state, marker, content, said)
+            text, after = yield from self._generate_text(state, marker, content, texts)
             wrong = find_problem(content, text)
             if not wrong:
                 yield Segment(state, text)
@@ -106,7 +106,7 @@ class _ChoosingRun(WriterRun):
             if tried < self.bounds.corrections:
                 yield Correction(position, text, (), "", wrong)
                 yield SegmentBegan(state)
-                said = [said[0], text or GOES_ON, self.how.phrases.again.replace("{problem}", wrong)]
+                texts = [texts[0], text or GOES_ON, self.how.phrases.again.replace("{problem}", wrong)]
         raise WritingError(f"the text of {state} was wrong {1 + self.bounds.corrections} times: {wrong}", state, text)
 
     def _generate_text(

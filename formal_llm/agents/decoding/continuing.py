@@ -292,8 +292,8 @@ class ContinuingRun(WriterRun):
             begun = max((find_common_prefix((written.lstrip(), one)) for one in following.states), key=len)
             longer = find_common_prefix(one for one in following.states if one.startswith(begun))
             marker = longer if len(longer) > len(put) else following.shortest
-        told = "" if written == put else written
-        yield Correction(len(self.transcript), told, following.markers, marker, reason)
+        rejected = "" if written == put else written
+        yield Correction(len(self.transcript), rejected, following.markers, marker, reason)
         if marker in following.states:
             self._start_between_states(None)
             yield from self._begin_state(following.states[marker])

@@ -81,8 +81,8 @@ def find_next_states(monitor: Monitor, markers: Markers, until: Collection[str] 
         refused = monitor.why()
         raise WritingError(f"nothing can come next: {refused.reason if refused is not None else 'no way is known'}")
     lengths = {marker: known[name].shortest for marker, name in states.items()}
-    told = {marker: length for marker, length in lengths.items() if length is not None}
-    shortest = "" if may_end else min(told or states, key=lambda marker: told.get(marker, 0))
+    longest = {marker: length for marker, length in lengths.items() if length is not None}
+    shortest = "" if may_end else min(longest or states, key=lambda marker: longest.get(marker, 0))
     world = tuple(states.values()) if not may_end and all(name in until for name in states.values()) else ()
     return NextStates(states, may_end, world, shortest)
 

@@ -121,7 +121,7 @@ class AskingRun:
     ) -> tuple[dict[str, object], str]:
         try:
             value, text, usage = dict(gave["value"]), str(gave["text"]), self._read_usage(gave)
-            told = [(str(one["problem"]), str(one["written"])) for one in gave["corrections"]]
+            corrections = [(str(one["problem"]), str(one["written"])) for one in gave["corrections"]]
         except (KeyError, TypeError, ValueError) as error:
             raise ResultsError(f"{self.journal.path}: an answer of the {role} cannot be read: {error!r}") from None
         if value or not may_fail:
@@ -130,7 +130,7 @@ class AskingRun:
                 raise ResultsError(f"{self.journal.path}: an answer of the {role} is not legal here: {problem}")
         self._record_usage(role, usage)
         place = len(self.now.scratchpad)
-        for problem, written in told:
+        for problem, written in corrections:
             correction = Correction(place, written, done=text[:_MOST_WRITTEN], reason=f"{role}: {problem}")
             self.now = replace(self.now, corrections=(*self.now.corrections, correction))
             self._notify_progress("corrected", {"role": role, "problem": problem, "written": written}, replayed)

@@ -74,8 +74,8 @@ def call_messages(
 def summary_messages(text: str, task: str, most: int, most_read: int) -> tuple[Message, ...]:
     """What the summarizer is shown."""
     request = mark_lines(shorten_text(task, MOST_REQUEST), "Task: ")
-    told = f"{request}\n\n{mark_lines(shorten_text(text, most_read), 'Text: ')}"
-    return Message("system", _SUMMARIZER.format(most=most)), Message("user", told)
+    message = f"{request}\n\n{mark_lines(shorten_text(text, most_read), 'Text: ')}"
+    return Message("system", _SUMMARIZER.format(most=most)), Message("user", message)
 
 
 def summary_schema(most: int) -> dict[str, object]:

@@ -46,9 +46,9 @@ class RoleLLMs:
 
     def __init__(self, llms: Mapping[Role, Writer]) -> None:
         self._llms = dict(llms)
-        told = {role: getattr(llm, "name", type(llm).__name__) for role, llm in self._llms.items()}
-        self.name = ", ".join(dict.fromkeys(map(str, told.values())))
-        known = {role: getattr(llm, "identity", None) or told[role] for role, llm in self._llms.items()}
+        names = {role: getattr(llm, "name", type(llm).__name__) for role, llm in self._llms.items()}
+        self.name = ", ".join(dict.fromkeys(map(str, names.values())))
+        known = {role: getattr(llm, "identity", None) or names[role] for role, llm in self._llms.items()}
         #: What its answers depend on.
         self.identity: dict[str, object] = {"llm": self.name, "roles": known}
         if any(isinstance(llm, AsyncLLM) for llm in self._llms.values()):

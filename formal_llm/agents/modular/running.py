@@ -209,8 +209,8 @@ class ModularRunner(AskingRun):
         pad = self.now.scratchpad
         count = len(pad) - KEPT_STEPS
         if len(pad.text()) > self.setup.sizes.scratchpad and count > pad.summarised:
-            told = Scratchpad(pad.steps[:count], pad.summary, pad.summarised).text()
-            summary = yield from self._summarise_text(told, self.now.request, self.setup.sizes.scratchpad // 4)
+            turns = Scratchpad(pad.steps[:count], pad.summary, pad.summarised).text()
+            summary = yield from self._summarise_text(turns, self.now.request, self.setup.sizes.scratchpad // 4)
             self.now = replace(self.now, scratchpad=pad.with_summary(summary, count))
 
     def _end_run(self, answer: str) -> Generator[Doing, Any, None]:

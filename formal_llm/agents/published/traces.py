@@ -39,9 +39,9 @@ def read_react(text: str) -> Transcript:
         TranscriptError: a line before any other that begins with nothing known; an action that is no call.
     """
     found: list[Segment] = []
-    for what, said in _split_lines(text):
+    for what, content in _split_lines(text):
         if what == "Action":
-            tool, given = _parse_call(said)
+            tool, given = _parse_call(content)
             if tool == "Finish":
                 if found and found[-1].state == "Tht":
                     found[-1] = Segment("Final-Tht", found[-1].text)
@@ -49,7 +49,9 @@ def read_react(text: str) -> Transcript:
             else:
                 found += [Segment("Act", tool), Segment("Act-Inp", given)]
         else:
-            found.append(_make_segment(what, said, {"Question": "Ques", "Thought": "Tht", "Observation": "Obs"}, "Obs"))
+            found.append(
+                _make_segment(what, content, {"Question": "Ques", "Thought": "Tht", "Observation": "Obs"}, "Obs")
+            )
     return Transcript("react", tuple(found))
 
 
@@ -60,12 +62,14 @@ def read_rewoo(text: str) -> Transcript:
         TranscriptError: as of :func:`read_react`.
     """
     found: list[Segment] = []
-    for what, said in _split_lines(text):
+    for what, content in _split_lines(text):
         if what.startswith("#"):
-            tool, given = _parse_call(said)
+            tool, given = _parse_call(content)
             found += [Segment("Act-Lbl", what), Segment("Act", tool), Segment("Act-Inp", given)]
         else:
-            found.append(_make_segment(what, said, {"Question": "Ques", "Plan": "Plan", "Answer": "Solver"}, "Solver"))
+            found.append(
+                _make_segment(what, content, {"Question": "Ques", "Plan": "Plan", "Answer": "Solver"}, "Solver")
+            )
     return Transcript("rewoo", tuple(found))
 
 
@@ -80,7 +84,7 @@ def _split_lines(text: str) -> list[tuple[str, str]]:
             found[-1] = (found[-1][0], f"{found[-1][1]}\n{line}")
         else:
             raise TranscriptError(f"a trace begins with a question, not with {line[:60]!r}")
-    return [(what, said.strip()) for what, said in found]
+    return [(what, content.strip()) for what, content in found]
 
 
 def _parse_call(said: str) -> tuple[str, str]:

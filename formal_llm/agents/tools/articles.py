@@ -160,9 +160,9 @@ class JsonArticles(ArticleFile):
         try:
             found = parse_json(line)
         except ValueError as error:
-            said = f"this is no JSON: {error}"
+            message = f"this is no JSON: {error}"
             raise NotationError(
-                said, file=str(self.path), line=number, suggestion="write one object with title and text a line"
+                message, file=str(self.path), line=number, suggestion="write one object with title and text a line"
             ) from None
         query = found.get("query") if isinstance(found, dict) else None
         pages = query.get("pages") if isinstance(query, dict) else [found]

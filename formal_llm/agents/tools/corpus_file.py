@@ -82,8 +82,8 @@ def build_corpus(
                 on_progress(read, 1.0)
         growing.replace(out)
     except sqlite3.OperationalError as error:
-        said = "another process is building it" if "locked" in str(error) else str(error)
-        raise InputError(f"{out} cannot be built: {said}") from error
+        reason = "another process is building it" if "locked" in str(error) else str(error)
+        raise InputError(f"{out} cannot be built: {reason}") from error
     except OSError as error:
         raise InputError(f"{out} cannot be built: {error.strerror}") from error
     return count

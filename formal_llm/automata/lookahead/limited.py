@@ -90,8 +90,8 @@ class LimitedAutomaton(Generic[M]):
     """
 
     def __init__(self, source: PDA | Automaton[Hashable, M], limits: Limits) -> None:
-        told = getattr(source, "terminals", None)
-        if told is None:
+        declared = getattr(source, "terminals", None)
+        if declared is None:
             raise AutomatonError("limits are about terminals, and this automaton does not tell its own: .terminals")
         self.source = cast("DescribedAutomaton", source)
         self.limits = limits
@@ -99,7 +99,7 @@ class LimitedAutomaton(Generic[M]):
         self.automaton = cast("DescribedAutomaton", source.without_limits if isinstance(source, PDA) else source)
         self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
         self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
-        self.terminals: Mapping[str, None] = dict.fromkeys(told)
+        self.terminals: Mapping[str, None] = dict.fromkeys(declared)
         self.counters = Counters(source.bounds if isinstance(source, PDA) else self._make_bounds())
 
     def _make_bounds(self) -> list[Bound]:

@@ -207,12 +207,12 @@ class Sampler:
     def _is_unambiguous(self, configuration: LimitedConfiguration) -> bool:
         """Whether every word is known to have one derivation."""
         state, stack = configuration.inner
-        told = self._told.get((state, stack))
-        if told is None:
-            told = self._told[state, stack] = is_unambiguous(
+        known = self._told.get((state, stack))
+        if known is None:
+            known = self._told[state, stack] = is_unambiguous(
                 self._counting.grammar, state, stack
             ) or self._is_unambiguous_by_factors(state, stack)
-        return told
+        return known
 
     def _is_unambiguous_by_factors(self, state: State, stack: Stack) -> bool:
         """Whether a product is unambiguous since its base is, and its constraints are deterministic.

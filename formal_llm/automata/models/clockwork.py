@@ -77,16 +77,16 @@ def base_with_clock(pda: PDA) -> PDA:
 
 def _add_times_to_texts(clocked: PDA, taking: Mapping[str, int]) -> PDA:
     """The product with a clock, with the times of each step in front of its text."""
-    told = []
+    timed = []
     for transition in clocked.transitions:
         name = transition.read
         if name is not None and not transition.decision:
             now: int = transition.state[1][0]  # type: ignore[index]  # its states are pairs, the second a moment
             text = f"{step_times(now, now + taking[name])}: {transition.text or clocked.label(name)}"
             transition = replace(transition, text=text)
-        told.append(transition)
+        timed.append(transition)
     made = object.__new__(PDA)
-    made.__dict__.update({**clocked.__getstate__(), "transitions": tuple(told)})
+    made.__dict__.update({**clocked.__getstate__(), "transitions": tuple(timed)})
     return made
 
 

@@ -94,8 +94,8 @@ def holds(condition: Condition, facts: Mapping[str, object]) -> bool:
     if isinstance(condition, ElseCondition):
         return False
     if isinstance(condition, JoinedConditions):
-        told = [holds(part, facts) for part in condition.parts]
-        return all(told) if condition.how == "and" else any(told) == (condition.how == "or")
+        values = [holds(part, facts) for part in condition.parts]
+        return all(values) if condition.how == "and" else any(values) == (condition.how == "or")
     left, right = _value_of_side(condition.left, facts), _value_of_side(condition.right, facts)
     if type(left) is not type(right) and _SIGNS[condition.sign] not in (operator.eq, operator.ne):
         raise ValueError(f"{left} {condition.sign} {right} compares a number and a text")

@@ -83,11 +83,11 @@ def _check_parts(chart: FlowGraph) -> ChartProblem | None:
 
 
 def _check_start(chart: FlowGraph) -> ChartProblem | None:
-    said = [name for name in chart.starts if chart.is_start_marker(name)]
-    others = [name for name in chart.starts if name not in said]
-    if said and others:
+    marked = [name for name in chart.starts if chart.is_start_marker(name)]
+    others = [name for name in chart.starts if name not in marked]
+    if marked and others:
         return ChartProblem(
-            f"no arrow leads to {_describe_node(chart, others[0])}: it cannot be reached from the start {said[0]}",
+            f"no arrow leads to {_describe_node(chart, others[0])}: it cannot be reached from the start {marked[0]}",
             others[0],
             suggestion="draw an arrow to it, or leave it out",
         )
@@ -106,15 +106,15 @@ def _check_decisions(chart: FlowGraph) -> ChartProblem | None:
             )
         seen: dict[str, FlowEdge] = {}
         for edge in chart.leaving[node.id]:
-            said = one_line(edge.text).casefold()
-            if said and said in seen:
+            answer_text = one_line(edge.text).casefold()
+            if answer_text and answer_text in seen:
                 return ChartProblem(
                     f"the decision {_describe_node(chart, node.id)} has two answers {edge.text!r}",
                     edge=chart.edges.index(edge),
-                    suggestion=f"the other one leads to {seen[said].target}; give each a text of its own, or draw them"
-                    " as branches of one answer: A -->|answer| B & C",
+                    suggestion=f"the other one leads to {seen[answer_text].target}; give each a text of its own, or "
+                    "draw them as branches of one answer: A -->|answer| B & C",
                 )
-            seen[said] = edge
+            seen[answer_text] = edge
     return None
 
 

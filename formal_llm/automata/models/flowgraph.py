@@ -187,8 +187,8 @@ class FlowGraph(PickledByFields):
             return "start"
         if not leaving and (not node.text or _is_labelled_with(node, END_WORDS)):
             return "end"
-        told = node.text and not (node.shape in MARKERS and _is_labelled_with(node, START_WORDS | END_WORDS))
-        return "step" if told else "junction"
+        has_text = node.text and not (node.shape in MARKERS and _is_labelled_with(node, START_WORDS | END_WORDS))
+        return "step" if has_text else "junction"
 
     @cached_property
     def _start_set(self) -> frozenset[str]:
@@ -288,10 +288,10 @@ def read_answer_conditions(graph: FlowGraph, name: str) -> dict[FlowEdge, Condit
         return {}
     edges = graph.answer_edges(name)
     whole = read_condition(one_line(graph.node[name].text).rstrip("? "))
-    told = [_ANSWERS.get(one_line(edge.text).casefold()) for edge in edges]
-    if whole is not None and not isinstance(whole, ElseCondition) and sorted(map(str, told)) == ["False", "True"]:
+    answers = [_ANSWERS.get(one_line(edge.text).casefold()) for edge in edges]
+    if whole is not None and not isinstance(whole, ElseCondition) and sorted(map(str, answers)) == ["False", "True"]:
         return {
-            edge: whole if yes else JoinedConditions("not", (whole,)) for edge, yes in zip(edges, told, strict=True)
+            edge: whole if yes else JoinedConditions("not", (whole,)) for edge, yes in zip(edges, answers, strict=True)
         }
     found: dict[FlowEdge, Condition] = {}
     for edge in edges:
@@ -305,8 +305,10 @@ def read_answer_conditions(graph: FlowGraph, name: str) -> dict[FlowEdge, Condit
 
 def facts_of(graph: FlowGraph) -> tuple[str, ...]:
     """The facts that decide decisions of a chart, in order of appearance."""
-    told = [list_fact_names(one) for node in graph.nodes for one in read_answer_conditions(graph, node.id).values()]
-    return tuple(dict.fromkeys(name for group in told for name in group))
+    fact_names = [
+        list_fact_names(one) for node in graph.nodes for one in read_answer_conditions(graph, node.id).values()
+    ]
+    return tuple(dict.fromkeys(name for group in fact_names for name in group))
 
 
 def ruled_out(graph: FlowGraph, facts: Mapping[str, object]) -> list[str]:
@@ -599,14 +601,14 @@ class FlowchartTransitions:
         if not self.decisions:
             yield Transition(state, None, None, target)
             return
-        told = self.graph.answer_texts(name)
-        symbols |= {terminal: Symbol(text) for terminal, (text, _) in told.items()}
+        texts = self.graph.answer_texts(name)
+        symbols |= {terminal: Symbol(text) for terminal, (text, _) in texts.items()}
         inside = f"{state}?" if state == name else f"{state}?{name}"
-        choice, end, question = selection(*told), f"{name}$", self.graph.question(name)
+        choice, end, question = selection(*texts), f"{name}$", self.graph.question(name)
         yield Transition(state, None, None, inside, (choice, end))
         for production in expand_selections([choice]):
             yield Transition(inside, None, production.head, inside, production.body, question=question)
-        for terminal, (text, _) in told.items():
+        for terminal, (text, _) in texts.items():
             yield Transition(inside, terminal, terminal, inside, (), text)
         yield Transition(inside, None, end, target)
 

@@ -156,10 +156,10 @@ def _read_odd_amount(text: str) -> int | Decimal:
         value = Decimal(text)
     except InvalidOperation:
         unit = re.fullmatch(r"(\d+(?:\.\d+)?)([^\W\d_]+)", text)
-        told = f"{text!r} is not a number"
+        message = f"{text!r} is not a number"
         if unit and unit[2].casefold().startswith(("h", "m", "s")):
-            told += f"; times are written 1h30, {unit[1]}h, {unit[1]}min or {unit[1]}s"
-        raise ValueError(told) from None
+            message += f"; times are written 1h30, {unit[1]}h, {unit[1]}min or {unit[1]}s"
+        raise ValueError(message) from None
     if not value.is_finite() or abs(value.adjusted()) > DIGITS:
         raise ValueError(f"{text} is not a number from 0")
     return int(value) if value == value.to_integral_value() else value
@@ -208,8 +208,8 @@ def read_clock(text: str) -> int:
     found = _CLOCK.fullmatch(text)
     if found is None:
         near = re.fullmatch(r"(\d{1,2})(?:[.h](\d\d)|h)?", text)
-        told = f"; write {near[1]}:{near[2] or '00'}" if near else "; write, for instance, 9:15"
-        raise ValueError(f"{text!r} is no time of day{told}")
+        hint = f"; write {near[1]}:{near[2] or '00'}" if near else "; write, for instance, 9:15"
+        raise ValueError(f"{text!r} is no time of day{hint}")
     if int(found[2]) >= 60 or int(found[3] or 0) >= 60:
         raise ValueError(f"{text!r} is no time of day: an hour has 60 minutes, from 00 to 59")
     return int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3] or 0)

@@ -88,10 +88,10 @@ def parse_group(symbol: str) -> tuple[tuple[str, ...], ...] | None:
     bodies: list[list[str]] = [[]]
     start, depth = 0, 0
     for piece in _PIECE.finditer(symbol, 1, len(symbol) - 1):
-        said = piece[0]
-        if said == "(":
+        symbol_text = piece[0]
+        if symbol_text == "(":
             start, depth = (piece.start() if not depth else start), depth + 1
-        elif said[0] == ")":
+        elif symbol_text[0] == ")":
             depth -= 1
             if depth < 0:
                 return None
@@ -99,10 +99,10 @@ def parse_group(symbol: str) -> tuple[tuple[str, ...], ...] | None:
                 bodies[-1].append(symbol[start : piece.end()])
         elif depth:
             continue
-        elif said == "|":
+        elif symbol_text == "|":
             bodies.append([])
         else:
-            bodies[-1].append(said)
+            bodies[-1].append(symbol_text)
     return None if depth else tuple(() if body == ["ε"] else tuple(body) for body in bodies)
 
 

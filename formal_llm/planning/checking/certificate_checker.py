@@ -74,10 +74,10 @@ def confirm_plan(rules: Data, certificate: Data) -> str:
         rows = [[source, step, None, target, []] for source, step, target in constraint["transitions"]]
         read = replay_run({**constraint, "transitions": rows, "stack": []}, numbers)
         must_hold(read == word, f"constraint {constraint['name']!r}: its run does not read the word")
-    for limit, told in zip(rules["limits"], certificate["sums"], strict=True):
+    for limit, claimed in zip(rules["limits"], certificate["sums"], strict=True):
         total = sum((read_number(limit["weights"].get(step, 0)) for step in word), Fraction(0))
-        must_hold(total == read_number(told), f"{limit['name']}: the sum is {total}, not {told}")
-        kept = read_number(limit.get("at_least", 0)) <= total <= read_number(limit.get("at_most", told))
+        must_hold(total == read_number(claimed), f"{limit['name']}: the sum is {total}, not {claimed}")
+        kept = read_number(limit.get("at_least", 0)) <= total <= read_number(limit.get("at_most", claimed))
         must_hold(kept, f"{limit['name']} is broken: the sum is {total}")
     return f"proved: this plan follows the rules: {' '.join(word)}"
 

@@ -60,11 +60,12 @@ def find_remedy(rules: PDA, lines: Sequence[StepLine], order: Order, *, max_stat
         return None
     # A line may be the step of several moves: the run determines which. Limits count what is read, so any run will do.
     run = find_run(steps.limited.without_limits, found.word)
-    told = {move.read or "": steps.printed[move] for move in run if move in steps.printed}
+    printed_steps = {move.read or "": steps.printed[move] for move in run if move in steps.printed}
     texts = [steps.printed[move] for move in run if move in steps.printed]
     texts = [text for text in (texts if order == "forward" else texts[::-1]) if text]
     changes = [
-        _describe_edit(edit, lines, told.get(edit.new or "", "")) for edit in _order_edits(found.edits, lines, order)
+        _describe_edit(edit, lines, printed_steps.get(edit.new or "", ""))
+        for edit in _order_edits(found.edits, lines, order)
     ]
     return PlanRemedy(tuple(texts), tuple(changes), found.distance)
 
@@ -265,11 +266,11 @@ class _InvalidText:
 
     def _locate_in_lines(self, found: TextVerification, word: Word) -> TextVerification:
         """The verification of a word that lines stand for, reported with its line."""
-        told = next((one for one in self._reading.told if one.pda.accepts(word)), None)
-        if told is None or found.position is None:
+        matching = next((one for one in self._reading.told if one.pda.accepts(word)), None)
+        if matching is None or found.position is None:
             return found
-        reads = [move for move in find_run(told.pda, word) if move.read is not None]
-        at = told.lines.get(reads[found.position]) if found.position < len(reads) else None
+        reads = [move for move in find_run(matching.pda, word) if move.read is not None]
+        at = matching.lines.get(reads[found.position]) if found.position < len(reads) else None
         if at is None:
             return found
         line = self._reading.lines[at]

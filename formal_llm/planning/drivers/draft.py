@@ -184,11 +184,15 @@ def _list_prefix_sets(
     """What the first steps choose of a selection, each set with how many steps these are; most first."""
     names: list[str] = []
     for step in steps:
-        told = [name for name in members if name in step.names]
+        named = [name for name in members if name in step.names]
         before = names[-1:] if ordered else []
-        if len(told) != 1 or told[0] in names or any(members.index(name) > members.index(told[0]) for name in before):
+        if (
+            len(named) != 1
+            or named[0] in names
+            or any(members.index(name) > members.index(named[0]) for name in before)
+        ):
             break
-        names.append(told[0])
+        names.append(named[0])
     return ((size, frozenset(names[:size])) for size in range(len(names), 0, -1))
 
 
@@ -298,8 +302,8 @@ def describe_names(table: ChoiceTable) -> str:
             text = printed[0] if len(printed) == 1 else ""
             symbol = words.symbols.get(name)
             numbers = [f"{quantity}={n}" for quantity, n in symbol.numbers.items()] if symbol is not None else []
-            told = (text or words.label(name), words.describe_terminal(name), *numbers)
-            about = [one for one in told if one not in ("", name)]
+            description = (text or words.label(name), words.describe_terminal(name), *numbers)
+            about = [one for one in description if one not in ("", name)]
             lines.append(f"- {name}: {', '.join(about)}" if about else f"- {name}")
     return "\n".join(lines)
 
@@ -351,11 +355,11 @@ def _describe_chart(pda: PDA) -> Iterator[str]:
     within = {move.target for move in selecting}
     for move in pda.transitions:
         if move in selecting:
-            told = f"one or more of {', '.join(selection_members(move.push[0]) or ())} -> {selecting[move]}"
+            members = f"one or more of {', '.join(selection_members(move.push[0]) or ())} -> {selecting[move]}"
         else:
-            told = f"{move.read or '(nothing)'} -> {move.target}"
+            members = f"{move.read or '(nothing)'} -> {move.target}"
         if move.state not in within:
-            leaving.setdefault(move.state, []).append(told)
+            leaving.setdefault(move.state, []).append(members)
     yield from (f"- from {state}: {', '.join(steps)}" for state, steps in leaving.items())
     yield f"It {ends} at {', '.join(sorted(map(str, pda.accepting_states)))}."
 
@@ -385,12 +389,12 @@ def _is_chart(pda: PDA) -> bool:
 def _describe_counts(limits: Limits) -> Iterator[str]:
     if limits.default is not None:
         yield f"- each name {_write_most(limits.default)}, where nothing else is said"
-    said: dict[str, list[str]] = {}
+    grouped: dict[str, list[str]] = {}
     for name, most in limits.at_most.items():
-        said.setdefault(_write_most(most), []).append(name)
+        grouped.setdefault(_write_most(most), []).append(name)
     for name, least in limits.at_least.items():
-        said.setdefault(f"at least {_write_times(least)}", []).append(name)
-    yield from (f"- {how}: {', '.join(names)}" for how, names in said.items())
+        grouped.setdefault(f"at least {_write_times(least)}", []).append(name)
+    yield from (f"- {how}: {', '.join(names)}" for how, names in grouped.items())
 
 
 def _write_most(count: int | None) -> str:

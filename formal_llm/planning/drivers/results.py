@@ -93,8 +93,8 @@ def run_of(planner: Planner) -> dict[str, str]:
     pages = planner.pages and planner.pages.cache_key
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead, pages]
     rules = [fingerprint_of((table := planner.table()).automaton), planner.limits.lines(), _list_rule_texts(table)]
-    said = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
-    return {"llm": identity["llm"], "run": hashlib.sha256(said.encode()).hexdigest()[:16]}
+    identity_text = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
+    return {"llm": identity["llm"], "run": hashlib.sha256(identity_text.encode()).hexdigest()[:16]}
 
 
 def _list_rule_texts(table: ChoiceTable) -> list[object]:
@@ -102,8 +102,8 @@ def _list_rule_texts(table: ChoiceTable) -> list[object]:
     words, pda = table.vocabulary, table.lookahead.pda
     names = [*words.terminals, *(words.grammar.nonterminals if words.grammar is not None else ())]
     moves = pda.transitions if pda is not None else ()
-    told = [(move.text, move.question, move.decision) for move in moves if move.text or move.question]
-    return [[(name, words.label(name), words.describe_terminal(name)) for name in names], told]
+    texts = [(move.text, move.question, move.decision) for move in moves if move.text or move.question]
+    return [[(name, words.label(name), words.describe_terminal(name)) for name in names], texts]
 
 
 def _describe_task(task: Task) -> dict[str, JSON]:
@@ -145,12 +145,12 @@ def record(outcome: Outcome) -> dict[str, JSON] | None:
 
 
 def _describe_plan(plan: Plan) -> dict[str, JSON]:
-    told: dict[str, JSON] = {"word": list(plan.word), "steps": [str(step) for step in plan.steps]}
+    row: dict[str, JSON] = {"word": list(plan.word), "steps": [str(step) for step in plan.steps]}
     if plan.call is not None:
-        told["call"] = str(plan.call)
+        row["call"] = str(plan.call)
     if plan.probability is not None:
-        told["probability"] = plan.probability
-    return told
+        row["probability"] = plan.probability
+    return row
 
 
 #: What makes the line of an outcome.

@@ -235,8 +235,8 @@ class Stepping(Drawable):
         stack = self.stack
         more = f" and {len(stack) - _STACK} more" if len(stack) > _STACK else ""
         lines = [f"State {self.state}; stack {' '.join(islice(stack, _STACK)) or 'empty'}{more}"]
-        told = (one for one in self.limits if (one.now if one.kind == "needed" else one.now < one.whole))
-        return "\n".join([*lines, *(f"Limit {one}" for one in told)])
+        open_limits = (one for one in self.limits if (one.now if one.kind == "needed" else one.now < one.whole))
+        return "\n".join([*lines, *(f"Limit {one}" for one in open_limits)])
 
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None

@@ -189,8 +189,8 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
             case Answered(Writing(), answer):
                 log.debug("%sgot a draft%s", name, f": {answer.text}" if content else "")
             case Drafted(_, taken, problem):
-                said = f": {problem}" if problem and content else ""
-                log.debug("%stook %d choices from the draft%s", name, taken, said)
+                suffix = f": {problem}" if problem and content else ""
+                log.debug("%stook %d choices from the draft%s", name, taken, suffix)
             case Asked(question):
                 log.debug("%sasked a question with %d options", name, len(question.options))
             case Answered(question, answer):
@@ -205,7 +205,7 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
                 count = len(plan.word)
                 log.info("%splan of %d terminals after %d questions", name, count, plan.usage.questions)
             case Failed(error, usage):
-                said = f": {error}" if content else ""
-                log.warning("%sno plan after %d questions: %s%s", name, usage.questions, type(error).__name__, said)
+                suffix = f": {error}" if content else ""
+                log.warning("%sno plan after %d questions: %s%s", name, usage.questions, type(error).__name__, suffix)
 
     return log_event

@@ -279,5 +279,5 @@ def _usage_line(usage: Usage) -> str:
         "wasted answer": usage.wasted, "request": usage.requests, "input token": usage.input_tokens,
         "output token": usage.output_tokens,
     }  # fmt: skip
-    told = [f"{n:,} {one}{'s' * (n != 1)}" for one, n in counts.items() if n or one == "question"]
-    return ", ".join([*told, f"{usage.seconds:.1f} s"])
+    parts = [f"{n:,} {one}{'s' * (n != 1)}" for one, n in counts.items() if n or one == "question"]
+    return ", ".join([*parts, f"{usage.seconds:.1f} s"])

@@ -83,8 +83,8 @@ def read_steps(tree: Node, order: Order) -> tuple[Step, ...]:
     last = len(rows)
     numbers = {key: last - n if order == "backward" else n + 1 for n, (key, *_) in enumerate(rows)}
     steps = [
-        Step(numbers[key], name, text, place, tuple(_list_inputs(arguments, numbers)) if nested else (), told)
-        for key, name, text, place, arguments, told in rows
+        Step(numbers[key], name, text, place, tuple(_list_inputs(arguments, numbers)) if nested else (), is_written)
+        for key, name, text, place, arguments, is_written in rows
     ]
     return tuple(sorted(steps, key=lambda step: step.number))
 

@@ -85,7 +85,7 @@ def build_run_candidates(
     seen: dict[State, None] = {start: None}
     todo = [start]
     made: list[Transition] = []
-    told: dict[Transition, int] = {}
+    line_of_transition: dict[Transition, int] = {}
     for state, at in todo:  # it grows
         for transition in leaving.get(state, ()):
             afters = [at] if transition in silent or at == free else []
@@ -95,9 +95,11 @@ def build_run_candidates(
                 move = replace(transition, state=(state, at), target=target)
                 made.append(move)
                 if after > at:
-                    told[move] = at
+                    line_of_transition[move] = at
                 if target not in seen:
                     seen[target] = None
                     todo.append(target)
     accepting = [(state, at) for state, at in todo if at == end and state in pda.accepting_states]
-    return CandidateWords(PDA(made, start=start, accepting=accepting, stack=pda.start_stack, check=False), told)
+    return CandidateWords(
+        PDA(made, start=start, accepting=accepting, stack=pda.start_stack, check=False), line_of_transition
+    )

@@ -138,9 +138,9 @@ class _DraftReader:
     def _read_step(self, text: str) -> DraftStep:
         """What a text may be; a step without names where it is nothing."""
         if self._moves is not None:
-            told: Collection[Transition] = self._moves.find_transitions(text)
-            names = frozenset(move.read for move in told if move.read is not None)
-            return DraftStep(text, names, frozenset(map(identify_move, told)))
+            matching: Collection[Transition] = self._moves.find_transitions(text)
+            names = frozenset(move.read for move in matching if move.read is not None)
+            return DraftStep(text, names, frozenset(map(identify_move, matching)))
         return DraftStep(text, frozenset(self._naming.find_terminals(text)))
 
     # -- what is none -------------------------------------------------------------------------------------------

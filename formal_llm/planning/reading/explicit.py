@@ -83,9 +83,9 @@ def find_tree_candidates(tree: Node, pda: PDA) -> CandidateWords | None:
 
 
 def _find_matching_transitions(node: Node, pda: PDA) -> Collection[Transition]:
-    said = (node.symbol or None, node.text or "", node.question)
+    wanted = (node.symbol or None, node.text or "", node.question)
     return {
-        move for move in pda.transitions if (move.read, move.text, move.question if move.decision else None) == said
+        move for move in pda.transitions if (move.read, move.text, move.question if move.decision else None) == wanted
     }
 
 

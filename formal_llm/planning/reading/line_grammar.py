@@ -436,7 +436,7 @@ class GrammarLines:
     def _find_candidates(self, manner: Manner, *, strict: bool) -> list[CandidateWords]:
         self._readings = list(self._list_readings(manner, strict=strict))
         found = (reading.chart.build_candidates() for reading in self._readings)
-        return [told for told in found if told is not None]
+        return [candidates for candidates in found if candidates is not None]
 
     def _list_readings(self, manner: Manner, *, strict: bool) -> Iterator[LineGrammar]:
         if self._order == "forward":

@@ -94,8 +94,8 @@ class MovePhrases:
                     self._near.setdefault(form, set()).add(transition)
             elif transition.decision:
                 answer = transition.text or (pda.label(name) if name is not None else "")
-                for told in list_decision_texts(transition.question, answer):
-                    for form in list_spellings(told):
+                for phrase in list_decision_texts(transition.question, answer):
+                    for form in list_spellings(phrase):
                         self._decisions.setdefault(form, set()).add(transition)
         self._naming = Naming(Vocabulary(pda), self.reading)
 

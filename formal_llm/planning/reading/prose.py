@@ -127,11 +127,11 @@ def read_plan_lines(text: str, phrases: StepPhrases, *, strict: bool) -> tuple[l
             _check_skipped(place, line, phrases, marked=marked, begun=bool(lines), over=place > last)
             skipped.append(SkippedText(place, line.strip()))
             continue
-        given, said, remark, printed = step
+        given, step_text, remark, printed = step
         if remark:
             _check_remark(place, line, remark, phrases)
             skipped.append(SkippedText(place, remark))
-        lines.append(StepLine(len(lines) + 1, place, line, said, given, printed))
+        lines.append(StepLine(len(lines) + 1, place, line, step_text, given, printed))
     return lines, skipped
 
 
@@ -166,9 +166,9 @@ def find_step(line: str, phrases: StepPhrases) -> _Step | None:
             return given, text, "", False
     for given, text in reversed(ways):
         for split in reversed(list(_REMARK.finditer(text))):
-            said = text[: split.start()].strip()
-            if said and phrases.whole(said):
-                return given, said, text[split.end() :].strip(), False
+            before = text[: split.start()].strip()
+            if before and phrases.whole(before):
+                return given, before, text[split.end() :].strip(), False
     return None
 
 

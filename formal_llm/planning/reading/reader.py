@@ -96,10 +96,14 @@ class AutomatonLines:
 
     def _find_candidates(self, matches: Sequence[Collection[Transition]], around: Around = "") -> CandidateWords:
         backward = self._order == "backward"
-        told = build_run_candidates(self._moves.pda, self._moves.silent, matches[::-1] if backward else matches, around)
+        candidates = build_run_candidates(
+            self._moves.pda, self._moves.silent, matches[::-1] if backward else matches, around
+        )
         if not backward:
-            return told
-        return CandidateWords(told.pda, {move: len(matches) - 1 - line for move, line in told.lines.items()})
+            return candidates
+        return CandidateWords(
+            candidates.pda, {move: len(matches) - 1 - line for move, line in candidates.lines.items()}
+        )
 
     def explain_failure(self, possible: Callable[[CandidateWords], bool]) -> ReadingProblem:
         """Why no plan is described: the first line that no plan has there, after the lines before it.
@@ -297,11 +301,11 @@ def find_names(text: str, source: Source) -> Word:
     """
     reader = _PlanReader(source, None, strict=False)
     moves = MovePhrases(reader.base).find_transitions(text) if reader.base is not None and reader.cfg is None else ()
-    told = [move for move in reader.base.transitions if move in moves] if reader.base is not None else []
-    names = tuple(dict.fromkeys(move.read for move in told if move.read is not None)) or reader.naming.find_terminals(
-        text
-    )
-    if len(names) > 1 and not any(move.decision for move in told):
+    matching = [move for move in reader.base.transitions if move in moves] if reader.base is not None else []
+    names = tuple(
+        dict.fromkeys(move.read for move in matching if move.read is not None)
+    ) or reader.naming.find_terminals(text)
+    if len(names) > 1 and not any(move.decision for move in matching):
         raise NotationError(f"{text!r} may be {' or '.join(names)}; write the name that is meant")
     return names
 
@@ -391,13 +395,13 @@ class _PlanReader:
             return Reading(wrong=ReadingProblem("the tree of the plan is no derivation of the grammar"))
         if self.cfg is not None or self.base is None:
             return Reading(words=(plan.word,))
-        told = find_tree_candidates(plan.tree, self.base)
+        candidates = find_tree_candidates(plan.tree, self.base)
         wrong = (
             None
-            if told is not None and has_word(told)
+            if candidates is not None and has_word(candidates)
             else ReadingProblem("the automaton has no such steps, one after the other")
         )
-        return Reading(told=(told,) if told is not None and wrong is None else (), wrong=wrong)
+        return Reading(told=(candidates,) if candidates is not None and wrong is None else (), wrong=wrong)
 
     def _read_call(self, rows: Sequence[tuple[int, str]], skipped: tuple[SkippedText, ...]) -> Reading | None:
         """Nested calls."""
@@ -414,9 +418,9 @@ class _PlanReader:
         line = StepLine(1, place, row, row)
         if self.cfg is None or (self._strict and row != format_call(result, tokens)):
             return Reading(wrong=ReadingProblem("plans of these rules are not printed as such a call", line))
-        told = find_call_candidates(self.cfg, result, tokens)
-        if told is not None:
-            return Reading(told=(told,), skipped=skipped)
+        candidates = find_call_candidates(self.cfg, result, tokens)
+        if candidates is not None:
+            return Reading(told=(candidates,), skipped=skipped)
         guess = tuple(names)
         return Reading(
             guess=None if self.cfg.accepts(guess) else guess, skipped=skipped,
@@ -461,7 +465,7 @@ class _PlanReader:
             )
         for line in lines:
             self.naming.check_line(line)
-        told: tuple[CandidateWords, ...] = ()
+        candidates: tuple[CandidateWords, ...] = ()
         words: tuple[Word, ...] = ()
         guess = None
         decisions = [False] * len(lines)
@@ -469,10 +473,10 @@ class _PlanReader:
         retold: GrammarLines | None = None
         if self.cfg is not None:
             retold = GrammarLines(self.cfg, lines, self._order, strict=self._strict)
-            told = retold.told
+            candidates = retold.told
         elif self.base is not None:
             moved = AutomatonLines(self.base, lines, self._order, strict=self._strict)
-            told = (moved.told,) if has_word(moved.told) else ()
+            candidates = (moved.told,) if has_word(moved.told) else ()
             decisions = [moved.is_decision(at) for at in range(len(lines))]
         else:
             words = (
@@ -480,15 +484,15 @@ class _PlanReader:
             )
         wrong = find_wrong_number(lines, decisions)
         if wrong is not None:
-            told, words = (), ()
-        if not (told or words):
+            candidates, words = (), ()
+        if not (candidates or words):
             guess = retold.guess_word() if retold is not None else moved.guess_word() if moved is not None else None
             wrong = wrong or (
                 retold.explain_failure() if retold is not None else ReadingProblem("no plan is told like this")
             )
         # Numbers that are wrong are reported as they are; else an automaton is asked what could have stood there.
         moved = None if wrong is not None and wrong.line is not None else moved
-        return Reading(words, told, tuple(lines), tuple(skipped), guess, wrong, moved)
+        return Reading(words, candidates, tuple(lines), tuple(skipped), guess, wrong, moved)
 
     def _order_lines(self, lines: Sequence[StepLine]) -> Sequence[StepLine]:
         return lines[::-1] if self._order == "backward" else lines
@@ -499,8 +503,8 @@ def _check_shared(word: Word, reading: Reading, rules: PDA) -> None:
     labels = {name: rules.label(name) for name in rules.terminals}
     if len(set(labels.values())) == len(labels) or any(move.decision for move in rules.transitions):
         return
-    for told in reading.told:
-        for other in islice(words(told.pda, len(word)), _OTHERS):
+    for candidates in reading.told:
+        for other in islice(words(candidates.pda, len(word)), _OTHERS):
             if other != word and [*map(labels.get, other)] == [*map(labels.get, word)] and rules.accepts(other):
                 one, two = next((a, b) for a, b in zip(word, other, strict=True) if a != b)
                 raise NotationError(f"{labels[one]!r} may be {one} or {two}; write the name that is meant")

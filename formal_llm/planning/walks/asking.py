@@ -188,13 +188,13 @@ class QuestionBuilder:
                 _find_common_question([next(choice.iter_choices()) for choice in entry.offered_choices]),
             )
             with self._table.in_time():
-                told = tuple(list_hints(self._table, entry, left, wording)) if several else ()
-            told = (entry.note, *told) if entry.note else told
+                hints = tuple(list_hints(self._table, entry, left, wording)) if several else ()
+            hints = (entry.note, *hints) if entry.note else hints
             part = entry.fork.part
             wanted = "" if part is None else fill_template(wording.page_wanted, {"count": len(part.all_members)})
             return wording.ask(
                 self._task, self.build_plan_tree(before), texts,
-                several=several, shown=shown, question=question, wanted=wanted, hints=told,
+                several=several, shown=shown, question=question, wanted=wanted, hints=hints,
             )  # fmt: skip
 
         def write_messages() -> tuple[Message, ...]:

@@ -57,14 +57,14 @@ class JournalRow:
     def from_data(cls, row: Mapping[str, Any]) -> JournalRow:
         """The row in JSON data that has the shape of one."""
         chosen = None if row["chosen"] is None else _decode_key(row["chosen"])
-        told = (row.get("probability"), row.get("at"), row.get("drafted", False), row.get("note", ""), "page" in row)
-        return cls(chosen, tuple(map(_decode_key, row["excluded"])), row["asked"], *told)
+        known = (row.get("probability"), row.get("at"), row.get("drafted", False), row.get("note", ""), "page" in row)
+        return cls(chosen, tuple(map(_decode_key, row["excluded"])), row["asked"], *known)
 
     def to_data(self) -> dict[str, JSON]:
         """The row as JSON data."""
         excluded = sorted(map(_encode_key, self.excluded), key=repr)
-        told = {"probability": self.probability, "at": self.at}
-        known: dict[str, JSON] = {name: value for name, value in told.items() if value is not None}
+        optional = {"probability": self.probability, "at": self.at}
+        known: dict[str, JSON] = {name: value for name, value in optional.items() if value is not None}
         known |= {"drafted": True} if self.drafted else {}
         known |= {"note": self.note} if self.note else {}
         known |= {"page": True} if self.page else {}
@@ -128,9 +128,9 @@ class Checkpoint:
             read: Any = parse_json(data) if isinstance(data, str) else data
         except ValueError as error:
             raise SnapshotError(f"the snapshot is damaged: {error}") from error
-        told = read.get("format", _FORMAT) if isinstance(read, Mapping) else _FORMAT
-        if isinstance(told, str) and told != _FORMAT:
-            raise SnapshotError(f"unknown format {told!r}; this version reads {_FORMAT}")
+        version = read.get("format", _FORMAT) if isinstance(read, Mapping) else _FORMAT
+        if isinstance(version, str) and version != _FORMAT:
+            raise SnapshotError(f"unknown format {version!r}; this version reads {_FORMAT}")
         for found in problems(read, _SHAPE):
             raise _make_damage_error(found.problem)
         _check_usage(read["usage"], sum(row["asked"] for row in read["journal"]))

@@ -118,10 +118,10 @@ class Pager:
 
     def __post_init__(self) -> None:
         known = amounts_by_quantity({name: symbol.numbers for name, symbol in self.vocabulary.symbols.items()})
-        for told in (*self.pages.by, self.pages.order):
-            if isinstance(told, str) and told != NAME and told not in known:
+        for function in (*self.pages.by, self.pages.order):
+            if isinstance(function, str) and function != NAME and function not in known:
                 raise ValueError(
-                    f"{unknown('number of options for pages', told, [NAME, *known])}; no terminal carries it"
+                    f"{unknown('number of options for pages', function, [NAME, *known])}; no terminal carries it"
                 )
 
     def make_first_page(self, fork: ChoiceFork, texts: Callable[[ChoiceFork], Sequence[str]]) -> ChoiceFork:
@@ -173,14 +173,14 @@ class _ForkPages:
         """How much each choice has of the words of the task; a word counts the more, the fewer have it."""
         wanted = frozenset(stems(self.pager.task))
         words = self.pager.vocabulary
-        said = {
+        ratings = {
             choice.index: wanted.intersection(
                 stems(" ".join([self.texts[choice.index], *map(words.describe_terminal, choice.reads)]))
             )
             for choice in self.fork.choices
         } if wanted else {}  # fmt: skip
-        speak = Counter(word for one in said.values() for word in one)
-        return {c.index: sum(1 / speak[word] for word in sorted(said.get(c.index, ()))) for c in self.fork.choices}
+        speak = Counter(word for one in ratings.values() for word in one)
+        return {c.index: sum(1 / speak[word] for word in sorted(ratings.get(c.index, ()))) for c in self.fork.choices}
 
     # -- pages --------------------------------------------------------------------------------------------------
 
