@@ -25,10 +25,10 @@ _HOMES = {
     "cfg_warnings": "grammar_warnings",
     "derivations": "ambiguity",
     "differences": "comparison",
-    "is_finite": "lengths",
-    "longest_length": "lengths",
+    "is_finite": "word_lists",
+    "longest_length": "word_lists",
     "nearest": "nearest_words",
-    "shortest_length": "lengths",
+    "shortest_length": "word_lists",
     "why_empty": "emptiness",
     "words": "word_lists",
 }
